@@ -1,0 +1,51 @@
+"""The errors that users see: one kind a room, each sentence naming the rule and the way out."""
+
+
+class HedgerowError(Exception):
+    """Any failure that Hedgerow explains in one sentence.
+
+    Attributes:
+        confidential: what the sentence must not say outside the boundary (a code that only the
+            confidential table holds, say). The command line shows it on a terminal and nowhere else.
+        exit_code: what the process returns: 2 for bad input, 1 for a failure of the machine.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, confidential: str | None = None) -> None:
+        super().__init__(message)
+        self.confidential = confidential
+
+
+class TableError(HedgerowError, ValueError):
+    """A table, an axis or a tree that cannot be what it says it is."""
+
+
+class NoiseError(HedgerowError, ValueError):
+    """A noise parameter outside its domain."""
+
+
+class BudgetError(HedgerowError, ValueError):
+    """A budget, a neighbouring relation or a guarantee that does not exist."""
+
+
+class EstimateError(HedgerowError, ValueError):
+    """Noisy counts that no estimate can be made from."""
+
+
+class PlanError(HedgerowError, ValueError):
+    """A plan that contradicts itself or the table."""
+
+
+class ReleaseError(HedgerowError, ValueError):
+    """A release that cannot be made, read or confirmed."""
+
+
+class SpecError(HedgerowError, ValueError):
+    """A release file that breaks a rule of its format."""
+
+
+class MachineError(HedgerowError, OSError):
+    """The machine failed us: disk, memory, permissions."""
+
+    exit_code = 1

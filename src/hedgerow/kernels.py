@@ -1,0 +1,58 @@
+"""The one door to Numba: how a kernel is compiled, and how kernels run in parallel over families.
+
+A kernel is a plain loop over the families ``first..last`` that holds no Python object, so it runs
+without the interpreter's lock; `over_families` cuts the families into as many runs as there are
+cores, of about equal numbers of cells, and runs them on threads. No kernel has a parallel loop of
+its own.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CELLS_WORTH_A_THREAD = 1 << 15
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """The compiled function: no Python inside, no interpreter lock, cached on disk."""
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast("Callable[P, R]", compiled)
+
+
+def core_count() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(core_count(), thread_name_prefix="hedgerow")
+
+
+def over_families(task: Callable[[int, int], None], family_start: NDArray[np.int64]) -> None:
+    """Run ``task(first, last)`` over runs of families that cover all of them once.
+
+    Args:
+        task: calls a kernel for the families ``first <= f < last``; runs on several threads.
+        family_start: int64 (families + 1): where each family's cells begin, and the end.
+    """
+    families = len(family_start) - 1
+    cells = int(family_start[-1] - family_start[0]) if families > 0 else 0
+    runs = min(core_count(), families, 1 + cells // CELLS_WORTH_A_THREAD)
+    if runs <= 1:
+        task(0, max(families, 0))
+        return
+    targets = family_start[0] + np.arange(1, runs) * (cells // runs)
+    cuts = [0, *np.searchsorted(family_start, targets).tolist(), families]
+    waiting = [_threads().submit(task, a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    for future in waiting:
+        future.result()

@@ -1,0 +1,51 @@
+"""The map of the rooms: who may import whom."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
+ROOMS = ["tables", "noise", "privacy", "estimate", "plan", "engines", "release", "evaluate"]
+SHARED_GROUND = {"errors", "kernels"}
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The first name below ``hedgerow`` of every import in a file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("hedgerow.")}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_room_imports_only_from_rooms_above_it(path):
+    room = path.relative_to(SOURCE).parts[0]
+    if room not in ROOMS:
+        allowed = SHARED_GROUND if room.removesuffix(".py") in SHARED_GROUND else None
+    else:
+        allowed = SHARED_GROUND | set(ROOMS[: ROOMS.index(room) + 1])
+    if allowed is not None:
+        assert imported_rooms(path) <= allowed, path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_only_simulations_and_examples_know_seeds(path):
+    """Release noise comes from the cryptographic generator alone."""
+    if path.relative_to(SOURCE).parts[0] in {"evaluate", "examples.py"}:
+        return
+    text = path.read_text()
+    for word in ("np.random", "numpy.random", "default_rng", "import random", "from random"):
+        assert word not in text, f"{path} mentions {word}"
+
+
+def test_the_map_names_every_room():
+    assert {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(ROOMS)
