@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -53,6 +54,6 @@ def over_families(task: Callable[[int, int], None], family_start: NDArray[np.int
         return
     targets = family_start[0] + np.arange(1, runs) * (cells // runs)
     cuts = [0, *np.searchsorted(family_start, targets).tolist(), families]
-    waiting = [_threads().submit(task, a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    waiting = [_threads().submit(task, a, b) for a, b in pairwise(cuts) if b > a]
     for future in waiting:
         future.result()

@@ -1,1 +1,1 @@
-
+"""Who runs which subtree job."""

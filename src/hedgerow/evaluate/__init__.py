@@ -1,1 +1,1 @@
-
+"""All that compares a release with the truth; no other room imports it."""

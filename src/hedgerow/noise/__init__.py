@@ -1,1 +1,1 @@
-
+"""Exact integer noise from keyed cryptographic bits."""

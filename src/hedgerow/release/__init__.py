@@ -1,1 +1,1 @@
-
+"""Measure, estimate, descend; write, check."""
