@@ -1,0 +1,224 @@
+"""An axis: one hierarchy of nested levels, from a public list of areas."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+from hedgerow.tables.frames import as_arrow, as_codes
+
+MAX_LEVELS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One hierarchy: geography, origin, age band, diagnosis.
+
+    Level 0 is everything (one node, unnamed); level k in 1..L is ``levels[k - 1]``. The nodes of a
+    level are numbered so that the children of a node, and so its leaves, are one range; siblings
+    stand in the order of their codes.
+
+    Attributes:
+        name: of the axis.
+        levels: L names, coarsest first.
+        columns: L names: what the table and the release call the levels.
+        labels: for each level 1..L the codes of its nodes.
+        child_start: for each level k in 0..L-1, int64 (nodes of level k + 1): the children of node
+            j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
+        not_stated: the leaf that takes records whose code is not in the list, if any.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    columns: tuple[str, ...]
+    labels: tuple[pl.Series, ...]
+    child_start: tuple[NDArray[np.int64], ...]
+    not_stated: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_names(self.name, self.levels, self.columns)
+        if self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
+            raise TableError(
+                f"axis {self.name!r}: not_stated = {self.not_stated!r} must be one of the "
+                f"{self.levels[-1]} codes of the public list"
+            )
+
+    @classmethod
+    def from_frame(
+        cls,
+        name: str,
+        areas: Any,
+        levels: Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+        not_stated: str | None = None,
+        repeated: bool = False,
+    ) -> "Axis":
+        """An axis from a public list of areas, one row a leaf.
+
+        A row may stop early (its deeper codes missing): that branch is continued by a single child
+        with the same code down to the deepest level.
+
+        Args:
+            name: of the axis.
+            areas: a data frame with one column a level.
+            levels: the columns of ``areas``, coarsest first.
+            columns: what the table calls them; left out where they are called the same.
+            not_stated: the leaf for records outside the list; without it they are an error.
+            repeated: the rows may repeat an area (a list taken from a table of records).
+
+        Raises:
+            TableError: a missing column or code, an area with two parents, an area listed twice.
+        """
+        levels = tuple(levels)
+        columns = levels if columns is None else tuple(columns)
+        _check_names(name, levels, columns)
+        what = f"the list of areas of axis {name!r}"
+        codes = as_codes(pl.DataFrame(as_arrow(areas, what)), list(levels), what)
+        paths = _complete(codes, what)
+        labels, child_start = _nest(paths, what, repeated=repeated)
+        return cls(name, levels, columns, labels, child_start, not_stated)
+
+    @property
+    def depth(self) -> int:
+        """The number of levels below everything."""
+        return len(self.levels)
+
+    def size(self, level: int) -> int:
+        """The number of nodes of a level; level 0 has one."""
+        return 1 if level == 0 else len(self.labels[level - 1])
+
+    def level_number(self, level: str) -> int:
+        """The number 1..L of a level given by name.
+
+        Raises:
+            TableError: no such level.
+        """
+        if level not in self.levels:
+            known = ", ".join(self.levels)
+            raise TableError(f"axis {self.name!r} has no level {level!r}; it has {known}")
+        return self.levels.index(level) + 1
+
+    def descendant_start(self, level: int, deeper: int) -> NDArray[np.int64]:
+        """Where the descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
+        start = np.arange(self.size(level) + 1, dtype=np.int64)
+        for k in range(level, deeper):
+            start = self.child_start[k][start]
+        return start
+
+    def ancestors(self, level: int) -> NDArray[np.int32]:
+        """For each leaf its ancestor at a level: int32 (leaves)."""
+        leaves = np.diff(self.descendant_start(level, self.depth))
+        return np.repeat(np.arange(self.size(level), dtype=np.int32), leaves)
+
+    def path(self, level: int, nodes: NDArray[np.int32]) -> list[pl.Series]:
+        """The codes of nodes of a level and of their ancestors, coarsest first, by column."""
+        found = []
+        for k in range(level, 0, -1):
+            found.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
+            nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
+                np.int32
+            )
+        return found[::-1]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
+        whole = hashlib.sha256(repr((self.name, self.levels, self.not_stated)).encode())
+        for labels, start in zip(self.labels, self.child_start, strict=True):
+            lengths = labels.str.len_bytes().cast(pl.Int64).to_numpy()
+            text = pa.array(labels.to_arrow(), pa.large_string()).buffers()[2] or b""
+            for block in (lengths.tobytes(), bytes(text), start.tobytes()):
+                whole.update(len(block).to_bytes(8, "little"))
+                whole.update(block)
+        return whole.hexdigest()
+
+
+def _check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    if not name or "." in name:
+        raise TableError(f"an axis needs a name without a dot, got {name!r}")
+    if not 1 <= len(levels) <= MAX_LEVELS:
+        raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
+    if len(columns) != len(levels):
+        raise TableError(
+            f"axis {name!r} has {len(levels)} levels and {len(columns)} columns; "
+            f"name one column a level"
+        )
+    for names, kind in ((levels, "level"), (columns, "column")):
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice or "" in names:
+            raise TableError(f"axis {name!r} must name each {kind} once, got {', '.join(names)}")
+
+
+def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
+    """Every path down to the last level: a branch that stops early repeats its last code."""
+    if codes.is_empty():
+        raise TableError(f"{what} is empty; it needs one row an area")
+    names = codes.columns
+    if codes[names[0]].null_count():
+        raise TableError(f"{what} has a row without a {names[0]!r}; every area needs one")
+    for upper, lower in pairwise(names):
+        orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
+        if not orphan.is_empty():
+            raise TableError(f"{what}: {lower} {orphan[lower][0]!r} has no {upper}")
+    if not any(codes[name].null_count() for name in names):
+        return codes
+    for upper, lower in pairwise(names):
+        stops = codes.filter(pl.col(lower).is_null())[upper].unique()
+        both = codes.filter(pl.col(lower).is_not_null() & pl.col(upper).is_in(stops.implode()))
+        if not both.is_empty():
+            raise TableError(
+                f"{what}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
+                f"{lower} {both[lower][0]!r} in another"
+            )
+        codes = codes.with_columns(pl.coalesce(lower, upper).alias(lower))
+    return codes
+
+
+def _nest(
+    paths: pl.DataFrame, what: str, *, repeated: bool
+) -> tuple[tuple[pl.Series, ...], tuple[NDArray[np.int64], ...]]:
+    """Labels and child ranges of every level from the paths of the leaves."""
+    names = paths.columns
+    if repeated:
+        paths = paths.unique()
+    paths = paths.sort(names)
+    changed = np.zeros(len(paths), dtype=bool)
+    changed[0] = True
+    upper_start = np.array([0, len(paths)])
+    labels, child_start = [], []
+    for k, name in enumerate(names):
+        column = paths[name]
+        changed[1:] |= (column[1:] != column[:-1]).to_numpy()
+        start = np.flatnonzero(changed)
+        level = column.gather(start).alias(name)
+        if level.n_unique() < len(level):
+            _name_two_parents(paths, names[k - 1 : k + 1], level, what)
+        child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
+        upper_start = np.append(start, len(paths))
+        labels.append(level)
+    if len(start) < len(paths):
+        twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
+        raise TableError(f"{what} lists {names[-1]} {twice!r} twice")
+    return tuple(labels), tuple(child_start)
+
+
+def _name_two_parents(paths: pl.DataFrame, names: list[str], level: pl.Series, what: str) -> None:
+    """Say which area has two parents (level 1 cannot: everything is its one parent)."""
+    upper, lower = names
+    area = level.filter(level.is_duplicated())[0]
+    parents = paths.filter(pl.col(lower) == area)[upper].unique().sort()
+    if len(parents) < 2:  # the parents' own codes were found unique before
+        raise TableError(f"{what} lists {lower} {area!r} twice")
+    raise TableError(
+        f"{what}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
+        f"each area needs one (make codes unique, for example by putting the parent's code first)"
+    )

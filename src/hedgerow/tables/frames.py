@@ -1,0 +1,53 @@
+"""The door for data frames: anything with the Arrow stream interface, as Polars."""
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from hedgerow.errors import TableError
+
+
+def as_arrow(frame: Any, what: str) -> pa.Table:
+    """The frame as an Arrow table.
+
+    Args:
+        frame: Polars, pandas, PyArrow, DuckDB: anything with ``__arrow_c_stream__``; or a dict of
+            columns.
+        what: how messages name it.
+
+    Raises:
+        TableError: the object is no data frame.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, dict):
+        return pa.table(frame)
+    if isinstance(frame, pa.Table):
+        return frame
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise TableError(
+            f"{what} must be a data frame with the Arrow stream interface (Polars, pandas, "
+            f"PyArrow, DuckDB), a dict of columns or a file, got {type(frame).__name__}"
+        )
+    return pa.RecordBatchReader.from_stream(frame).read_all()
+
+
+def as_codes(frame: pl.DataFrame, columns: list[str], what: str) -> pl.DataFrame:
+    """The named columns as text codes; an empty text counts as missing.
+
+    Raises:
+        TableError: a column is absent, or holds fractions or nested values.
+    """
+    for column in columns:
+        if column not in frame.columns:
+            known = ", ".join(frame.columns)
+            raise TableError(f"{what} has no column {column!r}; it has {known}")
+        kind = frame.schema[column]
+        if kind.is_float() or kind.is_nested() or kind == pl.Binary:
+            raise TableError(
+                f"{what} column {column!r} holds {kind}; codes must be text or whole numbers "
+                f"(write them as text, so that 01001 keeps its zero)"
+            )
+    texts = [pl.col(column).cast(pl.String) for column in columns]
+    return frame.select(pl.when(text != "").then(text) for text in texts)

@@ -1,0 +1,155 @@
+"""A tree: an order of refinement over one or several axes, a chain of cuboids."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A chain of cuboids, each refining one axis of the one before.
+
+    Depth 0 is everything; at depth t axis ``steps[t - 1][0]`` is refined to level
+    ``steps[t - 1][1]``. A node of depth t is one code an axis; its children are one axis's child
+    range and are never stored.
+
+    Args:
+        axes: the axes.
+        refine: axis names, to alternate them level by level (an axis that has no level left drops
+            out); or every step as ``"axis.level"``; left out, the axes alternate as they stand.
+
+    Raises:
+        TableError: an unknown name, a level out of order, two axes with a column in common.
+    """
+
+    axes: tuple[Axis, ...]
+    steps: tuple[tuple[int, int], ...]
+
+    def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
+        object.__setattr__(self, "axes", tuple(axes))
+        self._check_axes()
+        names = [axis.name for axis in self.axes]
+        refine = names if refine is None else list(refine)
+        steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
+        object.__setattr__(self, "steps", steps)
+
+    def _check_axes(self) -> None:
+        if not self.axes:
+            raise TableError("a tree needs at least one axis")
+        names = [axis.name for axis in self.axes]
+        columns = [column for axis in self.axes for column in axis.columns]
+        for kind, words in (("the name", names), ("a column called", columns)):
+            twice = [word for word in words if words.count(word) > 1]
+            if twice:
+                raise TableError(
+                    f"two axes share {kind} {twice[0]!r}; give each its own (columns = [...])"
+                )
+
+    def _alternate(self, order: list[str]) -> tuple[tuple[int, int], ...]:
+        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+        if sorted(order) != sorted(numbers):
+            raise TableError(
+                f"refine must name every axis once ({', '.join(numbers)}), got {', '.join(order)}"
+            )
+        deepest = max(axis.depth for axis in self.axes)
+        return tuple(
+            (numbers[name], level)
+            for level in range(1, deepest + 1)
+            for name in order
+            if level <= self.axes[numbers[name]].depth
+        )
+
+    def _listed(self, refine: list[str]) -> tuple[tuple[int, int], ...]:
+        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+        reached = [0] * len(self.axes)
+        steps = []
+        for entry in refine:
+            name, _, level = entry.partition(".")
+            if name not in numbers or not level:
+                raise TableError(
+                    f'refine: {entry!r} is neither an axis nor "axis.level"; '
+                    f"the axes are {', '.join(numbers)}"
+                )
+            axis = numbers[name]
+            number = self.axes[axis].level_number(level)
+            if number != reached[axis] + 1:
+                due = self.axes[axis].levels[reached[axis] :]
+                raise TableError(
+                    f"refine: {entry!r} is out of order; next for axis {name!r} is "
+                    f"{due[0] if due else 'nothing'!r}"
+                )
+            reached[axis] = number
+            steps.append((axis, number))
+        for whole, number in zip(self.axes, reached, strict=True):
+            if number < whole.depth:
+                raise TableError(f"refine leaves out '{whole.name}.{whole.levels[number]}'")
+        return tuple(steps)
+
+    @property
+    def depth(self) -> int:
+        """T, the depth of the leaves."""
+        return len(self.steps)
+
+    def cuboid(self, depth: int) -> tuple[int, ...]:
+        """The level of each axis at a depth 0..T."""
+        self._check_depth(depth)
+        levels = [0] * len(self.axes)
+        for axis, level in self.steps[:depth]:
+            levels[axis] = level
+        return tuple(levels)
+
+    def cuboid_name(self, depth: int) -> str:
+        """A depth in words: ``total``, ``county``, ``origin.region × destination.province``."""
+        named = [
+            axis.levels[level - 1]
+            if len(self.axes) == 1
+            else f"{axis.name}.{axis.levels[level - 1]}"
+            for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
+            if level
+        ]
+        return " × ".join(named) or "total"
+
+    def columns(self, depth: int) -> list[str]:
+        """The table's columns that label the nodes of a depth."""
+        return [
+            column
+            for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
+            for column in axis.columns[:level]
+        ]
+
+    def nodes(self, depth: int) -> int:
+        """The number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
+        return prod(a.size(k) for a, k in zip(self.axes, self.cuboid(depth), strict=True))
+
+    @property
+    def leaves(self) -> int:
+        """The number of possible leaves."""
+        return self.nodes(self.depth)
+
+    def depth_of(self, level: str) -> int:
+        """The depth of a level by name: ``"county"``, or ``"origin.region"`` (others at their
+        coarsest), or a cuboid's whole name.
+
+        Raises:
+            TableError: no depth is called that.
+        """  # noqa: D205
+        found = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
+        if not found:
+            known = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
+            raise TableError(f"the tree has no depth {level!r}; its depths are {known}")
+        return found[0]
+
+    def _check_depth(self, depth: int) -> None:
+        if not 0 <= depth <= self.depth:
+            raise TableError(f"depth must be between 0 and {self.depth}, got {depth}")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the axes' digests, their columns and the order of refinement."""
+        parts = [(axis.digest, axis.columns) for axis in self.axes]
+        return hashlib.sha256(repr((parts, self.steps)).encode()).hexdigest()
