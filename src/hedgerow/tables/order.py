@@ -78,3 +78,10 @@ def _span(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     node = ancestor[leaf]
     return start[node], start[node + 1]
+
+
+def join(parts: list[tuple[Codes, NDArray[np.int64]]]) -> tuple[Codes, NDArray[np.int64]]:
+    """Nodes with their counts from parts that follow one another in tree order."""
+    axes = range(len(parts[0][0]))
+    codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
+    return codes, np.concatenate([part[1] for part in parts])

@@ -1,0 +1,144 @@
+"""What every estimator promises, and what every estimator refuses."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.kernels import kernel
+
+LARGEST_COUNT = 1 << 61
+"""Noisy counts lie in ±2^61 and totals in 0..2^61 (records): twice their sum still fits int64."""
+
+LARGEST_FAMILY = 1 << 29
+"""Cells in one family: the two-word sums of `hedgerow.estimate.ascending` hold this many."""
+
+
+class Estimator(Protocol):
+    """From the noisy counts of families to counts that add up to their parents' counts."""
+
+    @property
+    def name(self) -> str:
+        """What the release file and the manifest call this estimator."""
+        ...
+
+    def project(
+        self,
+        noisy: NDArray[np.int64],
+        family_start: NDArray[np.int64],
+        totals: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Non-negative counts near the noisy ones; each family sums exactly to its total.
+
+        Args:
+            noisy: int64 (cells), records: the noisy counts, one family after the other; not
+                changed.
+            family_start: int64 (families + 1): family f owns the cells
+                ``family_start[f]:family_start[f + 1]``; begins with 0, ends with the number of
+                cells. A family may be empty when its total is 0.
+            totals: int64 (families), records, not negative: what each family must sum to.
+
+        Returns:
+            int64 (cells), records.
+
+        Raises:
+            EstimateError: for arrays that break these rules or pass the limits of this module.
+        """
+        ...
+
+
+def check_families(
+    noisy: NDArray[np.int64], family_start: NDArray[np.int64], totals: NDArray[np.int64]
+) -> None:
+    """Refuse what no integer estimate can be made from; see `Estimator.project` for the rules."""
+    check_vector("noisy", noisy, np.int64)
+    check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
+    if not _within(noisy, -LARGEST_COUNT, LARGEST_COUNT):
+        raise EstimateError(
+            "noisy counts must lie between -2^61 and 2^61, where no sum can wrap; "
+            "at least one does not: is the noise far larger than the table?"
+        )
+
+
+def check_structure(
+    cells: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
+) -> None:
+    """Refuse families that do not partition the cells, and totals that no family can sum to."""
+    check_vector("family_start", family_start, np.int64)
+    check_vector("totals", totals, np.int64)
+    if len(family_start) != len(totals) + 1:
+        raise EstimateError(
+            f"family_start must have one entry more than totals has ({len(totals)} families), "
+            f"got {len(family_start)}"
+        )
+    if family_start[0] != 0 or family_start[-1] != cells:
+        raise EstimateError(
+            f"family_start must begin with 0 and end with the number of cells, {cells}; "
+            f"got {family_start[0]} and {family_start[-1]}"
+        )
+    family = _first_impossible_family(family_start, totals, largest_total, LARGEST_FAMILY)
+    if family >= 0:
+        _refuse_family(family, family_start, totals, largest_total)
+
+
+def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
+    """Refuse anything but a one-dimensional NumPy array of one of these dtypes."""
+    if not isinstance(array, np.ndarray):
+        found = type(array).__name__
+    elif array.ndim != 1 or array.dtype not in dtypes:
+        found = f"{array.dtype} in {array.ndim} dimensions"
+    else:
+        return
+    wanted = " or ".join(dtype.__name__ for dtype in dtypes)
+    raise EstimateError(
+        f"{name} must be a NumPy array of {wanted} in 1 dimensions, got {found}; convert it first"
+    )
+
+
+def _refuse_family(
+    family: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
+) -> None:
+    cells = int(family_start[family + 1]) - int(family_start[family])
+    if cells < 0:
+        raise EstimateError(f"family_start must not decrease, but does after family {family}")
+    if cells > LARGEST_FAMILY:
+        raise EstimateError(f"family {family} has {cells} cells; at most 2^29 are possible")
+    if totals[family] < 0:
+        raise EstimateError(
+            f"totals must not be negative, but family {family} has such a one; "
+            "estimate the parents first"
+        )
+    if totals[family] > largest_total:
+        raise EstimateError(f"totals must be at most {largest_total}; family {family} has more")
+    raise EstimateError(
+        f"family {family} has no cells but a positive total; give it children or a total of 0"
+    )
+
+
+@kernel
+def _within(values: NDArray[np.int64], least: int, greatest: int) -> bool:
+    low = 0
+    high = 0
+    for value in values:
+        low = min(low, value)
+        high = max(high, value)
+    return least <= low and high <= greatest
+
+
+@kernel
+def _first_impossible_family(
+    family_start: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    largest_total: int,
+    largest_family: int,
+) -> int:
+    for family in range(len(totals)):
+        cells = family_start[family + 1] - family_start[family]
+        total = totals[family]
+        # Two entries of opposite extremes make the difference wrap; it then turns negative.
+        if cells < 0 or cells > largest_family or total < 0 or total > largest_total:
+            return family
+        if cells == 0 and total > 0:
+            return family
+    return -1

@@ -1,0 +1,331 @@
+"""Synthetic tables to try a release on: a census by geography, trips by origin and destination.
+
+Nobody lives in them. They have the sizes and the unevenness of real ones, and a fixed seed, so two
+people who write the same example hold the same files.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.errors import SpecError
+
+Size = TypeVar("Size")
+
+SEED = 20_110_828
+STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
+
+
+@dataclass(frozen=True, slots=True)
+class CensusSize:
+    """How many areas at each level, and how many people live in them."""
+
+    states: int
+    counties: int
+    tracts: int
+    blocks: int
+    population: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommutingSize:
+    """How many areas at each level, pairs with any trip between them, and trips."""
+
+    regions: int
+    provinces: int
+    municipalities: int
+    pairs: int
+    trips: int
+
+
+CENSUS_SIZES = {
+    "small": CensusSize(3, 60, 1_000, 20_000, 830_000),
+    "national": CensusSize(51, 3_200, 80_000, 8_000_000, 331_449_281),  # the United States, 2020
+}
+COMMUTING_SIZES = {
+    "small": CommutingSize(4, 12, 120, 3_000, 50_000),
+    "national": CommutingSize(20, 110, 8_092, 500_000, 28_805_440),  # Italy, 2011
+}
+
+_START = """\
+# {what}, released under differential privacy.
+#
+#     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
+#     hedgerow release release.toml    makes the release
+#
+# Paths are relative to this file.
+
+"""
+
+_END = """\
+
+[allocation]
+method = "uniform"              # every measured depth gets the same share of the budget
+
+[estimate]
+method = "chebyshev"            # how noisy counts become counts that add up
+
+[output]
+directory = "out"               # appears when the release is complete; must not exist
+"""
+
+_CENSUS = """\
+[table]
+source = "population.parquet"   # the confidential table: one row a block with people in it
+count  = "population"           # the column that holds the count; leave out for one row a person
+
+[[axis]]
+name   = "geography"
+levels = ["state", "county", "tract", "block"]   # from coarse to fine: the columns
+areas  = "areas.parquet"        # the public list of all blocks, empty ones included
+
+[privacy]
+neighbours    = "add-remove"    # protects whether a person is in the table at all
+contributions = 1               # a person is counted once
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-10           # the chance that it fails: well below one over the population
+"""
+
+_COMMUTING = """\
+[table]
+source = "trips.parquet"        # the confidential table: one row a pair with any trip
+count  = "trips"                # the column that holds the count; leave out for one row a trip
+
+[[axis]]
+name    = "origin"
+levels  = ["region", "province", "municipality"]         # from coarse to fine
+columns = ["o_region", "o_province", "o_municipality"]   # what the table calls them
+areas   = "municipalities.parquet"                       # the public list
+
+[[axis]]
+name    = "destination"
+levels  = ["region", "province", "municipality"]
+columns = ["d_region", "d_province", "d_municipality"]
+areas   = "municipalities.parquet"
+
+[tree]
+refine = ["destination", "origin"]   # destination regions first, then origin regions, and so on
+
+[privacy]
+neighbours    = "replace"       # protects where a trip starts and ends; their number is public
+contributions = 1               # every person makes exactly one trip
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-8            # the chance that it fails: below one over the number of trips
+"""
+
+
+def write_census(directory: Path, size: str = "small") -> Path:
+    """The path of ``release.toml``, written beside a synthetic census and its list of areas.
+
+    Files: ``areas.parquet`` (state, county, tract, block: one row a block),
+    ``population.parquet`` (the same and population: one row a block with people in it).
+
+    Args:
+        directory: made if it is not there.
+        size: a key of `CENSUS_SIZES`.
+
+    Raises:
+        SpecError: another size, or the directory holds one of the files already.
+    """
+    chosen = _chosen(CENSUS_SIZES, size)
+    files = _free(directory, "release.toml", "areas.parquet", "population.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, tract_of = _blocks(rng, chosen)
+    population = _population(rng, tract_of, chosen)
+    areas.write_parquet(files[1])
+    people = areas.with_columns(population=population).filter(pl.col("population") > 0)
+    people.write_parquet(files[2])
+    _write_release_file(files[0], "A census over its geography", _CENSUS)
+    return files[0]
+
+
+def write_commuting(directory: Path, size: str = "small") -> Path:
+    """The path of ``release.toml``, written beside synthetic trips and their list of areas.
+
+    Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
+    (o_region … d_municipality, trips: one row a pair with any trip).
+
+    Args:
+        directory: made if it is not there.
+        size: a key of `COMMUTING_SIZES`.
+
+    Raises:
+        SpecError: another size, or the directory holds one of the files already.
+    """
+    chosen = _chosen(COMMUTING_SIZES, size)
+    files = _free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, place = _municipalities(rng, chosen)
+    origin, destination, trips = _trips(rng, place, chosen)
+    areas.write_parquet(files[1])
+    ends = [
+        areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
+        for end, rows in (("o", origin), ("d", destination))
+    ]
+    pl.concat([*ends, pl.DataFrame({"trips": trips})], how="horizontal").write_parquet(files[2])
+    _write_release_file(files[0], "Trips to work over origin × destination", _COMMUTING)
+    return files[0]
+
+
+EXAMPLES: dict[str, Callable[[Path, str], Path]] = {
+    "census": write_census,
+    "commuting": write_commuting,
+}
+
+
+def _chosen(sizes: dict[str, Size], size: str) -> Size:
+    if size not in sizes:
+        raise SpecError(f'the size of an example is {" or ".join(sizes)}, got "{size}"')
+    return sizes[size]
+
+
+def _free(directory: Path, *names: str) -> list[Path]:
+    """The paths of the files to write, none of which is there yet."""
+    if directory.exists() and not directory.is_dir():
+        raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
+    paths = [directory / name for name in names]
+    for path in paths:
+        if path.exists():
+            raise SpecError(f"{path} exists and is not overwritten; choose another directory")
+    directory.mkdir(parents=True, exist_ok=True)
+    return paths
+
+
+def _write_release_file(path: Path, what: str, own: str) -> None:
+    path.write_text(_START.format(what=what) + own + _END, encoding="utf-8")
+
+
+def _parents(
+    rng: np.random.Generator, parents: int, children: int, spread: float
+) -> NDArray[np.int64]:
+    """The parent of each child, in order: every parent has one, and families are uneven."""
+    pull = rng.lognormal(sigma=spread, size=parents)
+    family = 1 + rng.multinomial(children - parents, pull / pull.sum())
+    return np.repeat(np.arange(parents), family)
+
+
+def _place_in_family(parent_of: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, 2, … within each family."""
+    first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
+    return np.arange(len(parent_of)) - first[parent_of]
+
+
+def _codes(name: str, numbers: NDArray[np.int64], width: int) -> pl.Series:
+    """Numbers as text with leading zeros."""
+    return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
+
+
+def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """The list of blocks in the manner of FIPS, and the tract of each.
+
+    A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
+    the tract (hundreds), 4 for the block (from 1000 on).
+    """
+    state_of = _parents(rng, size.states, size.counties, spread=0.8)
+    county_of = _parents(rng, size.counties, size.tracts, spread=1.2)
+    tract_of = _parents(rng, size.tracts, size.blocks, spread=0.6)
+    states = np.array(STATE_CODES[: size.states])
+    counties = states[state_of] * 1_000 + 2 * _place_in_family(state_of) + 1
+    tracts = counties[county_of] * 1_000_000 + 100 * (_place_in_family(county_of) + 1)
+    blocks = tracts[tract_of] * 10_000 + 1_000 + _place_in_family(tract_of)
+    county_rows = county_of[tract_of]
+    areas = [
+        _codes("state", states, 2)[state_of[county_rows]],
+        _codes("county", counties, 5)[county_rows],
+        _codes("tract", tracts, 11)[tract_of],
+        _codes("block", blocks, 15),
+    ]
+    return pl.DataFrame(areas), tract_of
+
+
+def _population(
+    rng: np.random.Generator, tract_of: NDArray[np.int64], size: CensusSize
+) -> NDArray[np.int64]:
+    """People in each block: none in two fifths of them (more in some tracts), heavy tails."""
+    inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
+    inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])
+    density = rng.lognormal(sigma=0.5, size=size.tracts)[tract_of[inhabited]]
+    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
+    population = np.zeros(size.blocks, dtype=np.int64)
+    extra = rng.multinomial(size.population - len(inhabited), pull / pull.sum())
+    population[inhabited] = 1 + extra
+    return population
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """Where the municipalities lie (plane coordinates) and how many people travel from each."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float32]
+    people: NDArray[np.float64]
+
+
+def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
+    """The list of municipalities in the manner of ISTAT, and a map of them.
+
+    A municipality's code is its province's with three more digits; provinces are numbered through.
+    """
+    region_of = _parents(rng, size.regions, size.provinces, spread=0.5)
+    province_of = _parents(rng, size.provinces, size.municipalities, spread=0.7)
+    numbers = (province_of + 1) * 1_000 + _place_in_family(province_of) + 1
+    region_rows = region_of[province_of]
+    areas = [
+        _codes("region", np.arange(1, size.regions + 1), 2)[region_rows],
+        _codes("province", np.arange(1, size.provinces + 1), 3)[province_of],
+        _codes("municipality", numbers, 6),
+    ]
+    # A country of side 1: provinces lie around the middle of their region, and so on down.
+    middle = rng.random((size.regions, 2))[region_of] + rng.normal(0, 0.06, (size.provinces, 2))
+    spot = middle[province_of] + rng.normal(0, 0.02, (size.municipalities, 2))
+    x, y = spot.astype(np.float32).T
+    return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
+
+
+def _trips(
+    rng: np.random.Generator, place: _Map, size: CommutingSize
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Origin, destination and trips of every pair that has any, in order of origin."""
+    n = size.municipalities
+    arrival = _arrivals(rng, place).reshape(-1)
+    last = np.partition(arrival, size.pairs - 1)[size.pairs - 1]
+    chosen = np.flatnonzero(arrival <= last)[: size.pairs]
+    origin, destination = chosen // n, chosen % n
+    at_home = origin == destination
+    pull = np.where(at_home, place.people[origin], _attraction(place, origin, destination))
+    # Half of what is left after one trip a pair stays at home.
+    share = np.where(at_home, 0.5 * pull / pull[at_home].sum(), 0.5 * pull / pull[~at_home].sum())
+    trips = 1 + rng.multinomial(size.trips - len(chosen), share / share.sum())
+    return origin, destination, trips.astype(np.int64)
+
+
+def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
+    """When each pair arrives in a race: the first k are a sample of likelier near pairs.
+
+    Exponential times with rates w arrive in the order of draws without replacement in proportion
+    to w (Efraimidis & Spirakis 2006). Staying at home always comes first.
+    """
+    n = len(place.people)
+    arrival = np.empty((n, n), dtype=np.float32)
+    for row in range(n):  # by rows: all pairs at once would take gigabytes in between
+        waiting = rng.standard_exponential(n, dtype=np.float32)
+        arrival[row] = waiting / _attraction(place, row, slice(None))
+    np.fill_diagonal(arrival, 0)
+    return arrival
+
+
+def _attraction(
+    place: _Map, origin: int | NDArray[np.int64], destination: slice | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The gravity law: people at both ends over the square of the distance."""
+    across = place.x[origin] - place.x[destination]
+    along = place.y[origin] - place.y[destination]
+    masses = place.people[origin] * place.people[destination]
+    return masses / (across * across + along * along + np.float32(1e-5))

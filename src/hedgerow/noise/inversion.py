@@ -1,0 +1,179 @@
+"""Exact inversion: one 64-bit word a draw, one table look-up, and a proof.
+
+Let F be the distribution function of an integer law, and U uniform on [0, 1). Then
+``X = min{k : U < F(k)}`` has exactly that law. Let u be the first 64 binary digits of U, so that
+u <= 2⁶⁴ U < u + 1, and let t(k) = floor(2⁶⁴ F(k)), so that t(k) <= 2⁶⁴ F(k) < t(k) + 1.
+
+- u < t(k): 2⁶⁴ U < u + 1 <= t(k) <= 2⁶⁴ F(k), so U < F(k) and X <= k.
+- u > t(k): 2⁶⁴ U >= u >= t(k) + 1 > 2⁶⁴ F(k), so U >= F(k) and X > k.
+- u = t(k): undecided; `settle` reads further digits of U from a branch of the stream that belongs
+  to the cell alone, and compares with further digits of F, until X is decided.
+
+The table holds t(k) from the last k with t(k) = 0 (two-sided laws) up to the first with
+t(k) = 2⁶⁴ - 1. So the first threshold that is not below u always exists; if it is above u, its k is
+X; if it equals u, the draw is undecided, which includes both tails, however far they reach. The
+result is a function of the real number U alone, and the digits of U are independent fair bits: the
+law of X is exactly the stated one. No floating point takes part.
+
+A draw is undecided with probability (thresholds) / 2⁶⁴. Settling ends with probability one: it goes
+on beyond d digits only if U and some F(k) agree in about d digits.
+"""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels import kernel
+from hedgerow.noise.bits import Stream
+from hedgerow.noise.exact import Law, Tails, tails
+
+WORD_BITS = 64
+FIRST_ACCURACY = 128
+GUIDE_BITS = (10, 16)  # fewest and most
+
+
+@kernel
+def locate(
+    word: np.uint64, thresholds: NDArray[np.uint64], guide: NDArray[np.uint32], shift: np.uint64
+) -> np.uint64:
+    """The place of the first threshold that is not below the word.
+
+    The guide knows the place for the least word with the same top bits. One comparison without a
+    branch settles most of the rest; the loop is for crowded tails.
+    """
+    place = np.uint64(guide[word >> shift])
+    place += np.uint64(thresholds[place] < word)
+    while thresholds[place] < word:
+        place += np.uint64(1)
+    return place
+
+
+@kernel
+def invert(
+    words: NDArray[np.uint64],
+    thresholds: NDArray[np.uint64],
+    guide: NDArray[np.uint32],
+    shift: np.uint64,
+    lowest: int,
+    out: NDArray[np.int64],
+) -> int:
+    """Write the draw of each word to ``out``; how many are undecided (and not yet right)."""
+    undecided = 0
+    for i in range(len(words)):
+        place = locate(words[i], thresholds, guide, shift)
+        undecided += thresholds[place] == words[i]
+        out[i] = lowest + np.int64(place)
+    return undecided
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inversion:
+    """The exact inversion sampler of a law: its thresholds, and a guide into them.
+
+    Attributes:
+        law: the law of the draws.
+        lowest: the k of the first threshold.
+        thresholds: uint64 (k), rising: floor(2⁶⁴ F(k)), k = lowest, lowest + 1, …
+        guide: uint32 (2**bits): for each value of a word's top bits, how many thresholds are below
+            all words that have it.
+        shift: 64 less the guide's bits.
+    """
+
+    law: Law
+    lowest: int
+    thresholds: NDArray[np.uint64]
+    guide: NDArray[np.uint32]
+    shift: np.uint64
+
+    def fill(self, stream: Stream, start: int, out: NDArray[np.int64]) -> None:
+        """Write the draws of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
+        words = stream.words(start, len(out))
+        undecided = invert(words, self.thresholds, self.guide, self.shift, self.lowest, out)
+        if undecided:
+            for i in np.flatnonzero(self.thresholds[out - self.lowest] == words).tolist():
+                out[i] = settle(self.law, int(words[i]), stream.branch(start + i))
+
+    def value(self, word: int, rest: Stream) -> int:
+        """The draw of one word, whose further digits are the words of ``rest``."""
+        place = int(np.searchsorted(self.thresholds, np.uint64(word)))
+        if int(self.thresholds[place]) == word:
+            return settle(self.law, word, rest)
+        return self.lowest + place
+
+
+@lru_cache(maxsize=64)
+def inversion(law: Law) -> Inversion:
+    """The sampler of a law; its thresholds are computed once and kept."""
+    lowest, exact = certified_thresholds(law)
+    thresholds = np.array(exact, dtype=np.uint64)
+    fewest, most = GUIDE_BITS
+    bits = min(max(len(exact).bit_length() + 1, fewest), most)
+    shift = np.uint64(WORD_BITS - bits)
+    least_words = np.arange(1 << bits, dtype=np.uint64) << shift
+    guide = np.searchsorted(thresholds, least_words).astype(np.uint32)
+    return Inversion(law, lowest, thresholds, guide, shift)
+
+
+def certified_thresholds(law: Law) -> tuple[int, list[int]]:
+    """The first k of the table and floor(2⁶⁴ F(k)) from there on.
+
+    With G(k) = P(X > k): F(k) = 1 - G(k) for k >= 0, and F(-1-k) = G(k) by symmetry. A floor or
+    ceiling counts only if both ends of the enclosure agree on it; else the accuracy is doubled.
+    That ends unless some 2⁶⁴ F(k) is a whole number, which Lindemann's theorem excludes for the
+    discrete Laplace (F is a non-constant rational function of a transcendental number); should it
+    ever happen for a discrete Gaussian, this loop, which knows no data, would not end.
+    """
+    accuracy = FIRST_ACCURACY
+    while (found := _floors_and_ceilings(tails(law, accuracy))) is None:
+        accuracy *= 2
+    floors, ceilings = found
+    upper_half = [(1 << WORD_BITS) - ceiling for ceiling in ceilings]
+    return (-len(floors), floors[::-1] + upper_half) if law.two_sided else (0, upper_half)
+
+
+def _floors_and_ceilings(tail: Tails) -> tuple[list[int], list[int]] | None:
+    """Floors and ceilings of 2⁶⁴ G(k) up to the first floor of 0; None where one is uncertain."""
+    shift = tail.bits - WORD_BITS
+    floors: list[int] = []
+    ceilings: list[int] = []
+    for lower, upper in zip(tail.lower, tail.upper, strict=True):
+        floor, ceiling = lower >> shift, -(-upper >> shift)
+        # G(k) > 0, so a ceiling is at least 1 even where the lower bound is 0.
+        if floor != upper >> shift or ceiling != max(1, -(-lower >> shift)):
+            return None
+        floors.append(floor)
+        ceilings.append(ceiling)
+        if floor == 0:
+            return floors, ceilings
+    return None
+
+
+@lru_cache(maxsize=4)
+def _kept_tails(law: Law, accuracy: int) -> Tails:
+    return tails(law, accuracy)
+
+
+def settle(law: Law, word: int, rest: Stream) -> int:
+    """X = min{k : U < F(k)} exactly; U's first 64 digits are a word, the others come from a stream.
+
+    After d digits, U lies in [v, v + 1) / 2**d. Every k with F(k) certainly <= v / 2**d is below X;
+    the first k with F(k) certainly >= (v + 1) / 2**d is not. Where the two meet, X is found.
+    """
+    digits, count, more = word, WORD_BITS, 0
+    while True:
+        digits = digits << WORD_BITS | int(rest.words(more, 1)[0])
+        count, more = count + WORD_BITS, more + 1
+        tail = _kept_tails(law, count + WORD_BITS)
+        shift, one = tail.bits - count, 1 << tail.bits
+        lower = [one - g for g in tail.upper]
+        upper = [one - g for g in tail.lower]
+        if law.two_sided:
+            lower, upper = tail.lower[::-1] + lower, tail.upper[::-1] + upper
+        below = bisect_right(upper, digits << shift)
+        reached = bisect_left(lower, (digits + 1) << shift)
+        # Below the list's first k, a two-sided law has further values.
+        if below == reached < len(lower) and (below > 0 or not law.two_sided):
+            return below - (len(tail.lower) if law.two_sided else 0)

@@ -1,0 +1,162 @@
+"""Exact rejection for wide laws: blocks by inversion, a uniform offset, a certain test.
+
+Magnitudes are cut into blocks [bw, bw + w), w = 2**s. A *round* of a cell takes three words. The
+first draws a block b >= 0 with P(b) ∝ weight(bw), exactly (`inversion`). The low s bits of the
+second are the offset d, its top bit the sign: x = bw + d or x = -(bw + d + 1), so every integer is
+proposed in one way, with probability ∝ weight(bw). The third word opens a uniform V, and the
+proposal stands if V < weight(|x|) / weight(bw) = exp(-E), E = exponent(|x|) - exponent(bw) >= 0.
+What stands has P(x) ∝ weight(|x|), exactly (von Neumann 1951). Otherwise the next round draws
+again: round r of a stream is its branch r, and a cell has the same words in it however the range
+is chunked.
+
+The test in floating point. With a = bw and d' = |x| - a, E = d' (first + step (2a + d' - 1) / 2), a
+sum of non-negative terms. The integers are exact (d' <= 2⁴⁸, 2a + d' - 1 < 2⁶³). Five roundings
+follow one another (to float, the constant, product, sum with a rounded constant, product), so the
+computed E errs by less than 5.1 · 2⁻⁵³ E, which is below 2⁻⁵⁴ where E <= 1/16. The Taylor polynomial
+of degree 8 errs from exp(-E) by less than E⁹/9! < 2⁻⁵⁴. In Horner form the error of each inner
+bracket is damped by E/k <= 1/16, so rounding adds less than 2⁻⁵². V lies in [v, v + 2⁻⁵³), where v
+is its first 53 bits, an exact float. All in all that is less than 2⁻⁵¹, so beyond a distance of
+2⁻⁵⁰ the comparison of floats is that of the real numbers, with or without fused multiply-add. The
+rest (about one in 2⁴⁹), and any E > 1/16, are settled in exact arithmetic with further bits of V.
+So floating point decides how fast a draw is made, never what it is.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels import kernel
+from hedgerow.noise.bits import Stream
+from hedgerow.noise.exact import Law, exp_bounds
+from hedgerow.noise.inversion import WORD_BITS, Inversion, inversion, locate
+
+ACCEPTED, REJECTED, UNDECIDED = 0, 1, 2
+WORDS_A_ROUND = 3
+SIGN_BIT = 63
+MARGIN = 2.0**-50
+BLOCKS = 1 << 12  # at least this many blocks before the weight falls below 2⁻⁶⁴
+NEGLIGIBLE = 45  # exp(-45) < 2⁻⁶⁴
+BLOCK_REST, TEST_REST = (
+    0,
+    1,
+)  # where an undecided draw finds further words: branch(cell, one of them)
+
+
+@kernel
+def taylor_exp(exponent: float) -> float:
+    """exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹ (see the module)."""
+    value = 1.0
+    for k in range(8, 0, -1):
+        value = 1.0 - exponent * (1.0 / k) * value
+    return value
+
+
+@kernel
+def propose(
+    words: NDArray[np.uint64],
+    cells: NDArray[np.int64],
+    blocks: tuple[NDArray[np.uint64], NDArray[np.uint32], np.uint64],
+    shape: tuple[np.uint64, float, float],
+    out: NDArray[np.int64],
+    verdicts: NDArray[np.uint8],
+) -> None:
+    """One round: a proposal in ``out`` for each cell and a verdict on it.
+
+    Args:
+        words: uint64 (3 words a cell, from cell ``cells[0]`` on).
+        cells: int64: the places in ``out`` that still want a draw, rising.
+        blocks: thresholds, guide and shift of the blocks' inversion.
+        shape: s, where blocks are 2**s wide; the law's first; half its step.
+        out: int64 (cells).
+        verdicts: uint8 (len(cells)): accepted, rejected or undecided.
+    """
+    thresholds, guide, shift = blocks
+    width_bits, first, half_step = shape
+    mask = (np.uint64(1) << width_bits) - np.uint64(1)
+    for i in range(len(cells)):
+        at = 3 * (cells[i] - cells[0])
+        block = locate(words[at], thresholds, guide, shift)
+        negative = np.int64(words[at + 1] >> np.uint64(SIGN_BIT))
+        offset = np.int64(words[at + 1] & mask) + negative
+        base = np.int64(block << width_bits)
+        out[cells[i]] = (base + offset) * (1 - 2 * negative)
+        exponent = offset * (first + half_step * (2 * base + offset - 1))
+        uniform = np.float64(words[at + 2] >> np.uint64(11)) * 2.0**-53
+        distance = uniform - taylor_exp(exponent)
+        if exponent > 1 / 16 or abs(distance) <= MARGIN or thresholds[block] == words[at]:
+            verdicts[i] = UNDECIDED
+        else:
+            verdicts[i] = REJECTED if distance > 0 else ACCEPTED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rejection:
+    """The exact rejection sampler of a two-sided law.
+
+    Attributes:
+        law: the law of the draws.
+        width_bits: s, where blocks are 2**s wide.
+        blocks: the sampler of block numbers.
+    """
+
+    law: Law
+    width_bits: int
+    blocks: Inversion
+
+    def fill(self, stream: Stream, start: int, out: NDArray[np.int64]) -> None:
+        """Write the draws of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
+        table = (self.blocks.thresholds, self.blocks.guide, self.blocks.shift)
+        width_bits = np.uint64(self.width_bits)
+        shape = (width_bits, float(self.law.first), float(self.law.step / 2))
+        cells = np.arange(len(out))
+        turn = 0
+        while len(cells):
+            source = stream.branch(turn)
+            first, count = start + int(cells[0]), int(cells[-1] - cells[0]) + 1
+            words = source.words(WORDS_A_ROUND * first, WORDS_A_ROUND * count)
+            verdicts = np.empty(len(cells), dtype=np.uint8)
+            propose(words, cells, table, shape, out, verdicts)
+            for i in np.flatnonzero(verdicts == UNDECIDED).tolist():
+                at = int(cells[i] - cells[0])
+                settled = self._settle(words[3 * at : 3 * at + 3].tolist(), source, first + at)
+                out[cells[i]] = settled or 0
+                verdicts[i] = REJECTED if settled is None else ACCEPTED
+            cells = cells[verdicts == REJECTED]
+            turn += 1
+
+    def _settle(self, words: list[int], source: Stream, cell: int) -> int | None:
+        """The proposal of three words if it stands, in exact arithmetic; None if it does not."""
+        block = self.blocks.value(words[0], source.branch(cell, BLOCK_REST))
+        base = block << self.width_bits
+        negative = words[1] >> SIGN_BIT
+        magnitude = base + (words[1] & ((1 << self.width_bits) - 1)) + negative
+        exponent = self.law.exponent(magnitude) - self.law.exponent(base)
+        stands = is_below_exp(exponent, words[2], source.branch(cell, TEST_REST))
+        return (-magnitude if negative else magnitude) if stands else None
+
+
+def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
+    """Whether V < exp(-exponent); V's first 64 digits are a word, the others come from a stream."""
+    if exponent == 0:
+        return True
+    digits, count, more = word, WORD_BITS, 0
+    while True:
+        lower, upper = exp_bounds(exponent, count + WORD_BITS)
+        if (digits + 1) << WORD_BITS <= lower:
+            return True
+        if digits << WORD_BITS >= upper:
+            return False
+        digits = digits << WORD_BITS | int(rest.words(more, 1)[0])
+        count, more = count + WORD_BITS, more + 1
+
+
+@lru_cache(maxsize=64)
+def rejection(law: Law) -> Rejection:
+    """The sampler of a law, with the narrowest blocks of which at most 2 · BLOCKS matter."""
+    width_bits = 0
+    while law.exponent((2 * BLOCKS) << width_bits) < NEGLIGIBLE:
+        width_bits += 1
+    return Rejection(law, width_bits, inversion(law.blocks(1 << width_bits)))

@@ -1,0 +1,81 @@
+"""What a release may spend: ρ of zero-concentrated, (ε, δ), or pure ε differential privacy."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.numerals import Exact, exact
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Rho:
+    """A budget of ρ-zero-concentrated differential privacy (Bun & Steinke 2016, Definition 1.1).
+
+    Attributes:
+        rho: above 0, exact. Costs of a composition add.
+    """
+
+    rho: Fraction
+
+    def __init__(self, rho: Exact) -> None:
+        object.__setattr__(self, "rho", _positive(rho, "rho"))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class EpsilonDelta:
+    """A budget of (ε, δ)-differential privacy: P[M(x) ∈ S] ≤ e^ε P[M(y) ∈ S] + δ for all S.
+
+    Attributes:
+        epsilon: above 0, exact.
+        delta: strictly between 0 and 1, exact; far below one over the number of units.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Exact, delta: Exact) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", probability(exact(delta, "delta")))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Epsilon:
+    """A budget of pure ε-differential privacy: P[M(x) ∈ S] ≤ e^ε P[M(y) ∈ S] for all S.
+
+    Attributes:
+        epsilon: above 0, exact. Costs of a composition add.
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Exact) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+
+
+Budget = Rho | EpsilonDelta | Epsilon
+
+
+def probability(delta: Fraction) -> Fraction:
+    """``delta`` itself, strictly between 0 and 1.
+
+    Raises:
+        BudgetError: it is not.
+    """
+    if delta == 0:
+        raise BudgetError(
+            "delta must be in (0, 1), got 0; for pure differential privacy leave delta out "
+            "and use the discrete Laplace mechanism"
+        )
+    if not 0 < delta < 1:
+        raise BudgetError(
+            f"delta must be in (0, 1), got {delta}; it bounds the chance that the promise fails, "
+            'so make it tiny, such as "1e-10"'
+        )
+    return delta
+
+
+def _positive(value: Exact, what: str) -> Fraction:
+    number = exact(value, what)
+    if number <= 0:
+        raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+    return number

@@ -1,0 +1,164 @@
+"""The unit of privacy: which tables must look alike, and how far apart their counts can be.
+
+A *record* is one thing that a leaf counts (a person, a trip). A *unit* is who is protected: all
+the records of one person, say, at most ``contributions`` of them. Two tables are neighbours if they
+differ in one unit. What a release measures at a depth is the vector of that depth's node counts;
+one unit changes it by a vector whose norms are the sensitivities. A node that did not survive is
+not measured: dropping coordinates makes no norm larger, and survival depends on released counts
+alone, so a depth costs the same whichever nodes survive (adaptive composition).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.errors import BudgetError
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours(ABC):
+    """Which tables must look alike; sensitivities are norms of the worst change, `shifts`.
+
+    Attributes:
+        contributions: m ≥ 1, the records of one unit.
+    """
+
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        given = self.contributions
+        if type(given) is not int or given < 1:
+            raise BudgetError(
+                f"contributions must be a whole number of at least 1, got {given!r}; "
+                "it is how many records one protected unit can have in the table"
+            )
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The relation's name in a release file and a manifest."""
+
+    @property
+    @abstractmethod
+    def total_is_public(self) -> bool:
+        """Whether neighbours always agree on the total, so that it may be published as it is."""
+
+    @abstractmethod
+    def shifts(self, depth: int) -> tuple[int, ...]:
+        """The worst change that one unit makes at a depth: integer shifts of distinct nodes."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One plain sentence: who is protected from what."""
+
+    def l1_sensitivity(self, depth: int) -> Fraction:
+        """How far (records) the counts of a depth are apart at most, in sum: Σ|shift|."""
+        return l1(self.shifts(depth))
+
+    def l2_sensitivity_squared(self, depth: int) -> Fraction:
+        """The square of how far (records²) the counts of a depth are apart at most: Σ shift²."""
+        return l2_squared(self.shifts(depth))
+
+
+@dataclass(frozen=True, slots=True)
+class AddRemove(Neighbours):
+    """Neighbours differ by adding or removing one unit: at most m records (unbounded neighbours).
+
+    Proof of the sensitivities, at every depth including the total. The unit's records fall into
+    the nodes as a vector a ≥ 0 of integers with Σa ≤ m, and the counts change by a or by -a. So
+    ‖a‖₁ = Σa ≤ m, and ‖a‖₂² ≤ (Σa)² ≤ m² because no entry is negative. All m records in one node
+    attain both; that they are distinct leaves would not help, as leaves share their ancestors.
+    """
+
+    @property
+    def name(self) -> str:
+        """``add-remove``."""
+        return "add-remove"
+
+    @property
+    def total_is_public(self) -> bool:
+        """False: whether a unit is there at all is what the total would give away."""
+        return False
+
+    def shifts(self, depth: int) -> tuple[int, ...]:
+        """(m,): all records of the unit in one node."""
+        _checked(depth)
+        return (self.contributions,)
+
+    def describe(self) -> str:
+        """One plain sentence: who is protected from what."""
+        what = (
+            "record" if self.contributions == 1 else f"unit of up to {self.contributions} records"
+        )
+        return f"Within the guarantee, the release looks the same with or without any one {what}."
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Neighbours):
+    """Neighbours differ by replacing the records of one unit by others (bounded neighbours).
+
+    Proof of the sensitivities. The unit's records fall into the nodes of a depth as a vector
+    a ≥ 0 of integers, its new ones as b ≥ 0, Σa ≤ m and Σb ≤ m; the counts change by b - a.
+    Hence ‖b - a‖₁ ≤ Σa + Σb ≤ 2m, and ‖b - a‖₂² = ‖a‖₂² + ‖b‖₂² - 2a·b ≤ (Σa)² + (Σb)² ≤ 2m².
+    All m records moved from one node to another attain both. That holds at *every* depth from 1
+    on, for distinct records too: Boninsegna et al. state √(2m) for distinct trips, which is right
+    only where m distinct nodes are guaranteed, for distinct leaves share their ancestors.
+
+    At depth 0 there is one node, and it changes by Σb - Σa: by nothing if every unit has exactly
+    m records, and otherwise by at most m in absolute value, since both sums lie in 0..m.
+
+    Attributes:
+        exactly: every unit has exactly m records, so the total is public. If False, a unit has
+            at most m, the total betrays how many, and it is measured like the other depths.
+    """
+
+    exactly: bool = True
+
+    def __post_init__(self) -> None:
+        Neighbours.__post_init__(self)
+        if type(self.exactly) is not bool:
+            raise BudgetError(
+                f"exactly must be True or False, got {self.exactly!r}; True promises that every "
+                "unit has exactly as many records as contributions says"
+            )
+
+    @property
+    def name(self) -> str:
+        """``replace``."""
+        return "replace"
+
+    @property
+    def total_is_public(self) -> bool:
+        """True if every unit has exactly m records: then replacing one leaves the total."""
+        return self.exactly
+
+    def shifts(self, depth: int) -> tuple[int, ...]:
+        """(m, -m): all records of the unit move; at depth 0 (m,), or () if the total is public."""
+        m = self.contributions
+        if _checked(depth) > 0:
+            return (m, -m)
+        return () if self.exactly else (m,)
+
+    def describe(self) -> str:
+        """One plain sentence: who is protected from what."""
+        m, same = self.contributions, "Within the guarantee, the release looks the same whatever"
+        if not self.exactly:
+            return f"{same} any one unit's records say and however many they are, up to {m}."
+        who = "any one record says" if m == 1 else f"the {m} records of any one unit say"
+        return f"{same} {who}; the number of records is public."
+
+
+def l1(shifts: tuple[int, ...]) -> Fraction:
+    """The sum of the absolute shifts (records)."""
+    return Fraction(sum(abs(shift) for shift in shifts))
+
+
+def l2_squared(shifts: tuple[int, ...]) -> Fraction:
+    """The sum of the squared shifts (records²), exact where its root is not."""
+    return Fraction(sum(shift * shift for shift in shifts))
+
+
+def _checked(depth: int) -> int:
+    if depth < 0:
+        raise BudgetError(f"a depth is 0 or more, got {depth}; 0 is the total")
+    return depth

@@ -1,0 +1,72 @@
+"""The manifest: what was released and promised, and the digest of every file; all of it public."""
+
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import ReleaseError
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta
+
+FORMAT = "hedgerow-release-1"
+MANIFEST = "manifest.json"
+_SOFTWARE = ("hedgerow", "numpy", "numba", "polars", "pyarrow", "cryptography")
+
+
+def write_manifest(folder: Path, plan: Plan, estimator: str) -> dict[str, Any]:
+    """Write ``manifest.json`` for the files that lie in the folder, and return it."""
+    manifest = {
+        "format": FORMAT,
+        "plan": plan.to_dict(),
+        "plan_sha256": plan.hash,
+        "promise": promise(plan),
+        "restriction": plan.restriction,
+        "estimator": estimator,
+        "ledger": "none kept",
+        "software": {"python": platform.python_version(), **{n: version(n) for n in _SOFTWARE}},
+        "files": {name: sha256(folder / name) for name in file_names(folder)},
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return manifest
+
+
+def promise(plan: Plan) -> str:
+    """Who is protected from what, and how well, in sentences."""
+    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
+    parts = [plan.neighbours.describe(), plan.guarantee.statement(delta), plan.restriction]
+    return " ".join(part for part in parts if part)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a release directory.
+
+    Raises:
+        ReleaseError: there is none, or it is none of ours.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ReleaseError(
+            f"{str(folder)!r} is no release directory: it has no {MANIFEST}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
+    return manifest
+
+
+def file_names(folder: Path) -> list[str]:
+    """All files below a release directory but the manifest, as relative names."""
+    names = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    return sorted(name for name in names if name != MANIFEST)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,287 @@
+"""`release`: execute a plan on a table. `Release`: what came out, for those outside too."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.errors import PlanError, ReleaseError
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.noise.bits import Bits, ReleaseKey
+from hedgerow.plan.plan import Plan
+from hedgerow.release import measurements
+from hedgerow.release.manifest import read_manifest, write_manifest
+from hedgerow.release.measurements import COUNT, ReleaseFiles
+from hedgerow.release.staging import (
+    Unfinished,
+    check_output,
+    machine_errors,
+    open_staging,
+    publish_complete,
+)
+from hedgerow.release.topdown import Pass, Progress
+from hedgerow.tables.counts import Counts, labelled
+from hedgerow.tables.order import Codes, join
+
+Int64 = NDArray[np.int64]
+
+
+class Content(Protocol):
+    """Where the frames of a release come from: memory or a directory."""
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth with their codes, in tree order."""
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+
+    def write(self, directory: Path) -> None:
+        """Make a release directory."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release: counts that are non-negative integers and add up at every level.
+
+    Attributes:
+        plan: the plan as JSON: tree, depths, guarantee.
+        content: where the frames come from.
+    """
+
+    plan: Mapping[str, Any]
+    content: Content = field(repr=False)
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The label columns of each axis, coarsest level first."""
+        return {axis["name"]: axis["columns"] for axis in self.plan["tree"]["axes"]}
+
+    def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
+        """The released counts of one depth of the tree.
+
+        Args:
+            level: a depth by the name that the plan shows, such as ``"county"``; or
+            depth: its number, 0 being everything.
+
+        Returns:
+            One row a node with a positive count, in tree order: its codes under the table's own
+            column names, and ``count`` (records). A node that is not listed has 0.
+
+        Raises:
+            ReleaseError: no such depth.
+        """
+        return self.content.counts(self._depth(level, depth))
+
+    def cuboid(self, **levels: str) -> pl.DataFrame:
+        """The released counts by any choice of one level an axis, summed from the leaves.
+
+        Args:
+            levels: axis = level; an axis that is not named is summed over.
+
+        Returns:
+            One row a combination with a positive count, sorted by its codes.
+
+        Raises:
+            ReleaseError: no such axis or level.
+        """
+        columns: list[str] = []
+        for name, level in levels.items():
+            axis = {axis["name"]: axis for axis in self.plan["tree"]["axes"]}.get(name)
+            if axis is None or level not in axis["levels"]:
+                known = self.columns if axis is None else axis["levels"]
+                raise ReleaseError(
+                    f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
+                    f"{(name if axis is None else level)!r}; there are {', '.join(known)}"
+                )
+            columns += axis["columns"][: axis["levels"].index(level) + 1]
+        leaves = self.content.counts(len(self.plan["depths"]) - 1)
+        if not columns:
+            return leaves.select(pl.col(COUNT).sum())
+        return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
+
+    def measurements(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth: int64 (children of the survivors above it)."""
+        kind = self.plan["depths"][self._depth(None, depth)]["kind"]
+        if kind != "measured":
+            raise ReleaseError(f"depth {depth} is {kind}; it has no noisy counts")
+        return self.content.noisy(depth)
+
+    def write(self, directory: str | Path) -> None:
+        """Make a release directory; it appears whole or not at all.
+
+        Raises:
+            ReleaseError: the directory exists.
+            MachineError: the disk is full or not writable.
+        """
+        self.content.write(Path(directory))
+
+    def _depth(self, level: str | None, depth: int | None) -> int:
+        names = [what["cuboid"] for what in self.plan["depths"]]
+        if (level is None) == (depth is None):
+            raise ReleaseError('name one depth: level("county") or level(depth=2)')
+        if level is not None and level in names:
+            return names.index(level)
+        if depth is not None and 0 <= depth < len(names):
+            return depth
+        raise ReleaseError(
+            f"no depth {level if depth is None else depth!r}; there are "
+            f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
+        )
+
+
+def release(
+    counts: Counts,
+    plan: Plan,
+    *,
+    estimator: Estimator | None = None,
+    directory: str | Path | None = None,
+    progress: Progress | None = None,
+    unfinished: Unfinished = Unfinished.REFUSE,
+) -> Release:
+    """Execute a plan on a confidential table, under a fresh key from the operating system.
+
+    Args:
+        counts: the confidential table, over the plan's tree.
+        plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
+        estimator: from noisy counts to consistent counts; `Chebyshev` unless given.
+        directory: where the release appears, whole or not at all, built in bounded memory; left
+            out, the release stays in memory.
+        progress: whom to tell how far the pass is.
+        unfinished: what to do about a release that a killed run left unfinished for the directory.
+
+    Raises:
+        PlanError: the plan is for another domain, or promises what the table does not keep.
+        ReleaseError: the directory exists, or the unfinished release is another one's.
+        MachineError: the disk is full, or the memory.
+    """
+    check_match(counts, plan)
+    estimator = Chebyshev() if estimator is None else estimator
+    progress = Progress() if progress is None else progress
+    if directory is None:
+        key = ReleaseKey.fresh()
+        return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
+    output = Path(directory)
+    if unfinished is Unfinished.RESUME and publish_complete(output):
+        return read_release(output)
+    staging = open_staging(output, counts, plan, estimator.name, unfinished)
+    with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
+        with ReleaseFiles(staging.content, plan) as files:
+            for found in Pass(counts, plan, estimator, staging.key, progress=progress).results():
+                files.add(found.depth, found.nodes.codes, found.nodes.counts, found.noisy)
+        write_manifest(staging.content, plan, estimator.name)
+        staging.publish()
+    return read_release(output)
+
+
+def check_match(counts: Counts, plan: Plan) -> None:
+    """Refuse a table that is not what the plan was made for.
+
+    Raises:
+        PlanError: another domain, or contributions that were bounded otherwise.
+    """
+    if counts.tree.digest != plan.tree.digest:
+        raise PlanError("the plan was made for another tree than the table's; make it anew")
+    bound, promised = counts.contributions, plan.neighbours.contributions
+    if bound is None:
+        return
+    if bound > promised:
+        raise PlanError(
+            f"the table keeps up to {bound} records a unit, but the plan protects {promised}"
+        )
+    if bound > 1 and plan.public_depth >= 0 and not plan.invariants:
+        raise PlanError(
+            "the plan holds the total public, which needs units with exactly as many records as "
+            "contributions says; a table bounded by its unit column keeps at most that many: use "
+            "Replace(contributions, exactly=False), which measures the total"
+        )
+
+
+def in_memory(
+    counts: Counts,
+    plan: Plan,
+    *,
+    estimator: Estimator,
+    bits: Bits,
+    progress: Progress | None = None,
+) -> Release:
+    """A release that stays in memory, from given random bits (a seed in simulations alone)."""
+    parts: dict[int, list[tuple[Codes, Int64]]] = {}
+    noisy: dict[int, list[Int64]] = {}
+    run = Pass(counts, plan, estimator, bits, progress=progress or Progress())
+    for found in run.results():
+        parts.setdefault(found.depth, []).append((found.nodes.codes, found.nodes.counts))
+        if found.noisy is not None:
+            noisy.setdefault(found.depth, []).append(found.noisy)
+    whole = {t: join(found) for t, found in parts.items()}
+    content = InMemory(
+        plan, estimator.name, whole, {t: np.concatenate(found) for t, found in noisy.items()}
+    )
+    return Release(plan.to_dict(), content)
+
+
+def read_release(directory: str | Path) -> Release:
+    """The release in a directory.
+
+    Raises:
+        ReleaseError: there is none.
+    """
+    folder = Path(directory)
+    return Release(read_manifest(folder)["plan"], OnDisk(folder))
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A release in memory: for each depth node codes and counts, and noisy counts."""
+
+    plan: Plan
+    estimator: str
+    nodes: dict[int, tuple[Codes, Int64]]
+    measured: dict[int, Int64]
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth with their codes."""
+        codes, values = self.nodes[depth]
+        return labelled(self.plan.tree, depth, codes, **{COUNT: values})
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+        return self.measured[depth]
+
+    def write(self, directory: Path) -> None:
+        """Write the files beside their place and let them appear there in one rename."""
+        check_output(directory)
+        building = directory.with_name(directory.name + ".staging")
+        with machine_errors(f"cannot write the release to {str(building)!r}"):
+            building.mkdir(parents=True)
+            with ReleaseFiles(building, self.plan) as files:
+                for t, (codes, values) in self.nodes.items():
+                    files.add(t, codes, values, self.measured.get(t))
+            write_manifest(building, self.plan, self.estimator)
+            building.rename(directory)
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A release in a directory."""
+
+    folder: Path
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth with their codes."""
+        return measurements.read_counts(self.folder, depth)
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+        return measurements.read_noisy(self.folder, depth)
+
+    def write(self, directory: Path) -> None:
+        """Copy the directory."""
+        check_output(directory)
+        with machine_errors(f"cannot write {str(directory)!r}"):
+            shutil.copytree(self.folder, directory)

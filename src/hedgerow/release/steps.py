@@ -1,0 +1,205 @@
+"""One step down the tree: the children of surviving nodes, their noisy counts, the survivors."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels import kernel, over_families
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.order import Codes
+from hedgerow.tables.tree import Tree
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """What a step from depth t - 1 to depth t needs to know of the tree.
+
+    Attributes:
+        depth: t.
+        axis: the number of the refined axis.
+        child_start: int64 (nodes of the upper level + 1): children in the lower level.
+        leaf_start: int64 (nodes of the lower level + 1): where each one's leaves begin.
+    """
+
+    depth: int
+    axis: int
+    child_start: Int64
+    leaf_start: Int64
+
+    @classmethod
+    def of(cls, tree: Tree, depth: int) -> "Refinement":
+        """The step of a tree that ends at ``depth``."""
+        number, level = tree.steps[depth - 1]
+        axis = tree.axes[number]
+        leaf_start = axis.descendant_start(level, axis.depth)
+        return cls(depth, number, axis.child_start[level - 1], leaf_start)
+
+    def family_start(self, codes: Codes) -> Int64:
+        """Where each parent's children begin when they are laid end to end: int64 (parents + 1)."""
+        parent = codes[self.axis]
+        start = np.zeros(len(parent) + 1, dtype=np.int64)
+        np.cumsum(self.child_start[parent + 1] - self.child_start[parent], out=start[1:])
+        return start
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Surviving nodes of a depth in tree order.
+
+    Attributes:
+        codes: one int32 array (nodes) an axis.
+        counts: int64 (nodes): released counts, all positive.
+        start, stop: int64 (nodes): the slice of the confidential leaves below each node.
+    """
+
+    codes: Codes
+    counts: Int64
+    start: Int64
+    stop: Int64
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def part(self, first: int, last: int) -> "Nodes":
+        """The nodes ``first <= i < last``."""
+        cut = slice(first, last)
+        codes = tuple(code[cut] for code in self.codes)
+        return Nodes(codes, self.counts[cut], self.start[cut], self.stop[cut])
+
+    @staticmethod
+    def none(axes: int) -> "Nodes":
+        """No nodes at all."""
+        nothing = np.empty(0, dtype=np.int64)
+        return Nodes((np.empty(0, dtype=np.int32),) * axes, nothing, nothing, nothing)
+
+    @staticmethod
+    def joined(parts: list["Nodes"]) -> "Nodes":
+        """The nodes of several parts, in their order."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        if len(parts) == 1:
+            return parts[0]
+        axes = range(len(parts[0].codes))
+        return Nodes(
+            tuple(np.concatenate([part.codes[a] for part in parts]) for a in axes),
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.start for part in parts]),
+            np.concatenate([part.stop for part in parts]),
+        )
+
+
+def true_nodes(counts: Counts, depth: int) -> Nodes:
+    """All non-zero nodes of a depth with their true counts: for public depths alone."""
+    codes, values = counts.roll_up(depth)
+    node = counts.node_codes(depth)
+    changed = np.zeros(len(counts.values), dtype=bool)
+    for code in node:
+        changed[1:] |= code[1:] != code[:-1]
+    start = np.append(np.zeros(min(1, len(values)), dtype=np.int64), np.flatnonzero(changed))
+    return Nodes(codes, values, start, np.append(start[1:], len(counts.values))[: len(values)])
+
+
+def only_children(parents: Nodes, step: Refinement) -> Nodes:
+    """The children of a step where no family has a second one: the parents under new codes."""
+    codes = list(parents.codes)
+    codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
+    return Nodes(tuple(codes), parents.counts, parents.start, parents.stop)
+
+
+def add_true_counts(
+    noisy: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
+) -> None:
+    """Add to each child's noise its true count, in place.
+
+    Args:
+        noisy: int64 (children): the noise, which becomes the noisy counts.
+        family_start: int64 (parents + 1).
+        parents: the surviving parents.
+        step: the refinement.
+        counts: the confidential leaves.
+    """
+    leaf = counts.codes[step.axis]
+    over_families(
+        partial(
+            _add_true_counts, noisy, family_start, step.child_start, step.leaf_start,
+            parents.codes[step.axis], parents.start, parents.stop, leaf, counts.values,
+        ),
+        family_start,
+    )  # fmt: skip
+
+
+def survivors(
+    released: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
+) -> Nodes:
+    """The children with a positive released count, with their slices of leaves."""
+    kept = np.flatnonzero(released > 0)
+    parent = np.searchsorted(family_start, kept, side="right") - 1
+    refined = step.child_start[parents.codes[step.axis][parent]] + kept - family_start[parent]
+    codes = tuple(
+        refined.astype(np.int32) if a == step.axis else code[parent]
+        for a, code in enumerate(parents.codes)
+    )
+    first = np.searchsorted(parent, np.arange(len(parents) + 1)).astype(np.int64)
+    start, stop = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
+    leaf = counts.codes[step.axis]
+    over_families(
+        partial(
+            _slices, start, stop, first, codes[step.axis], step.leaf_start,
+            parents.start, parents.stop, leaf,
+        ),
+        first,
+    )  # fmt: skip
+    return Nodes(codes, released[kept], start, stop)
+
+
+@kernel
+def _add_true_counts(
+    noisy: Int64,
+    family_start: Int64,
+    child_start: Int64,
+    leaf_start: Int64,
+    parent_code: Int32,
+    slice_start: Int64,
+    slice_stop: Int64,
+    leaf: Int32,
+    values: Int64,
+    first: int,
+    last: int,
+) -> None:
+    for f in range(first, last):
+        child = child_start[parent_code[f]]
+        cell = family_start[f]
+        for i in range(slice_start[f], slice_stop[f]):
+            while leaf[i] >= leaf_start[child + 1]:
+                child += 1
+                cell += 1
+            noisy[cell] += values[i]
+
+
+@kernel
+def _slices(
+    start: Int64,
+    stop: Int64,
+    first_survivor: Int64,
+    child_code: Int32,
+    leaf_start: Int64,
+    slice_start: Int64,
+    slice_stop: Int64,
+    leaf: Int32,
+    first: int,
+    last: int,
+) -> None:
+    for f in range(first, last):
+        i, end = slice_start[f], slice_stop[f]
+        for s in range(first_survivor[f], first_survivor[f + 1]):
+            child = child_code[s]
+            while i < end and leaf[i] < leaf_start[child]:
+                i += 1
+            start[s] = i
+            while i < end and leaf[i] < leaf_start[child + 1]:
+                i += 1
+            stop[s] = i

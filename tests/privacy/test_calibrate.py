@@ -1,0 +1,106 @@
+"""A budget is spent to the last digit, and never beyond."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.calibrate import calibrate
+from hedgerow.privacy.neighbours import AddRemove, Replace
+
+AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=100)
+SHARES = st.lists(st.integers(1, 50), min_size=1, max_size=8).map(
+    lambda parts: [Fraction(part, sum(parts)) for part in parts]
+)
+NEIGHBOURS = st.one_of(
+    st.builds(AddRemove, st.integers(1, 20)), st.builds(Replace, st.integers(1, 20))
+)
+
+
+def shifts_below_the_total(neighbours, depths):
+    return [neighbours.shifts(depth) for depth in range(1, depths + 1)]
+
+
+def uniform(depths):
+    return [Fraction(1, depths)] * depths
+
+
+@given(AMOUNTS, SHARES, NEIGHBOURS)
+def test_gaussian_noise_spends_rho_exactly_in_the_given_shares(rho, shares, neighbours):
+    shifts = shifts_below_the_total(neighbours, len(shares))
+    profile = calibrate(DiscreteGaussian, Rho(rho), shares, shifts)
+    assert profile.rho == rho
+    assert [use.rho / rho for use in profile.uses] == shares
+    for depth, (use, share) in enumerate(zip(profile.uses, shares, strict=True), start=1):
+        assert use.mechanism.sigma2 == neighbours.l2_sensitivity_squared(depth) / (2 * share * rho)
+
+
+@given(AMOUNTS, SHARES, NEIGHBOURS)
+def test_laplace_noise_spends_epsilon_exactly_in_the_given_shares(epsilon, shares, neighbours):
+    shifts = shifts_below_the_total(neighbours, len(shares))
+    profile = calibrate(DiscreteLaplace, Epsilon(epsilon), shares, shifts)
+    assert profile.pure_epsilon == epsilon
+    for depth, (use, share) in enumerate(zip(profile.uses, shares, strict=True), start=1):
+        assert use.mechanism.scale == neighbours.l1_sensitivity(depth) / (share * epsilon)
+
+
+@given(AMOUNTS, st.integers(2, 40), SHARES, NEIGHBOURS)
+def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
+    delta = Fraction(1, 10**places)
+    shifts = shifts_below_the_total(neighbours, len(shares))
+    profile = calibrate(DiscreteGaussian, EpsilonDelta(epsilon, delta), shares, shifts)
+    assert 0.5 * float(epsilon) < profile.epsilon(delta) <= epsilon
+
+
+def test_the_commuting_release_gets_the_papers_noise():
+    """Boninsegna et al., Lemma 2: six equal depths, one trip replaced, (1, 1e-8): σ² = 454.02."""
+    shifts = shifts_below_the_total(Replace(), 6)
+    profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts)
+    assert [round(float(use.mechanism.sigma2), 2) for use in profile.uses] == [454.02] * 6
+
+
+def test_a_total_that_is_not_public_takes_its_share():
+    neighbours = Replace(2, exactly=False)
+    shifts = [neighbours.shifts(depth) for depth in range(3)]
+    profile = calibrate(DiscreteGaussian, Rho(1), uniform(3), shifts)
+    assert [use.mechanism.sigma2 for use in profile.uses] == [6, 12, 12]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "budget", "way_out"),
+    [
+        (DiscreteGaussian, Epsilon(1), "add a delta"),
+        (DiscreteLaplace, EpsilonDelta(1, "1e-8"), "leave delta out"),
+        (DiscreteLaplace, Rho(1), "give epsilon"),
+    ],
+)
+def test_a_mechanism_refuses_a_budget_that_it_cannot_spend(mechanism, budget, way_out):
+    with pytest.raises(BudgetError, match=way_out):
+        calibrate(mechanism, budget, [Fraction(1)], [(1,)])
+
+
+@pytest.mark.parametrize(
+    ("shares", "rule"),
+    [
+        ([], "one a measured depth"),
+        (uniform(3), "one a measured depth, got 3 for 2 depths"),
+        ([Fraction(1), Fraction(0)], "above 0, got .* in place 2"),
+        ([Fraction(3, 2), Fraction(-1, 2)], "above 0, got .* in place 2"),
+        ([Fraction(1, 3), Fraction(1, 3)], "sum to exactly 1, got 2/3"),
+        ([Fraction(2, 3), Fraction(2, 3)], "sum to exactly 1, got 4/3"),
+        ([0.5, 0.5], "fractions above 0, got 0.5 in place 1"),
+    ],
+)
+def test_shares_that_are_no_shares_are_refused(shares, rule):
+    with pytest.raises(BudgetError, match=rule):
+        calibrate(DiscreteGaussian, Rho(1), shares, [(1,), (1,)])
+
+
+def test_a_public_total_takes_no_share():
+    shifts = [Replace().shifts(depth) for depth in range(2)]
+    with pytest.raises(BudgetError, match="place 1 .* is public and takes no share"):
+        calibrate(DiscreteGaussian, Rho(1), uniform(2), shifts)

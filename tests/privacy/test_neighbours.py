@@ -1,0 +1,105 @@
+"""Sensitivities against every pair of small neighbouring tables."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.neighbours import AddRemove, Replace
+
+LEAVES = 4  # depth 1 has two nodes of two leaves each
+
+
+def units(records):
+    """Every way in which one unit's records fall into the leaves."""
+    every = product(range(max(records) + 1), repeat=LEAVES)
+    return [np.array(unit) for unit in every if sum(unit) in records]
+
+
+def at_depth(leaves, depth):
+    return leaves.reshape(2**depth, -1).sum(axis=1)
+
+
+def changes(neighbours):
+    """Every change of the leaf counts that one unit can make, straight from the definitions."""
+    m = neighbours.contributions
+    if isinstance(neighbours, AddRemove):
+        added = units(range(m + 1))
+        return added + [-unit for unit in added]
+    old = units({m} if neighbours.exactly else range(m + 1))
+    return [after - before for before in old for after in old]
+
+
+RELATIONS = [
+    relation
+    for m in (1, 2, 3)
+    for relation in (AddRemove(m), Replace(m), Replace(m, exactly=False))
+]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_sensitivities_are_attained_and_never_exceeded(neighbours, depth):
+    moves = [at_depth(change, depth) for change in changes(neighbours)]
+    assert neighbours.l1_sensitivity(depth) == max(np.abs(move).sum() for move in moves)
+    assert neighbours.l2_sensitivity_squared(depth) == max((move**2).sum() for move in moves)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_the_shifts_are_a_change_that_one_unit_can_make(neighbours, depth):
+    made = {
+        tuple(sorted(int(v) for v in at_depth(change, depth) if v))
+        for change in changes(neighbours)
+    }
+    assert tuple(sorted(neighbours.shifts(depth))) in made
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_the_total_is_public_just_where_no_unit_changes_it(neighbours):
+    fixed = all(change.sum() == 0 for change in changes(neighbours))
+    assert neighbours.total_is_public is fixed
+    assert (neighbours.l2_sensitivity_squared(0) == 0) is fixed
+
+
+def test_ten_distinct_trips_do_not_cost_less_than_ten_equal_ones():
+    """Boninsegna et al. state √(2m) for distinct trips; above the leaves it is √2·m."""
+    for depth in (1, 6, 63):
+        assert Replace(10).l2_sensitivity_squared(depth) == 200
+        assert Replace(10).l1_sensitivity(depth) == 20
+        assert AddRemove(10).l2_sensitivity_squared(depth) == 100
+        assert AddRemove(10).l1_sensitivity(depth) == 10
+
+
+def test_sensitivities_are_fractions():
+    assert type(AddRemove().l1_sensitivity(0)) is Fraction
+    assert type(Replace().l2_sensitivity_squared(0)) is Fraction
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("contributions", [0, -1, 1.0, "1", True, None])
+def test_contributions_are_whole_and_positive(relation, contributions):
+    with pytest.raises(BudgetError, match="contributions must be a whole number of at least 1"):
+        relation(contributions)
+
+
+def test_exactly_is_a_promise_or_none():
+    with pytest.raises(BudgetError, match="exactly must be True or False"):
+        Replace(1, exactly="no")
+
+
+def test_there_is_no_depth_above_the_total():
+    for neighbours in (AddRemove(), Replace()):
+        with pytest.raises(BudgetError, match="a depth is 0 or more"):
+            neighbours.shifts(-1)
+
+
+def test_the_promise_is_told_in_plain_words():
+    assert AddRemove().describe().endswith("with or without any one record.")
+    assert AddRemove(3).describe().endswith("any one unit of up to 3 records.")
+    assert Replace().describe().endswith("any one record says; the number of records is public.")
+    assert "the 3 records of any one unit say; the number" in Replace(3).describe()
+    assert "however many they are, up to 3" in Replace(3, exactly=False).describe()
+    assert (AddRemove().name, Replace().name) == ("add-remove", "replace")

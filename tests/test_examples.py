@@ -1,0 +1,192 @@
+"""The synthetic tables are what their release files say, whole and the same every time."""
+
+import tomllib
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from hedgerow.errors import SpecError
+from hedgerow.examples import CENSUS_SIZES, COMMUTING_SIZES, EXAMPLES, write_census, write_commuting
+
+GEOGRAPHY = ["state", "county", "tract", "block"]
+PLACES = ["region", "province", "municipality"]
+ENDS = [f"{end}_{level}" for end in "od" for level in PLACES]
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    return write_census(tmp_path_factory.mktemp("census"), "small")
+
+
+@pytest.fixture(scope="module")
+def commuting(tmp_path_factory):
+    return write_commuting(tmp_path_factory.mktemp("commuting"), "small")
+
+
+def read(release_file, name):
+    return pl.read_parquet(release_file.parent / name)
+
+
+def parsed(release_file):
+    text = release_file.read_text(encoding="utf-8")
+    return tomllib.loads(text, parse_float=Decimal)
+
+
+def assert_one_parent_each(areas, levels):
+    for parent, child in zip(levels, levels[1:], strict=False):
+        assert areas.select(parent, child).unique().height == areas[child].n_unique()
+
+
+def assert_census_is_sound(areas, people, size):
+    counted = [areas[level].n_unique() for level in GEOGRAPHY]
+    assert counted == [size.states, size.counties, size.tracts, size.blocks]
+    assert areas.height == size.blocks
+    assert_one_parent_each(areas, GEOGRAPHY)
+    for level, width in zip(GEOGRAPHY, (2, 5, 11, 15), strict=True):
+        assert areas[level].dtype == pl.String
+        assert (areas[level].str.len_chars() == width).all()
+    for parent, child in zip(GEOGRAPHY, GEOGRAPHY[1:], strict=False):
+        assert areas.select(pl.col(child).str.starts_with(pl.col(parent)).all()).item()
+    assert people["population"].sum() == size.population
+    assert people["population"].min() > 0
+    assert people.join(areas, on=GEOGRAPHY, how="anti").is_empty()
+    assert people["block"].n_unique() == people.height
+    assert 0.38 < 1 - people.height / areas.height < 0.42
+
+
+def assert_commuting_is_sound(areas, trips, size):
+    counted = [areas[level].n_unique() for level in PLACES]
+    assert counted == [size.regions, size.provinces, size.municipalities]
+    assert areas.height == size.municipalities
+    assert_one_parent_each(areas, PLACES)
+    assert areas.select(pl.col("municipality").str.starts_with(pl.col("province")).all()).item()
+    assert trips.columns == [*ENDS, "trips"]
+    assert trips.height == size.pairs
+    assert trips.select("o_municipality", "d_municipality").is_unique().all()
+    assert trips["trips"].sum() == size.trips
+    assert trips["trips"].min() == 1
+    for end in "od":
+        named = areas.rename({level: f"{end}_{level}" for level in PLACES})
+        assert trips.join(named, on=named.columns, how="anti").is_empty()
+
+
+def assert_near_places_attract(trips):
+    total = trips["trips"].sum()
+    at_home = trips.filter(pl.col("o_municipality") == pl.col("d_municipality"))["trips"].sum()
+    in_province = trips.filter(pl.col("o_province") == pl.col("d_province"))["trips"].sum()
+    assert 0.4 < at_home / total < 0.6
+    assert in_province / total > at_home / total + 0.05
+    assert (trips["trips"] == 1).mean() > 0.2
+    assert trips["trips"].max() > 50 * trips["trips"].mean()
+
+
+def test_a_small_census_is_a_tree_with_people_in_it(census):
+    areas, people = read(census, "areas.parquet"), read(census, "population.parquet")
+    assert_census_is_sound(areas, people, CENSUS_SIZES["small"])
+    assert people["population"].max() > 10 * people["population"].median()
+
+
+def test_families_of_a_census_are_uneven(census):
+    blocks = read(census, "areas.parquet").group_by("tract").len()["len"]
+    assert blocks.min() < blocks.median() / 2
+    assert blocks.max() > blocks.median() * 2
+
+
+def test_leading_zeros_stay(census):
+    assert read(census, "areas.parquet")["state"][0] == "01"
+
+
+def test_small_commuting_covers_its_list_of_places(commuting):
+    areas, trips = read(commuting, "municipalities.parquet"), read(commuting, "trips.parquet")
+    assert_commuting_is_sound(areas, trips, COMMUTING_SIZES["small"])
+    assert_near_places_attract(trips)
+
+
+def test_the_census_file_says_what_is_there(census):
+    written = parsed(census)
+    assert census.name == "release.toml"
+    assert written["table"] == {"source": "population.parquet", "count": "population"}
+    (axis,) = written["axis"]
+    assert axis == {"name": "geography", "levels": GEOGRAPHY, "areas": "areas.parquet"}
+    assert read(census, axis["areas"]).columns == GEOGRAPHY
+    assert read(census, "population.parquet").columns == [*GEOGRAPHY, "population"]
+    assert written["privacy"] == {
+        "neighbours": "add-remove",
+        "contributions": 1,
+        "mechanism": "discrete-gaussian",
+        "epsilon": 1,
+        "delta": Decimal("1e-10"),
+    }
+
+
+def test_the_commuting_file_says_what_is_there(commuting):
+    written = parsed(commuting)
+    assert written["table"] == {"source": "trips.parquet", "count": "trips"}
+    assert [axis["name"] for axis in written["axis"]] == ["origin", "destination"]
+    for axis in written["axis"]:
+        assert axis["levels"] == read(commuting, axis["areas"]).columns == PLACES
+    assert [column for axis in written["axis"] for column in axis["columns"]] == ENDS
+    assert written["tree"] == {"refine": ["destination", "origin"]}
+    assert written["privacy"]["neighbours"] == "replace"
+    assert written["privacy"]["delta"] == Decimal("1e-8")
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_both_files_leave_the_same_choices_to_a_newcomer(kind, tmp_path):
+    written = parsed(EXAMPLES[kind](tmp_path, "small"))
+    assert written["allocation"] == {"method": "uniform"}
+    assert written["estimate"] == {"method": "chebyshev"}
+    assert written["output"] == {"directory": "out"}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_same_example_is_the_same_twice(kind, tmp_path):
+    for name in ("once", "twice"):
+        EXAMPLES[kind](tmp_path / name, "small")
+    once, twice = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("once", "twice")
+    )
+    assert len(once) == 3
+    assert once == twice
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_nothing_is_overwritten(kind, tmp_path):
+    (tmp_path / "release.toml").write_text("mine")
+    with pytest.raises(SpecError, match="exists and is not overwritten"):
+        EXAMPLES[kind](tmp_path, "small")
+    assert [path.name for path in tmp_path.iterdir()] == ["release.toml"]
+    assert (tmp_path / "release.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_an_unknown_size_is_refused_before_anything_is_made(kind, tmp_path):
+    with pytest.raises(SpecError, match='small or national, got "huge"'):
+        EXAMPLES[kind](tmp_path / "new", "huge")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_is_no_directory(tmp_path):
+    (tmp_path / "taken").touch()
+    with pytest.raises(SpecError, match="must be a directory"):
+        write_census(tmp_path / "taken", "small")
+
+
+@pytest.mark.slow
+def test_a_national_census_has_eight_million_blocks(tmp_path):
+    made = write_census(tmp_path, "national")
+    areas, people = read(made, "areas.parquet"), read(made, "population.parquet")
+    assert areas.height == 8_000_000
+    assert_census_is_sound(areas, people, CENSUS_SIZES["national"])
+
+
+@pytest.mark.slow
+def test_national_commuting_has_the_trips_of_2011(tmp_path):
+    made = write_commuting(tmp_path, "national")
+    areas, trips = read(made, "municipalities.parquet"), read(made, "trips.parquet")
+    assert (areas.height, trips.height) == (8_092, 500_000)
+    assert trips["trips"].sum() == 28_805_440
+    assert_commuting_is_sound(areas, trips, COMMUTING_SIZES["national"])
+    assert_near_places_attract(trips)
