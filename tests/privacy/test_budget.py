@@ -40,8 +40,9 @@ def test_a_delta_of_zero_is_told_about_pure_privacy():
         EpsilonDelta(1, 0)
 
 
-def test_each_field_is_named_in_its_own_error():
-    with pytest.raises(BudgetError, match="delta must be exact"):
-        EpsilonDelta(1, 1e-8)
-    with pytest.raises(BudgetError, match="epsilon must be exact"):
-        EpsilonDelta(0.1, "1e-8")
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "named"), [(1, 1e-8, "delta"), (0.1, "1e-8", "epsilon")]
+)
+def test_each_field_is_named_in_its_own_error(epsilon, delta, named):
+    with pytest.raises(BudgetError, match=f"{named} must be exact"):
+        EpsilonDelta(epsilon, delta)

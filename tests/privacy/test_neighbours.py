@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.neighbours import AddRemove, Replace
@@ -12,17 +13,17 @@ from hedgerow.privacy.neighbours import AddRemove, Replace
 LEAVES = 4  # depth 1 has two nodes of two leaves each
 
 
-def units(records):
+def units(records) -> list[NDArray[np.int64]]:
     """Every way in which one unit's records fall into the leaves."""
     every = product(range(max(records) + 1), repeat=LEAVES)
     return [np.array(unit) for unit in every if sum(unit) in records]
 
 
-def at_depth(leaves, depth):
-    return leaves.reshape(2**depth, -1).sum(axis=1)
+def at_depth(leaves, depth) -> NDArray[np.int64]:
+    return np.asarray(leaves.reshape(2**depth, -1).sum(axis=1))
 
 
-def changes(neighbours):
+def changes(neighbours) -> list[NDArray[np.int64]]:
     """Every change of the leaf counts that one unit can make, straight from the definitions."""
     m = neighbours.contributions
     if isinstance(neighbours, AddRemove):
@@ -85,9 +86,10 @@ def test_contributions_are_whole_and_positive(relation, contributions):
         relation(contributions)
 
 
-def test_exactly_is_a_promise_or_none():
+@pytest.mark.parametrize("exactly", ["no", 1, None])
+def test_exactly_is_a_promise_or_none(exactly):
     with pytest.raises(BudgetError, match="exactly must be True or False"):
-        Replace(1, exactly="no")
+        Replace(1, exactly=exactly)
 
 
 def test_there_is_no_depth_above_the_total():

@@ -49,9 +49,10 @@ def test_binary_floats_are_refused_with_the_way_out(value):
         exact(value, "delta")
 
 
-def test_the_way_out_quotes_the_float_as_text():
-    with pytest.raises(BudgetError, match='write it as text: "0.1"'):
-        exact(np.float64(0.1), "delta")
+@pytest.mark.parametrize("value", [0.1, np.float64(0.1)])
+def test_the_way_out_quotes_the_float_as_text(value):
+    with pytest.raises(BudgetError, match=r'write it as text: "0\.1"$'):
+        exact(value, "delta")
 
 
 @pytest.mark.parametrize("value", [True, np.True_, None, b"1", [1], 1j])

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -12,51 +13,48 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.profile import Profile, Use
 
 
-def loss_atoms(mechanism, shift):
-    """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational."""
-    atoms = defaultdict(mpmath.mpf)
+def real(value) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def energy(mechanism: DiscreteGaussian | DiscreteLaplace, x: int) -> Fraction:
+    """The exponent of the noise's law."""
     if isinstance(mechanism, DiscreteGaussian):
+        return Fraction(x * x) / (2 * mechanism.sigma2)
+    return Fraction(abs(x)) / mechanism.scale
 
-        def energy(x):
-            return Fraction(x * x) / (2 * mechanism.sigma2)
-    else:
 
-        def energy(x):
-            return Fraction(abs(x)) / mechanism.scale
-
-    support = range(-400, 401)
-    mass = {
-        x: mpmath.exp(-mpmath.mpf(energy(x).numerator) / energy(x).denominator) for x in support
-    }
+def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
+    """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational."""
+    mass = {x: mpmath.exp(-real(energy(mechanism, x))) for x in range(-400, 401)}
     total = sum(mass.values())
-    for x in support:
-        atoms[energy(x - shift) - energy(x)] += mass[x] / total
+    atoms: defaultdict[Fraction, Any] = defaultdict(mpmath.mpf)
+    for x, weight in mass.items():
+        atoms[energy(mechanism, x - shift) - energy(mechanism, x)] += weight / total
     return {loss: p for loss, p in atoms.items() if p > mpmath.mpf(10) ** -40}
 
 
-def exact_delta(profile, epsilon):
+def exact_delta(profile, epsilon) -> Any:
     """E[(1 - e^{ε-L})₊] of the composition, every sum of losses kept apart."""
     law = {Fraction(0): mpmath.mpf(1)}
     for use in profile.uses:
         for shift in use.shifts * use.times:
             atoms = loss_atoms(use.mechanism, shift)
-            total = defaultdict(mpmath.mpf)
+            total: defaultdict[Fraction, Any] = defaultdict(mpmath.mpf)
             for loss, p in law.items():
                 for more, q in atoms.items():
                     total[loss + more] += p * q
             law = total
     return sum(
-        p * (1 - mpmath.exp(epsilon - mpmath.mpf(loss.numerator) / loss.denominator))
-        for loss, p in law.items()
-        if loss > epsilon
+        p * (1 - mpmath.exp(epsilon - real(loss))) for loss, p in law.items() if loss > epsilon
     )
 
 
-def gaussians(*variances, shifts=(1,), times=1):
+def gaussians(*variances: int | str, shifts=(1,), times=1) -> Profile:
     return Profile(tuple(Use(DiscreteGaussian(v), times, shifts) for v in variances))
 
 
-def laplaces(*scales, shifts=(1,), times=1):
+def laplaces(*scales: int | str, shifts=(1,), times=1) -> Profile:
     return Profile(tuple(Use(DiscreteLaplace(s), times, shifts) for s in scales))
 
 
@@ -95,7 +93,7 @@ def test_half_of_the_stated_epsilon_would_be_a_lie(name):
 def test_the_pure_epsilon_is_the_largest_loss(name):
     profile = COMPOSITIONS[name]
     with mpmath.workdps(50):
-        largest = mpmath.mpf(profile.pure_epsilon.numerator) / profile.pure_epsilon.denominator
+        largest = real(profile.pure_epsilon)
         assert exact_delta(profile, largest) == 0
         assert exact_delta(profile, largest * 99 / 100) > 0
 

@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -25,22 +26,22 @@ def eighty_digits():
         yield
 
 
-def real(value):
+def real(value) -> Any:
     if isinstance(value, Decimal):
         return mpmath.mpf(str(value))
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def bun_steinke(rho, delta):
+def bun_steinke(rho, delta) -> Any:
     """Proposition 1.3, word for word."""
     return real(rho) + 2 * mpmath.sqrt(real(rho) * mpmath.log(1 / real(delta)))
 
 
-def least_delta(rho, epsilon):
+def least_delta(rho, epsilon) -> Any:
     """Canonne, Kamath & Steinke, Corollary 13, the infimum taken over a fine grid of α."""
     rho, epsilon = real(rho), real(epsilon)
 
-    def log_delta(t):
+    def log_delta(t) -> Any:
         a = mpmath.exp(t)
         alpha = 1 + a
         return a * (alpha * rho - epsilon) - mpmath.log(a) + alpha * mpmath.log(a / alpha)

@@ -102,10 +102,11 @@ class KeyedStream:
             raise NoiseError(f"words are counted from 0, got start={start} and count={count}")
         block, skipped = divmod(int(start), 2)
         wanted = np.empty(skipped + int(count), dtype="<u8")
-        zeros = ZEROS if wanted.nbytes <= len(ZEROS) else memoryview(bytes(wanted.nbytes))
+        out = wanted.view(np.uint8).data
         counter = modes.CTR(block.to_bytes(BLOCK_BYTES, "big"))
         encryptor = Cipher(algorithms.AES(self.cipher_key), counter).encryptor()
-        encryptor.update_into(zeros[: wanted.nbytes], wanted.view(np.uint8).data)
+        for a in range(0, len(out), len(ZEROS)):
+            encryptor.update_into(ZEROS[: len(out) - a], out[a:])
         return wanted[skipped:].astype(np.uint64, copy=False)
 
     def branch(self, *place: int) -> "KeyedStream":

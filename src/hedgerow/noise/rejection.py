@@ -12,12 +12,12 @@ is chunked.
 The test in floating point. With a = bw and d' = |x| - a, E = d' (first + step (2a + d' - 1) / 2), a
 sum of non-negative terms. The integers are exact (d' <= 2⁴⁸, 2a + d' - 1 < 2⁶³). Five roundings
 follow one another (to float, the constant, product, sum with a rounded constant, product), so the
-computed E errs by less than 5.1 · 2⁻⁵³ E, which is below 2⁻⁵⁴ where E <= 1/16. The Taylor polynomial
-of degree 8 errs from exp(-E) by less than E⁹/9! < 2⁻⁵⁴. In Horner form the error of each inner
-bracket is damped by E/k <= 1/16, so rounding adds less than 2⁻⁵². V lies in [v, v + 2⁻⁵³), where v
-is its first 53 bits, an exact float. All in all that is less than 2⁻⁵¹, so beyond a distance of
-2⁻⁵⁰ the comparison of floats is that of the real numbers, with or without fused multiply-add. The
-rest (about one in 2⁴⁹), and any E > 1/16, are settled in exact arithmetic with further bits of V.
+computed E errs by less than 5.1 · 2⁻⁵³ E, below 2⁻⁵⁴ where E <= 1/16. The Taylor polynomial of
+degree 8 errs from exp(-E) by less than E⁹/9! < 2⁻⁵⁴. In Horner form the error of each inner bracket
+is damped by E/k <= 1/16, so rounding adds less than 2⁻⁵². V lies in [v, v + 2⁻⁵³), where v is its
+first 53 bits, an exact float. All in all that is less than 2⁻⁵¹, so beyond a distance of 2⁻⁵⁰ the
+comparison of floats is that of the real numbers, with or without fused multiply-add. The rest
+(about one in 2⁴⁹), and any E > 1/16, are settled in exact arithmetic with further bits of V.
 So floating point decides how fast a draw is made, never what it is.
 """
 

@@ -4,67 +4,21 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Allocation, Uniform
+from hedgerow.plan.depths import DepthPlan, Invariant, Measured, Public, Unmeasured
+from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-
-Noise = DiscreteGaussian | DiscreteLaplace
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A depth whose counts are measured: each gets noise of ``mechanism``, drawn anew.
-
-    Attributes:
-        mechanism: the noise of one count.
-        share: of the budget, above 0.
-    """
-
-    mechanism: Noise
-    share: Fraction
-
-    kind = "measured"
-
-
-@dataclass(frozen=True, slots=True)
-class Public:
-    """A depth on whose counts all neighbours agree, so that they are released as they are."""
-
-    kind = "public"
-
-
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """A depth without a measurement of its own: its counts follow from other depths."""
-
-    kind = "unmeasured"
-
-
-DepthPlan = Measured | Public | Unmeasured
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """Counts of one level that are public and held exactly (replace neighbours only).
-
-    Attributes:
-        axis: the axis.
-        level: its level; all other axes at their root.
-    """
-
-    axis: str
-    level: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +59,9 @@ class Plan:
             f"published exactly; it does not hide anything that these counts give away."
         )
 
+    def __str__(self) -> str:
+        return plan_table(self.tree, self.depths)
+
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the plan in canonical JSON, to sign off."""
@@ -126,7 +83,7 @@ class Plan:
             },
             "allocation": self.allocation,
             "invariants": [f"{i.axis}.{i.level}" for i in self.invariants],
-            "depths": [_describe_depth(self, t) for t in range(self.tree.depth + 1)],
+            "depths": [describe_depth(self.tree, t, what) for t, what in enumerate(self.depths)],
             "guarantee": self.guarantee.to_dict(),
         }
 
@@ -136,7 +93,7 @@ def make_plan(
     *,
     budget: Budget,
     neighbours: Neighbours | None = None,
-    mechanism: type[Noise] = DiscreteGaussian,
+    mechanism: type[Mechanism] = DiscreteGaussian,
     allocation: Allocation | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
@@ -212,38 +169,3 @@ def _says_something(tree: Tree, depth: int) -> bool:
         return True
     axis, level = tree.steps[depth - 1]
     return bool((np.diff(tree.axes[axis].child_start[level - 1]) > 1).any())
-
-
-def describe_tree(tree: Tree) -> dict[str, Any]:
-    """Axes and order of refinement as JSON; each axis's codes by their digest."""
-    return {
-        "axes": [
-            {
-                "name": axis.name,
-                "levels": list(axis.levels),
-                "columns": list(axis.columns),
-                "sizes": [axis.size(k) for k in range(1, axis.depth + 1)],
-                "not_stated": axis.not_stated,
-                "sha256": axis.digest,
-            }
-            for axis in tree.axes
-        ],
-        "refine": [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
-    }
-
-
-def _describe_depth(plan: Plan, depth: int) -> dict[str, Any]:
-    what = plan.depths[depth]
-    described: dict[str, Any] = {
-        "depth": depth,
-        "cuboid": plan.tree.cuboid_name(depth),
-        "cells": plan.tree.nodes(depth),
-        "kind": what.kind,
-    }
-    if isinstance(what, Measured):
-        described |= {
-            "share": str(what.share),
-            "mechanism": what.mechanism.name,
-            "parameter": str(what.mechanism.parameter),
-        }
-    return described

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, ReleaseError
-from hedgerow.plan.plan import describe_tree
+from hedgerow.plan.describe import describe_tree
 from hedgerow.release.manifest import file_names, read_manifest, sha256
 from hedgerow.release.measurements import COUNT, read_counts, read_noisy
 from hedgerow.release.steps import Refinement

@@ -8,9 +8,11 @@ count, in tree order, with the codes of its ancestors; a node that is not listed
 noise variance in the manifest it can be re-estimated for ever at no privacy cost.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,12 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hedgerow.plan.plan import Measured, Plan
+from hedgerow.plan.depths import Measured
+from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.order import Codes
+from hedgerow.tables.order import Codes, join
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
+Part = TypeVar("Part")
 
 ROWS_A_GROUP = 1 << 20
 COUNT = "count"
@@ -31,27 +35,27 @@ NOISY_COUNT = "noisy_count"
 NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
 
 
-class GrowingFile:
-    """A Parquet file that takes tables of one schema and writes them in large row groups."""
+class GrowingFile(Generic[Part]):
+    """A Parquet file that takes parts as they come and writes them in large row groups."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(
+        self, path: Path, schema: pa.Schema, build: Callable[[list[Part]], pa.Table]
+    ) -> None:
         self._writer = pq.ParquetWriter(path, schema, compression="zstd", store_schema=False)
-        self._waiting: list[pa.Table] = []
+        self._build = build
+        self._waiting: list[Part] = []
         self._rows = 0
-        self.rows = 0
 
-    def add(self, table: pa.Table) -> None:
+    def add(self, part: Part, rows: int) -> None:
         """Append rows."""
-        self._waiting.append(table)
-        self._rows += table.num_rows
-        self.rows += table.num_rows
+        self._waiting.append(part)
+        self._rows += rows
         if self._rows >= ROWS_A_GROUP:
             self._flush()
 
     def _flush(self) -> None:
         if self._rows:
-            whole = pa.concat_tables(self._waiting).unify_dictionaries()
-            self._writer.write_table(whole, row_group_size=ROWS_A_GROUP)
+            self._writer.write_table(self._build(self._waiting), row_group_size=ROWS_A_GROUP)
         self._waiting, self._rows = [], 0
 
     def close(self) -> None:
@@ -61,7 +65,7 @@ class GrowingFile:
 
     def abandon(self) -> None:
         """Close without a care for what waits; the file will be thrown away."""
-        self._waiting = []
+        self._rows = 0
         self._writer.close()
 
 
@@ -69,17 +73,20 @@ class ReleaseFiles:
     """The growing files of all depths of a release below one folder."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
-        self._tree = plan.tree
         for name in ("counts", "measurements", "domain"):
             (folder / name).mkdir()
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
         self._counts = {
-            t: GrowingFile(folder / "counts" / f"depth={t}.parquet", count_schema(plan.tree, t))
+            t: GrowingFile(
+                folder / "counts" / f"depth={t}.parquet",
+                count_schema(plan.tree, t),
+                partial(_labelled, plan.tree, t),
+            )
             for t in range(plan.tree.depth + 1)
         }
         self._noisy = {
-            t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA)
+            t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA, _noisy)
             for t, what in enumerate(plan.depths)
             if isinstance(what, Measured)
         }
@@ -87,8 +94,8 @@ class ReleaseFiles:
     def add(self, depth: int, codes: Codes, counts: Int64, noisy: Int64 | None) -> None:
         """Append what a job found at a depth."""
         if noisy is not None:
-            self._noisy[depth].add(pa.Table.from_arrays([pa.array(noisy)], schema=NOISY_SCHEMA))
-        self._counts[depth].add(labelled_arrow(self._tree, depth, codes, counts))
+            self._noisy[depth].add(noisy, len(noisy))
+        self._counts[depth].add((codes, counts), len(counts))
 
     def __enter__(self) -> Self:
         return self
@@ -112,8 +119,13 @@ def count_schema(tree: Tree, depth: int) -> pa.Schema:
     return pa.schema([*labels, pa.field(COUNT, pa.int64(), nullable=False)])
 
 
-def labelled_arrow(tree: Tree, depth: int, codes: Codes, counts: Int64) -> pa.Table:
+def _noisy(parts: list[Int64]) -> pa.Table:
+    return pa.Table.from_arrays([pa.array(np.concatenate(parts))], schema=NOISY_SCHEMA)
+
+
+def _labelled(tree: Tree, depth: int, parts: list[tuple[Codes, Int64]]) -> pa.Table:
     """Nodes of a depth with their labels and counts, as `count_schema` describes."""
+    codes, counts = join(parts)
     schema = count_schema(tree, depth)
     columns: list[Any] = []
     for axis, nodes, level in zip(tree.axes, codes, tree.cuboid(depth), strict=True):

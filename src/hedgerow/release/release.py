@@ -259,11 +259,18 @@ class InMemory:
         building = directory.with_name(directory.name + ".staging")
         with machine_errors(f"cannot write the release to {str(building)!r}"):
             building.mkdir(parents=True)
-            with ReleaseFiles(building, self.plan) as files:
-                for t, (codes, values) in self.nodes.items():
-                    files.add(t, codes, values, self.measured.get(t))
-            write_manifest(building, self.plan, self.estimator)
-            building.rename(directory)
+            try:
+                self._write_into(building)
+                building.rename(directory)
+            except BaseException:
+                shutil.rmtree(building, ignore_errors=True)
+                raise
+
+    def _write_into(self, folder: Path) -> None:
+        with ReleaseFiles(folder, self.plan) as files:
+            for t, (codes, values) in self.nodes.items():
+                files.add(t, codes, values, self.measured.get(t))
+        write_manifest(folder, self.plan, self.estimator)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ import numpy as np
 from hedgerow.engines.local import LocalEngine
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, Stream
-from hedgerow.plan.plan import Measured, Plan
+from hedgerow.plan.depths import Measured
+from hedgerow.plan.plan import Plan
 from hedgerow.release.steps import (
     Int64,
     Nodes,

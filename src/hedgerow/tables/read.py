@@ -1,8 +1,10 @@
 """Files, data frames and SQL → leaf counts (in progress)."""
 
 from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
 from hedgerow.tables.tree import Tree
 
 

@@ -1,0 +1,297 @@
+"""The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from hedgerow import __version__
+from hedgerow.errors import HedgerowError, MachineError, PlanError, ReleaseError, SpecError
+from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
+from hedgerow.evaluate.metrics import error_by_depth, error_rows
+from hedgerow.evaluate.pictures import picture_of_errors
+from hedgerow.examples import EXAMPLES
+from hedgerow.plan.describe import HEADINGS as PLAN_HEADINGS
+from hedgerow.plan.describe import plan_rows
+from hedgerow.plan.plan import Plan
+from hedgerow.release.check import check as check_directory
+from hedgerow.release.manifest import promise
+from hedgerow.release.release import read_release
+from hedgerow.release.release import release as make_release
+from hedgerow.release.staging import Unfinished, check_output
+from hedgerow.release.topdown import Progress as PassProgress
+from hedgerow.spec import ReleaseSpec
+
+app = typer.Typer(
+    name="hedgerow",
+    help="Release hierarchical count tables under differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+shown = Console(soft_wrap=True, highlight=False)
+told = Console(stderr=True, soft_wrap=True, highlight=False)
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        shown.print(f"hedgerow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hedgerow(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Release hierarchical count tables under differential privacy."""
+
+
+@app.command()
+def example(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
+    size: Annotated[str, typer.Option(help="small, or national: the size of a country.")] = "small",
+) -> None:
+    """Write a synthetic table, its public list of areas and a release file to try."""
+    if kind not in EXAMPLES:
+        raise SpecError(f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}")
+    with _stage(f"writing the {size} {kind} example"):
+        file = EXAMPLES[kind](directory, size)
+    shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+
+
+@app.command()
+def plan(
+    file: ReleaseFile,
+    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
+) -> None:
+    """Show what a release will measure, with how much noise, and what it promises.
+
+    Reads the public lists of areas and no confidential table (unless the file says
+    areas = "table").
+    """
+    spec = ReleaseSpec(file)
+    with _stage("reading the lists of areas"):
+        made = spec.plan(spec.tree())
+    if as_json:
+        sys.stdout.write(json.dumps({**made.to_dict(), "sha256": made.hash}, indent=2) + "\n")
+        return
+    _show_plan(made)
+    shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
+
+
+@app.command()
+def release(
+    file: ReleaseFile,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Finish what a killed run left, with its noise.")
+    ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Throw away what a killed run left.")
+    ] = False,
+    expect_plan: Annotated[
+        str | None,
+        typer.Option(metavar="SHA256", help="Refuse to run any plan but the one with this hash."),
+    ] = None,
+) -> None:
+    """Make the release: measure, estimate, write; it appears whole or not at all."""
+    if resume and discard:
+        raise SpecError("--resume and --discard exclude each other")
+    unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
+    unfinished = Unfinished.DISCARD if discard else unfinished
+    spec = ReleaseSpec(file)
+    check_output(spec.output, unfinished)
+    with _stage("reading the lists of areas"):
+        made = spec.plan(spec.tree())
+    if expect_plan is not None and expect_plan != made.hash:
+        raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
+    with _stage("reading the table"):
+        counts = spec.counts(made.tree)
+    with _bar("measuring and estimating") as progress:
+        made_release = make_release(
+            counts,
+            made,
+            estimator=spec.estimator,
+            directory=spec.output,
+            progress=progress,
+            unfinished=unfinished,
+        )
+    released = int(made_release.level(depth=0)["count"].sum())
+    shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
+    _show_plan(made)
+    shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+
+
+@app.command()
+def check(directory: Directory) -> None:
+    """Re-verify a release directory: digests, plan, sums, whole numbers, measurements."""
+    with _stage("checking"):
+        found = check_directory(directory)
+    for finding in found:
+        mark = "[green]ok[/green]  " if finding.failure is None else "[red]FAIL[/red]"
+        shown.print(f"{mark} {escape(finding.what)}{escape(_because(finding.failure))}")
+    failed = [finding for finding in found if finding.failure]
+    if failed:
+        raise ReleaseError(f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}")
+    shown.print(f"All {len(found)} checks passed.")
+
+
+@app.command()
+def compare(
+    file: ReleaseFile,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
+    ] = None,
+) -> None:
+    """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
+
+    For the people who may see the table: exact errors give true counts away. Publish them only
+    where the table is public or synthetic.
+    """
+    spec = ReleaseSpec(file)
+    released = read_release(spec.output)
+    with _stage("reading the table"):
+        counts = spec.counts(spec.tree())
+    with _stage("comparing"):
+        errors = error_by_depth(counts, released)
+    table = Table(*ERROR_HEADINGS, title="error of the released counts (confidential)")
+    for row in error_rows(errors):
+        table.add_row(*row)
+    shown.print(table)
+    if picture is not None:
+        picture_of_errors({"release": errors}, picture)
+        shown.print(f"Picture: {escape(str(picture))}")
+
+
+def _because(failure: str | None) -> str:
+    return "" if failure is None else f": {failure}"
+
+
+def _show_plan(made: Plan) -> None:
+    table = Table(*PLAN_HEADINGS)
+    for column in table.columns:
+        column.justify = "left" if column.header == "cuboid" else "right"
+        column.overflow = "fold"
+    for row in plan_rows(made.tree, made.depths):
+        table.add_row(*row)
+    shown.print(table)
+    shown.print(escape(promise(made)))
+    shown.print(f"plan {made.hash}")
+
+
+@contextmanager
+def _stage(what: str) -> Iterator[None]:
+    """A spinner on a terminal, a plain line elsewhere."""
+    if told.is_terminal:
+        with told.status(what):
+            yield
+    else:
+        told.print(what)
+        yield
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[PassProgress]:
+    """A bar with rate and time left on a terminal, a plain line elsewhere."""
+    if not told.is_terminal:
+        told.print(what)
+        yield PassProgress()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=told) as bar:
+        task = bar.add_task(what, total=1.0, rate="")
+        cells = 0
+
+        def on_cells(more: int) -> None:
+            nonlocal cells
+            cells += more
+            elapsed = bar.tasks[0].elapsed or 0.0
+            if elapsed > 0:
+                bar.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
+
+        yield PassProgress(on_cells, lambda fraction: bar.update(task, completed=fraction))
+
+
+def main() -> None:
+    """Run a command; every failure is one sentence and an exit code, never a traceback."""
+    sys.exit(_run(app))
+
+
+def _run(command: Callable[..., Any]) -> int:
+    try:
+        return command(standalone_mode=False) or 0
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _tell("stopped; what a release had begun is kept beside its output directory")
+        return 130
+    except Exception as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Say in one sentence what went wrong; the exit code."""
+    if isinstance(error, HedgerowError):
+        _tell(str(error), error.confidential)
+        return error.exit_code
+    if isinstance(error, MemoryError):
+        _tell("out of memory")
+    elif isinstance(error, OSError):
+        _tell(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
+    elif hasattr(error, "format_message"):  # usage errors of click and typer
+        _tell(error.format_message())
+        return int(getattr(error, "exit_code", 2))
+    else:
+        _tell_bug(error)
+    return MachineError.exit_code
+
+
+def _tell(sentence: str, confidential: str | None = None) -> None:
+    told.print(f"[red]Error:[/red] {escape(sentence)}")
+    if confidential and told.is_terminal:
+        told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
+
+
+def _tell_bug(error: Exception) -> None:
+    """Where it broke, but not what it says: that may quote the confidential table."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    _tell(
+        f"internal error, please report it: {type(error).__name__} at "
+        f"{Path(where.filename).name}:{where.lineno}"
+    )
+    if told.is_terminal:
+        told.print("".join(traceback.format_exception(error)), markup=False, style="dim")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What a plan says of one depth: three types, so that nothing unmeasured passes for exact."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.noise.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A depth whose counts are measured: each gets noise of ``mechanism``, drawn anew.
+
+    Attributes:
+        mechanism: the noise of one count.
+        share: of the budget, above 0.
+    """
+
+    mechanism: Mechanism
+    share: Fraction
+
+    kind = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """A depth on whose counts all neighbours agree, so that they are released as they are."""
+
+    kind = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A depth without a measurement of its own: its counts follow from other depths."""
+
+    kind = "unmeasured"
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Counts of one level that are public and held exactly (replace neighbours only).
+
+    Attributes:
+        axis: the axis.
+        level: its level; all other axes at their root.
+    """
+
+    axis: str
+    level: str
+
+
+DepthPlan = Measured | Public | Unmeasured

@@ -1,0 +1,86 @@
+"""A plan in words: as JSON for machines, as a table for people."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.plan.depths import DepthPlan, Measured
+from hedgerow.tables.tree import Tree
+
+SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
+HEADINGS = ("depth", "cuboid", "cells", "share", "noise", "sd", "95 % within", "all within")
+
+
+def describe_tree(tree: Tree) -> dict[str, Any]:
+    """Axes and order of refinement as JSON; each axis's codes by their digest."""
+    return {
+        "axes": [
+            {
+                "name": axis.name,
+                "levels": list(axis.levels),
+                "columns": list(axis.columns),
+                "sizes": [axis.size(k) for k in range(1, axis.depth + 1)],
+                "not_stated": axis.not_stated,
+                "sha256": axis.digest,
+            }
+            for axis in tree.axes
+        ],
+        "refine": [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
+    }
+
+
+def describe_depth(tree: Tree, depth: int, what: DepthPlan) -> dict[str, Any]:
+    """One depth as JSON: cuboid, cells, kind, and of a measured one share and noise parameter."""
+    described: dict[str, Any] = {
+        "depth": depth,
+        "cuboid": tree.cuboid_name(depth),
+        "cells": tree.nodes(depth),
+        "kind": what.kind,
+    }
+    if isinstance(what, Measured):
+        described |= {
+            "share": str(what.share),
+            "mechanism": what.mechanism.name,
+            "parameter": str(what.mechanism.parameter),
+        }
+    return described
+
+
+def plan_rows(tree: Tree, depths: Sequence[DepthPlan]) -> list[tuple[str, ...]]:
+    """For each depth the `HEADINGS` in words.
+
+    ``sd``: standard deviation of the noise of one count (records). ``95 % within``: 95 of 100 noisy
+    counts lie within this distance of the truth. ``all within``: with 95 % probability all possible
+    cells of the depth do (union bound).
+    """
+    return [
+        (str(t), tree.cuboid_name(t), f"{tree.nodes(t):,}", *_noise(what, tree.nodes(t)))
+        for t, what in enumerate(depths)
+    ]
+
+
+def plan_table(tree: Tree, depths: Sequence[DepthPlan]) -> str:
+    """The rows as aligned text."""
+    rows = [HEADINGS, *plan_rows(tree, depths)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    return "\n".join(
+        "  ".join(
+            word.ljust(width) if i == 1 else word.rjust(width)
+            for i, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _noise(what: DepthPlan, cells: int) -> tuple[str, ...]:
+    if not isinstance(what, Measured):
+        return ("", what.kind, "0" if what.kind == "public" else "", "", "")
+    noise = what.mechanism
+    symbol = "σ²" if noise.name == "discrete-gaussian" else "scale"
+    return (
+        f"{float(what.share):.1%}",
+        f"{symbol} {float(noise.parameter):,.6g}",
+        f"{noise.noise_variance**0.5:,.4g}",
+        f"±{noise.tail_bound(0.05):,}",
+        f"±{noise.tail_bound(max(float(Fraction(1, 20) / cells), SMALLEST)):,}",
+    )

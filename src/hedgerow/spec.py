@@ -1,0 +1,288 @@
+"""The release file: TOML in, trees, plans and estimators out. Strings become types here alone."""
+
+import difflib
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from hedgerow.errors import BudgetError, HedgerowError, PlanError, SpecError, TableError
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.plan.allocation import Allocation, Shares, Uniform
+from hedgerow.plan.depths import Invariant
+from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.read import Query, read_areas
+from hedgerow.tables.tree import Tree
+
+Number = int | Decimal | str
+AREAS_OF_TABLE = "table"
+ESTIMATORS: dict[str, Callable[[], Estimator]] = {"chebyshev": Chebyshev, "euclidean": Euclidean}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "discrete-gaussian": DiscreteGaussian,
+    "discrete-laplace": DiscreteLaplace,
+}
+
+T = TypeVar("T")
+
+
+class Section(BaseModel):
+    """A section of the file: unknown keys are refused, nothing is converted silently."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
+    )
+
+
+class TableSection(Section):
+    """``[table]``: where the records are."""
+
+    source: str = Field(min_length=1)
+    query: str | None = None
+    count: str | None = None
+    unit: str | None = None
+
+
+class AxisSection(Section):
+    """``[[axis]]``: one hierarchy and its public list of areas."""
+
+    name: str
+    levels: list[str]
+    columns: list[str] | None = None
+    areas: str = Field(min_length=1)
+    not_stated: str | None = None
+
+
+class TreeSection(Section):
+    """``[tree]``: the order of refinement."""
+
+    refine: list[str] | None = None
+
+
+class PrivacySection(Section):
+    """``[privacy]``: who is protected, and how well."""
+
+    neighbours: Literal["add-remove", "replace"] = "add-remove"
+    contributions: int = 1
+    mechanism: Literal["discrete-gaussian", "discrete-laplace"] = "discrete-gaussian"
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+
+
+class AllocationSection(Section):
+    """``[allocation]``: how the measured depths share the budget."""
+
+    method: Literal["uniform", "shares"] = "uniform"
+    shares: list[Number] | None = None
+
+
+class EstimateSection(Section):
+    """``[estimate]``: how noisy counts become consistent ones."""
+
+    method: Literal["chebyshev", "euclidean"] = "chebyshev"
+
+
+class InvariantSection(Section):
+    """``[[invariant]]``: counts that are public and held exactly."""
+
+    axis: str
+    level: str
+
+
+class OutputSection(Section):
+    """``[output]``: where the release appears."""
+
+    directory: str = Field(min_length=1)
+
+
+class ReleaseFile(Section):
+    """The whole file."""
+
+    table: TableSection
+    axis: list[AxisSection] = Field(min_length=1)
+    tree: TreeSection = TreeSection()
+    privacy: PrivacySection
+    allocation: AllocationSection = AllocationSection()
+    estimate: EstimateSection = EstimateSection()
+    invariant: list[InvariantSection] = []
+    output: OutputSection = OutputSection(directory="out")
+
+
+class ReleaseSpec:
+    """A release file and where it lies; relative paths in it are relative to it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.file = _parse(self.path)
+
+    @property
+    def output(self) -> Path:
+        """Where the release appears."""
+        return self.path.parent / self.file.output.directory
+
+    @property
+    def estimator(self) -> Estimator:
+        """From ``[estimate]``."""
+        return ESTIMATORS[self.file.estimate.method]()
+
+    def tree(self) -> Tree:
+        """From ``[[axis]]`` and ``[tree]``; reads the public lists (and no confidential table,
+        unless the file asserts that the table's own list is public).
+        """  # noqa: D205
+        axes = [_within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
+        return _within("[tree]", Tree, axes, self.file.tree.refine)
+
+    def plan(self, tree: Tree) -> Plan:
+        """From ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
+        privacy = self.file.privacy
+        return make_plan(
+            tree,
+            budget=_within("[privacy]", _budget, privacy),
+            neighbours=_within("[privacy]", self._neighbours),
+            mechanism=MECHANISMS[privacy.mechanism],
+            allocation=_within("[allocation]", _allocation, self.file.allocation),
+            invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
+        )
+
+    def counts(self, tree: Tree) -> Counts:
+        """The confidential table of ``[table]``."""
+        table = self.file.table
+        return _within(
+            "[table]",
+            lambda: Counts.from_frame(
+                tree,
+                self._source(),
+                count=table.count,
+                unit=table.unit,
+                contributions=self.file.privacy.contributions,
+            ),
+        )
+
+    def _axis(self, axis: AxisSection) -> Axis:
+        of_table = axis.areas == AREAS_OF_TABLE
+        columns = axis.columns if of_table and axis.columns else axis.levels
+        source = self._source() if of_table else self.path.parent / axis.areas
+        areas = read_areas(source, columns)
+        return Axis.from_frame(
+            axis.name,
+            areas.rename(dict(zip(columns, axis.levels, strict=True))),
+            axis.levels,
+            columns=axis.columns,
+            not_stated=axis.not_stated,
+            repeated=of_table,
+        )
+
+    def _source(self) -> Path | Query:
+        table = self.file.table
+        if "://" not in table.source:
+            if table.query is not None:
+                raise SpecError("[table] query needs a database URL as source")
+            return self.path.parent / table.source
+        if table.query is None:
+            raise SpecError('[table] a database URL as source needs query = "SELECT …"')
+        return Query(table.source, table.query)
+
+    def _neighbours(self) -> Neighbours:
+        privacy = self.file.privacy
+        if privacy.neighbours == "add-remove":
+            return AddRemove(privacy.contributions)
+        # A unit column keeps *at most* m records a unit; only for m = 1 is that exactly m.
+        bounded = self.file.table.unit is not None and privacy.contributions > 1
+        return Replace(privacy.contributions, exactly=not bounded)
+
+
+def _within(where: str, make: Callable[..., T], *given: Any) -> T:
+    """What ``make`` gives; an error says in which section of the file it arose."""
+    try:
+        return make(*given)
+    except (TableError, BudgetError, PlanError, SpecError) as error:
+        if str(error).startswith("["):
+            raise
+        raise type(error)(f"{where} {error}", confidential=error.confidential) from error
+
+
+def _budget(privacy: PrivacySection) -> Budget:
+    given = {n for n in ("epsilon", "delta", "rho") if getattr(privacy, n) is not None}
+    if privacy.rho is not None and given == {"rho"}:
+        return Rho(privacy.rho)
+    if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
+        return EpsilonDelta(privacy.epsilon, privacy.delta)
+    if privacy.epsilon is not None and given == {"epsilon"}:
+        return Epsilon(privacy.epsilon)
+    raise SpecError(
+        f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone; "
+        f"got {' and '.join(sorted(given)) or 'none'}"
+    )
+
+
+def _allocation(allocation: AllocationSection) -> Allocation:
+    if (allocation.shares is not None) != (allocation.method == "shares"):
+        raise SpecError('shares = [...] goes with method = "shares", and only with it')
+    return Uniform() if allocation.shares is None else Shares(allocation.shares)
+
+
+def _parse(path: Path) -> ReleaseFile:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
+    try:
+        return ReleaseFile.model_validate(tomllib.loads(text, parse_float=Decimal))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
+    except ValidationError as error:
+        raise SpecError(_first_error(error.errors())) from None
+
+
+def _first_error(errors: list[ErrorDetails]) -> str:
+    """One sentence for the first thing that is wrong, unknown keys first: they explain others."""
+    error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
+    path = [
+        str(part) for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
+    ]
+    where, key = _place(path)
+    if error["type"] == "extra_forbidden":
+        return f"{where}unknown key {key!r}{_nearest(path)}"
+    if error["type"] == "missing":
+        return f"{where}{key} is missing" if where else f"[{key}] is missing"
+    given = error["input"]
+    shown = f", got {given!r}" if isinstance(given, str | int | Decimal) else ""
+    return f"{where}{key}: {error['msg'].lower()}{shown}"
+
+
+def _place(path: list[str]) -> tuple[str, str]:
+    """``[section] `` and the key within it."""
+    if len(path) < 2:
+        return "", path[0] if path else "the file"
+    number = f" {int(path[1]) + 1}" if path[1].isdigit() else ""
+    name = f"[[{path[0]}]]{number}" if number else f"[{path[0]}]"
+    keys = path[2:] if number else path[1:]
+    return f"{name} ", keys[0] if keys else "the section"
+
+
+def _nearest(path: list[str]) -> str:
+    section: type[BaseModel] = ReleaseFile
+    for part in path[:-1]:
+        field = section.model_fields.get(part)
+        if field is None:
+            continue
+        inner = getattr(field.annotation, "__args__", (field.annotation,))[0]
+        section = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else section
+    known = list(section.model_fields)
+    near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+
+
+__all__ = ["HedgerowError", "ReleaseSpec"]

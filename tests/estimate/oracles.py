@@ -1,0 +1,71 @@
+"""Slow, plain and independent answers to compare the estimators with."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+
+def algorithm_4(x: Sequence[int], c: int) -> list[int]:
+    """IntOpt∞ of Boninsegna & Silvestri, Algorithm 4, line by line; the sort is stable."""
+    b = len(x)
+    z = [max(-((sum(x) - c) // b), -x_i) for x_i in x]  # 1
+    t = max(abs(z_i) for z_i in z)  # 2
+    order = sorted(range(b), key=lambda i: x[i])  # 3
+    order = [i for i in order if z[i] > -x[i]]  # 4
+    j = 0  # 5
+    while sum(z) > c - sum(x):  # 6
+        delta = sum(z) - c + sum(x)  # 7
+        z[order[j]] = max(z[order[j]] - delta, -x[order[j]], -t)  # 8
+        j = (j + 1) % len(order)  # 9
+        if j == 0:  # 10
+            order = [i for i in order if z[i] > -x[i]]  # 11
+            if not order:  # the paper divides by |I| = 0 where the loop is about to end
+                break
+            r = (sum(z) - c + sum(x)) // len(order)  # 12
+            t += max(1, r)  # 13
+    return [x_i + z_i for x_i, z_i in zip(x, z, strict=True)]  # 14
+
+
+def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
+    """Every vector of non-negative integers with this sum."""
+    if cells == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, cells - 1):
+            yield (first, *rest)
+
+
+def distance(y: Sequence[int], x: Sequence[int]) -> int:
+    return max(abs(y_i - x_i) for y_i, x_i in zip(y, x, strict=True))
+
+
+def as_integers(*columns: Sequence[float]) -> list[list[int]]:
+    """Each column times one power of two that makes it whole, so that sums of products are exact."""
+    scaled = []
+    for column in columns:
+        fractions = [Fraction(value) for value in column]
+        scale = max(fraction.denominator for fraction in fractions)
+        scaled.append([int(fraction * scale) for fraction in fractions])
+    return scaled
+
+
+def squared_distance(y: Sequence[int], x: Sequence[float], w: Sequence[float]) -> Fraction:
+    """Σ w (y - x)², exactly."""
+    return sum(
+        (Fraction(w_i) * (y_i - Fraction(x_i)) ** 2 for y_i, x_i, w_i in zip(y, x, w, strict=True)),
+        Fraction(0),
+    )
+
+
+def least_squared_distance(x: Sequence[float], w: Sequence[float], c: int) -> Fraction:
+    """The smallest `squared_distance` to x of all compositions of c, by trying every one."""
+    whole_x, whole_w = as_integers(x, w)
+    scale_x, scale_w = (max(Fraction(value).denominator for value in column) for column in (x, w))
+    costs = [
+        [w_i * (y * scale_x - x_i) ** 2 for y in range(c + 1)]
+        for x_i, w_i in zip(whole_x, whole_w, strict=True)
+    ]
+    best = min(
+        sum(cost[y_i] for cost, y_i in zip(costs, y, strict=True)) for y in compositions(c, len(x))
+    )
+    return Fraction(best, scale_w * scale_x**2)

@@ -1,0 +1,145 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.euclidean import Euclidean
+from tests.estimate.families import one_family, small_families
+from tests.estimate.oracles import least_squared_distance, squared_distance
+
+
+def weights_of(rng, cells, kind):
+    if kind == "mild":
+        return rng.uniform(0.5, 2, cells)
+    if kind == "wild":
+        return 10 ** rng.uniform(-6, 6, cells)
+    return rng.choice([0.25, 1.0, 3.0], cells)
+
+
+def dearest_and_cheapest(x, w, y):
+    """The cost of the dearest unit in y, and of the cheapest left out, exactly."""
+    rows = [(Fraction(v), Fraction(u), k) for v, u, k in zip(x, w, y, strict=True)]
+    inside = max(u * (2 * (k - v) - 1) for v, u, k in rows if k > 0)
+    return inside, min(u * (2 * (k - v) + 1) for v, u, k in rows)
+
+
+def test_the_sum_of_squares_is_the_smallest_possible():
+    for x, c in small_families(np.random.default_rng(2), 3000):
+        y = one_family(Euclidean(), x, c)
+        ones = [1] * len(x)
+        assert squared_distance(y, x, ones) == least_squared_distance(x, ones, c), (x, c)
+
+
+@pytest.mark.parametrize("kind", ["mild", "wild", "few"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_the_weighted_sum_of_squares_is_the_smallest_possible(kind, dtype):
+    rng = np.random.default_rng(8)
+    for whole, c in small_families(rng, 800):
+        x = np.array(whole, dtype=dtype)
+        if dtype is np.float64:
+            x += rng.uniform(-1, 1, len(x))
+        w = weights_of(rng, len(x), kind)
+        y = one_family(Euclidean(), x, c, weights=w)
+        assert sum(y) == c
+        best = least_squared_distance(x.tolist(), w.tolist(), c)
+        assert squared_distance(y, x.tolist(), w.tolist()) == best, (x, w, c)
+
+
+@pytest.mark.parametrize("kind", ["mild", "wild", "few"])
+def test_large_weighted_families_hold_the_cheapest_units(kind):
+    """The optimality condition in exact arithmetic, up to the rounding of one product."""
+    rng = np.random.default_rng(16)
+    for _ in range(300):
+        cells = int(rng.integers(2, 300))
+        spread = int(rng.choice([10, 10**4, 2**38]))
+        x = rng.integers(-spread, spread + 1, cells)
+        w = weights_of(rng, cells, kind)
+        c = int(rng.integers(1, spread * 4))
+        y = one_family(Euclidean(), x, c, weights=w)
+        assert sum(y) == c
+        assert min(y) >= 0
+        dearest, cheapest = dearest_and_cheapest(x.tolist(), w.tolist(), y)
+        assert dearest - cheapest <= abs(cheapest) * Fraction(1, 2**51)
+
+
+def test_equal_weights_change_nothing():
+    rng = np.random.default_rng(32)
+    for x, c in small_families(rng, 500, cells=40, total=60, spread=9):
+        for weight in (0.25, 1.0, 2.0):
+            weighted = one_family(Euclidean(), x, c, weights=np.full(len(x), weight))
+            assert weighted == one_family(Euclidean(), x, c)
+
+
+def test_only_ratios_of_weights_matter():
+    rng = np.random.default_rng(64)
+    for x, c in small_families(rng, 300, cells=9, total=30, spread=9):
+        w = weights_of(rng, len(x), "wild")
+        once = one_family(Euclidean(), x, c, weights=w)
+        for scale in (2.0**-270, 2.0**270):
+            assert one_family(Euclidean(), x, c, weights=w * scale) == once
+
+
+def test_a_heavier_cell_moves_less():
+    assert one_family(Euclidean(), [10, 10], 30, weights=np.array([4.0, 1.0])) == [12, 18]
+
+
+def test_equal_costs_take_small_cells_to_zero_first():
+    assert one_family(Euclidean(), [1, 2], 2) == [0, 2]
+    assert one_family(Euclidean(), [3, 3, 3, 3], 10) == [2, 2, 3, 3]
+    assert one_family(Euclidean(), [3, 3, 3, 3], 10, weights=np.full(4, 7.0)) == [2, 2, 3, 3]
+
+
+def test_one_more_record_never_lowers_a_cell():
+    rng = np.random.default_rng(128)
+    for x, c in small_families(rng, 1000, cells=12, total=40, spread=15):
+        w = weights_of(rng, len(x), "wild")
+        for more in ({}, {"weights": w}):
+            before = one_family(Euclidean(), x, c, **more)
+            after = one_family(Euclidean(), x, c + 1, **more)
+            assert all(a <= b for a, b in zip(before, after, strict=True)), (x, c, more)
+
+
+@pytest.mark.parametrize("c", [0, 7, 2**61])
+@pytest.mark.parametrize("value", [2**61, -(2**61)])
+def test_sums_far_beyond_int64_do_not_wrap(value, c):
+    """Equal cells share the total evenly, the last ones the remainder."""
+    cells = 100_000
+    y = Euclidean().project(np.full(cells, value), np.array([0, cells]), np.array([c]))
+    share, rest = divmod(c, cells)
+    assert y.tolist() == [share] * (cells - rest) + [share + 1] * rest
+
+
+def test_the_largest_spread_does_not_wrap():
+    y = one_family(Euclidean(), [2**61, -(2**61), 2**61 - 2], 2**61)
+    assert y == [2**60 + 1, 0, 2**60 - 1]
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf, 2.0**-301, 2.0**301])
+def test_a_weight_that_is_no_inverse_variance_is_refused(weight):
+    with pytest.raises(EstimateError, match="weights must be positive"):
+        one_family(Euclidean(), [1, 2], 3, weights=np.array([1.0, weight]))
+
+
+@pytest.mark.parametrize("count", [np.nan, np.inf, -np.inf, 2.0**41])
+def test_a_noisy_count_that_doubles_cannot_place_is_refused(count):
+    with pytest.raises(EstimateError, match="finite and lie between"):
+        one_family(Euclidean(), [1.5, count], 3, weights=np.ones(2))
+
+
+def test_weighted_totals_beyond_2_to_the_40_are_refused():
+    assert sum(one_family(Euclidean(), [1, 2], 2**40, weights=np.ones(2))) == 2**40
+    with pytest.raises(EstimateError, match="at most 1099511627776"):
+        one_family(Euclidean(), [1, 2], 2**40 + 1, weights=np.ones(2))
+
+
+def test_weights_of_another_length_or_dtype_are_refused():
+    with pytest.raises(EstimateError, match="one entry a cell"):
+        one_family(Euclidean(), [1, 2], 3, weights=np.ones(3))
+    with pytest.raises(EstimateError, match="weights must be a NumPy array of float64"):
+        one_family(Euclidean(), [1, 2], 3, weights=np.ones(2, dtype=np.float32))
+
+
+def test_fractional_noisy_counts_need_weights():
+    with pytest.raises(EstimateError, match=r"noisy \(without weights\)"):
+        one_family(Euclidean(), [1.5, 2.0], 3)

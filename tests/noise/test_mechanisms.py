@@ -1,0 +1,289 @@
+import math
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from tests.noise.reference import KEY, Reference, gaussian_weight, laplace_weight
+
+from hedgerow.errors import NoiseError
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+
+KINDS = [DiscreteGaussian, DiscreteLaplace]
+ALL: list[Mechanism] = [
+    DiscreteGaussian("1/3"),
+    DiscreteGaussian(5),
+    DiscreteGaussian(10**12),
+    DiscreteLaplace("1/2"),
+    DiscreteLaplace(20),
+    DiscreteLaplace(10**6),
+]
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with mp.workprec(300):
+        yield
+
+
+def weight_of(mechanism: Mechanism) -> Any:
+    kind = gaussian_weight if isinstance(mechanism, DiscreteGaussian) else laplace_weight
+    return kind(mechanism.parameter)
+
+
+def drawn(mechanism: Mechanism, start: int, count: int, *place: int) -> list[int]:
+    out = np.full(count, -99, dtype=np.int64)
+    mechanism.draw(KEY.stream(*place), start, out)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+def test_the_noise_of_a_cell_does_not_depend_on_how_the_range_is_cut(mechanism):
+    whole = drawn(mechanism, 0, 70_000)
+    cuts = [0, 1, 2, 17, 16_384, 16_385, 40_001, 70_000]
+    parts = [drawn(mechanism, a, b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    assert [noise for part in parts for noise in part] == whole
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+def test_threads_change_nothing(mechanism, monkeypatch):
+    alone = drawn(mechanism, 3, 100_001)
+    monkeypatch.setattr("hedgerow.noise.draws.CELLS_WORTH_THREADS", 1000)
+    monkeypatch.setattr("hedgerow.noise.draws.core_count", lambda: 3)
+    assert drawn(mechanism, 3, 100_001) == alone
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+def test_noise_belongs_to_the_key_and_the_place(mechanism):
+    out = np.empty(200, dtype=np.int64)
+    mechanism.draw(ReleaseKey(bytes(32)).stream(1), 0, out)
+    assert drawn(mechanism, 0, 200, 1) == drawn(mechanism, 0, 200, 1)
+    assert drawn(mechanism, 0, 200, 1) != drawn(mechanism, 0, 200, 2)
+    assert drawn(mechanism, 0, 200, 1) != drawn(mechanism, 200, 200, 1)
+    assert drawn(mechanism, 0, 200, 1) != out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [
+        (DiscreteGaussian(5), [0]),
+        (DiscreteLaplace(20), [0]),
+        (DiscreteGaussian(10**12), [0]),
+        (DiscreteLaplace(10**6), [0]),
+    ],
+    ids=repr,
+)
+def test_the_noise_of_a_key_never_changes_between_versions(mechanism, noise):
+    """A release that resumes under a later version must draw the same noise."""
+    assert drawn(mechanism, 100, 6, 1, 2) == noise
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+def test_samples_are_fresh_every_time(mechanism):
+    a, b = mechanism.sample(1000), mechanism.sample(1000)
+    assert a.dtype == np.int64
+    assert a.shape == (1000,)
+    assert a.tolist() != b.tolist()
+    assert mechanism.sample(0).shape == (0,)
+
+
+@pytest.mark.parametrize("parameter", ["1/100", "1/3", "1", "4.99", "5", "40"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_variance_is_that_of_the_discrete_law(kind, parameter):
+    mechanism = kind(parameter)
+    weight = weight_of(mechanism)
+    second = 2 * mp.fsum(j * j * weight(j) for j in range(1, 6000))
+    true = second / (1 + 2 * mp.fsum(weight(j) for j in range(1, 6000)))
+    assert abs(mechanism.noise_variance / true - 1) < 1e-13
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_variance_of_tiny_and_huge_parameters_is_right(kind):
+    assert kind("1e-30").noise_variance == 0
+    assert kind("1/1600").noise_variance == 0
+    q = mp.exp(-mpf(1) / 2**52)
+    assert math.isclose(DiscreteLaplace(2**52).noise_variance, 2 * q / (1 - q) ** 2, rel_tol=1e-13)
+    assert DiscreteGaussian(2**112).noise_variance == 2.0**112
+
+
+@pytest.mark.parametrize("probability", [1.0, 0.999, 0.5, 0.05, 1e-9, 1e-300])
+@pytest.mark.parametrize("parameter", ["1/50", "1/3", "1", "5", "60"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tail_bound_is_the_smallest_for_small_parameters(kind, parameter, probability):
+    mechanism = kind(parameter)
+    with mp.workprec(1500):
+        reference = Reference(weight_of(mechanism), 1 << 16 if parameter == "60" else 1 << 13)
+        bound = mechanism.tail_bound(probability)
+        assert 2 * reference.tails[bound] <= probability
+        assert bound == 0 or 2 * reference.tails[bound - 1] > probability
+
+
+@pytest.mark.parametrize("probability", [0.999, 0.5, 0.05, 1e-9, 1e-300, 5e-324])
+@pytest.mark.parametrize("sigma2", [4097, 10**6, 10**20])
+def test_the_tail_bound_of_a_wide_gaussian_is_safe_and_hardly_larger(sigma2, probability):
+    """The sum over x > k lies between the integrals from k + 1 and from k; the total likewise."""
+    bound = DiscreteGaussian(sigma2).tail_bound(probability)
+    root = mp.sqrt(2 * mpf(sigma2))
+    assert mp.erfc(bound / root) <= probability
+    assert mp.erfc((bound * (1 - mpf(10) ** -11) - 1) / root) > probability
+
+
+@pytest.mark.parametrize("probability", [1.0, 0.999, 0.5, 0.05, 1e-9, 1e-300, 5e-324])
+@pytest.mark.parametrize("scale", [65, 10**6, 2**52])
+def test_the_tail_bound_of_a_wide_laplace_is_safe_and_hardly_larger(scale, probability):
+    bound = DiscreteLaplace(scale).tail_bound(probability)
+
+    def beyond(k: Any) -> Any:
+        return 2 * mp.exp(-(k + 1) / mpf(scale)) / (1 + mp.exp(-1 / mpf(scale)))
+
+    assert beyond(bound) <= probability
+    assert bound == 0 or beyond(bound * (1 - mpf(10) ** -11) - 1 - scale * 1e-11) > probability
+
+
+@pytest.mark.parametrize("probability", [0.0, -0.1, 1.5, math.nan, math.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tail_probability_outside_its_range_is_refused(kind, probability):
+    with pytest.raises(NoiseError, match=r"must be in \(0, 1\], got"):
+        kind(1).tail_bound(probability)
+
+
+def test_one_use_of_a_gaussian_costs_half_the_squared_sensitivity_over_sigma2():
+    """Canonne, Kamath, Steinke (2020), Theorem 4: N_Z(0, Δ²/ε²) is ε²/2-concentrated."""
+    assert DiscreteGaussian("2/3").rho(Fraction(1)) == Fraction(3, 4)
+    assert DiscreteGaussian(5).rho(Fraction(2)) == Fraction(1, 5)
+
+
+def test_one_use_of_a_laplace_costs_its_sensitivity_over_the_scale():
+    assert DiscreteLaplace("2/3").epsilon(Fraction(2)) == 3
+    assert DiscreteLaplace(2).rho(Fraction(1)) == Fraction(1, 8)
+
+
+@pytest.mark.parametrize("shift", [1, 2, 5])
+@pytest.mark.parametrize("scale", ["1/2", "1", "20"])
+def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
+    """D_α(X || X + m) <= α m² / (2 scale²), summed directly."""
+    mechanism = DiscreteLaplace(scale)
+    mass = weight_of(mechanism)
+    total = 1 + 2 * mp.fsum(mass(j) for j in range(1, 2000))
+    for alpha in (mpf("1.01"), 2, 10, 100):
+        terms = (
+            mass(abs(x)) ** alpha * mass(abs(x - shift)) ** (1 - alpha) for x in range(-2000, 2000)
+        )
+        divergence = mp.log(mp.fsum(terms) / total) / (alpha - 1)
+        rho = mechanism.rho(Fraction(shift**2))
+        assert divergence <= alpha * mpf(rho.numerator) / rho.denominator
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sensitivities_are_exact_and_not_negative(kind):
+    with pytest.raises(NoiseError, match="l2_squared is the size of a change"):
+        kind(1).rho(Fraction(-1))
+    with pytest.raises(NoiseError, match="l2_squared must be exact, got the float"):
+        kind(1).rho(0.5)
+    with pytest.raises(NoiseError, match="l1 is the size of a change"):
+        DiscreteLaplace(1).epsilon(Fraction(-1))
+
+
+@pytest.mark.parametrize(
+    "half", ["1/2", "0.5", "5e-1", Fraction(1, 2), Decimal("0.5")], ids=lambda v: type(v).__name__
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_parameters_make_equal_mechanisms(kind, half):
+    assert kind(half) == kind(Fraction(1, 2))
+    assert hash(kind(half)) == hash(kind(Fraction(1, 2)))
+    assert kind(half) != kind(1)
+    assert kind(half).parameter == Fraction(1, 2)
+    assert isinstance(kind(half).parameter, Fraction)
+
+
+def test_the_kinds_are_never_equal_and_carry_the_names_of_the_release_file():
+    assert DiscreteGaussian(1) != DiscreteLaplace(1)
+    assert (DiscreteGaussian.name, DiscreteLaplace.name) == (
+        "discrete-gaussian",
+        "discrete-laplace",
+    )
+    assert DiscreteGaussian(sigma2=5).sigma2 == 5
+    assert DiscreteLaplace(scale="1/2").scale == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+def test_a_mechanism_reads_back_from_its_repr_and_travels(mechanism):
+    names = {kind.__name__: kind for kind in KINDS}
+    kind, _, rest = repr(mechanism).partition("(")
+    assert names[kind](rest.split('"')[1]) == mechanism
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301
+
+
+def test_a_numpy_integer_becomes_a_fraction_of_python_integers():
+    parameter = DiscreteGaussian(np.int64(2**40)).parameter
+    assert type(parameter.numerator) is int
+    assert (parameter**4).numerator == 2**160
+
+
+BAD = [
+    (0, "must be above 0, got 0"),
+    ("-1/2", "must be above 0, got -1/2"),
+    (0.5, 'must be exact, got the float 0.5; write it as a string, "1/2" or "0.25"'),
+    (np.float64(0.5), "must be exact, got the float64"),
+    (True, "must be exact, got the bool True"),
+    (None, "must be exact, got the NoneType None"),
+    ("nan", "must be a finite number like"),
+    ("many", "must be a finite number like"),
+    ("1/0", "must be a finite number like"),
+    (Decimal("inf"), "must be a finite number like"),
+    (Decimal("nan"), "must be a finite number like"),
+    (2**112 + 1, "so that noise fits 64-bit integers, got"),
+]
+
+
+@pytest.mark.parametrize(("parameter", "sentence"), BAD, ids=lambda v: str(v)[:20])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_parameter_outside_the_domain_is_refused_in_one_sentence(kind, parameter, sentence):
+    with pytest.raises(NoiseError) as caught:
+        kind(parameter)
+    message = str(caught.value)
+    assert sentence in message
+    assert message.startswith("sigma2 " if kind is DiscreteGaussian else "scale ")
+    assert "\n" not in message
+
+
+def test_the_largest_parameters_still_fit():
+    for mechanism in (DiscreteGaussian(2**112), DiscreteLaplace(2**52)):
+        assert np.abs(mechanism.sample(10_000)).max() < 2**62
+        assert mechanism.tail_bound(1e-300) < 2**62
+    with pytest.raises(NoiseError, match="at most 4503599627370496"):
+        DiscreteLaplace(2**52 + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_attribute_of_a_mechanism_can_be_changed(kind):
+    mechanism = kind(1)
+    with pytest.raises(AttributeError):
+        setattr(mechanism, "sigma2" if kind is DiscreteGaussian else "scale", Fraction(2))
+
+
+@pytest.mark.parametrize(
+    ("start", "out"),
+    [
+        (-1, np.zeros(3, np.int64)),
+        (0, np.zeros(3, np.int32)),
+        (0, np.zeros((2, 2), np.int64)),
+    ],
+)
+def test_noise_goes_into_one_row_of_int64_from_cell_zero_on(start, out):
+    with pytest.raises(NoiseError, match="one row of int64"):
+        DiscreteGaussian(1).draw(KEY.stream(), start, out)
+    with pytest.raises(NoiseError, match="cannot be below 0, got -1"):
+        DiscreteGaussian(1).sample(-1)
+    assert not out.any()
+
+
+def test_noise_can_be_drawn_into_every_second_place():
+    out = np.zeros(20, dtype=np.int64)
+    DiscreteGaussian(10**12).draw(KEY.stream(), 0, out[::2])
+    assert out[::2].tolist() == drawn(DiscreteGaussian(10**12), 0, 10)
+    assert not out[1::2].any()
