@@ -69,6 +69,7 @@ def assert_commuting_is_sound(areas, trips, size) -> None:
     assert trips.select("o_municipality", "d_municipality").is_unique().all()
     assert trips["trips"].sum() == size.trips
     assert trips["trips"].min() == 1
+    assert trips["o_municipality"].n_unique() == size.municipalities
     for end in "od":
         named = areas.rename({level: f"{end}_{level}" for level in PLACES})
         assert trips.join(named, on=named.columns, how="anti").is_empty()
@@ -79,6 +80,7 @@ def assert_near_places_attract(table) -> None:
     at_home = (table["o_municipality"] == table["d_municipality"]).to_numpy()
     in_province = (table["o_province"] == table["d_province"]).to_numpy()
     stays, nearby = (trips[rows].sum() / trips.sum() for rows in (at_home, in_province))
+    assert at_home.sum() == table["o_municipality"].n_unique()
     assert 0.4 < stays < 0.6
     assert nearby > stays + 0.05
     assert (trips == 1).mean() > 0.2

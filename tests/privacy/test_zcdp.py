@@ -1,7 +1,7 @@
 """Conversions of ρ against 80-digit arithmetic, and their sides."""
 
 import math
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hedgerow.privacy import zcdp
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon, rho_within
 
 EPSILONS = st.fractions(min_value=Fraction(1, 10**6), max_value=1000).filter(bool)
@@ -74,6 +75,24 @@ def test_a_budget_that_is_met_exactly_is_kept():
     assert rho_within(epsilon, delta) == Fraction(1, 4)
     just_less = epsilon - Fraction(1, 10**50)
     assert rho_within(just_less, delta) == Fraction("0.249999999999")
+
+
+def test_a_candidate_that_came_out_too_large_is_brought_within_the_budget(monkeypatch):
+    """The proof is the comparison at the end, not the rounding on the way there."""
+    monkeypatch.setattr(zcdp, "_FEW_DOWN", Context(prec=12, rounding=ROUND_UP))
+    delta = Fraction(1, 10**8)
+    for epsilon in (Fraction(1), Fraction(1, 10), Fraction(10), Fraction(1, 7)):
+        assert bun_steinke(rho_within(epsilon, delta), delta) <= real(epsilon)
+
+
+@given(st.decimals(min_value="1e-300", max_value="1e300", allow_nan=False))
+@example(Decimal(2))
+@example(Decimal(3))
+def test_logarithms_and_roots_lie_on_their_sides(value):
+    """Python rounds these to the nearest digit; without the step they would be off half the time."""
+    log, root = mpmath.log(real(value)), mpmath.sqrt(real(value))
+    assert real(zcdp._log_below(value)) < log < real(zcdp._log_above(value))
+    assert root < real(zcdp._root_above(value)) < root * (1 + mpmath.mpf(10) ** -58)
 
 
 def test_six_equal_depths_of_the_commuting_table():

@@ -1,0 +1,51 @@
+"""Small public tables made for tests."""
+
+import numpy as np
+import polars as pl
+
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+
+def random_axis(rng, name, depth=3, widest=4):
+    """An axis with 1 to ``widest`` children a node."""
+    paths = [()]
+    for _ in range(depth):
+        paths = [
+            (*path, f"{path[-1] if path else name}.{child}")
+            for path in paths
+            for child in range(rng.integers(1, widest + 1))
+        ]
+    levels = [f"level{k}" for k in range(1, depth + 1)]
+    frame = pl.DataFrame(paths, schema=levels, orient="row")
+    return Axis.from_frame(name, frame, levels, columns=[f"{name}_{level}" for level in levels])
+
+
+def random_tree(rng, axes=2, depth=3, widest=4):
+    """A tree over alternating random axes called a0, a1, ..."""
+    return Tree([random_axis(rng, f"a{i}", depth, widest) for i in range(axes)])
+
+
+def random_counts(rng, tree, filled=0.5, mean=20):
+    """Heavy-tailed counts on about this share of the leaves (at most a few thousand)."""
+    leaves = max(1, int(min(tree.leaves, 5000) * filled))
+    codes = tuple(
+        rng.integers(0, axis.size(axis.depth), leaves).astype(np.int32) for axis in tree.axes
+    )
+    values = np.ceil(rng.pareto(1.2, leaves) * mean / 4).astype(np.int64)
+    return Counts.from_leaves(tree, codes, values)
+
+
+def fixed_axis(name, *sizes, columns=None):
+    """An axis whose nodes of level k have ``sizes[k]`` children each; codes are padded numbers."""
+    levels = [f"level{k}" for k in range(1, len(sizes) + 1)]
+    leaves = np.arange(int(np.prod(sizes)))
+    below = np.cumprod((1, *sizes[:0:-1]))[::-1]
+    frame = pl.DataFrame(
+        {
+            level: pl.Series(leaves // per).cast(pl.String).str.zfill(9)
+            for level, per in zip(levels, below, strict=True)
+        }
+    )
+    return Axis.from_frame(name, frame, levels, columns=columns)

@@ -1,0 +1,154 @@
+"""Plans: which depth is measured with which noise, from public facts alone."""
+
+from fractions import Fraction
+
+import pytest
+
+import hedgerow as hr
+from tests.made import fixed_axis
+
+GEOGRAPHY = fixed_axis("geo", 3, 4)
+ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])
+DESTINATION = fixed_axis("destination", 2, 3, columns=["d1", "d2"])
+TRIPS = hr.Tree([ORIGIN, DESTINATION], ["destination", "origin"])
+
+
+def kinds(plan):
+    return [what.kind for what in plan.depths]
+
+
+def test_add_remove_measures_the_total_and_replace_publishes_it():
+    tree = hr.Tree([GEOGRAPHY])
+    added = hr.make_plan(tree, budget=hr.Rho("1/2"), neighbours=hr.AddRemove())
+    replaced = hr.make_plan(tree, budget=hr.Rho("1/2"), neighbours=hr.Replace())
+    assert kinds(added) == ["measured"] * 3
+    assert kinds(replaced) == ["public", "measured", "measured"]
+
+
+def test_replacing_units_with_at_most_m_records_measures_the_total():
+    neighbours = hr.Replace(3, exactly=False)
+    plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), neighbours=neighbours)
+    assert kinds(plan) == ["measured"] * 3
+    third = Fraction(1, 3)
+    assert plan.depths[0].mechanism.sigma2 == 9 / (2 * third)
+    assert plan.depths[1].mechanism.sigma2 == 18 / (2 * third)
+
+
+def test_the_measurements_cost_exactly_the_budget():
+    shares = hr.Shares(["1/2", "0.3", "1/5"])
+    plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho("2/7"), allocation=shares)
+    assert plan.guarantee.rho == Fraction(2, 7)
+    assert [what.share for what in plan.depths] == [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
+    assert plan.depths[1].mechanism.sigma2 == 1 / (2 * Fraction(3, 10) * Fraction(2, 7))
+
+
+def test_six_equal_depths_under_replace_get_the_papers_variance():
+    sizes = (2, 2, 2)
+    axes = [fixed_axis(n, *sizes, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
+    budget = hr.EpsilonDelta("1", "1e-8")
+    plan = hr.make_plan(hr.Tree(axes), budget=budget, neighbours=hr.Replace())
+    assert float(plan.depths[6].mechanism.sigma2) == pytest.approx(454.02, abs=0.01)
+
+
+def test_discrete_laplace_spends_a_pure_epsilon():
+    plan = hr.make_plan(
+        TRIPS, budget=hr.Epsilon(1), neighbours=hr.Replace(), mechanism=hr.DiscreteLaplace
+    )
+    assert {what.mechanism for what in plan.depths[1:]} == {hr.DiscreteLaplace(8)}
+    assert plan.guarantee.pure_epsilon == 1
+
+
+def test_a_depth_of_single_children_is_left_unmeasured_and_costs_nothing():
+    tree = hr.Tree([fixed_axis("geo", 3, 1, 4)])
+    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    assert kinds(plan) == ["measured", "measured", "unmeasured", "measured"]
+    assert plan.guarantee.rho == 1
+    assert len(plan.guarantee.uses) == 3
+
+
+def test_a_plan_that_measures_nothing_is_refused():
+    tree = hr.Tree([fixed_axis("geo", 1)])
+    with pytest.raises(hr.PlanError, match="measures nothing"):
+        hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace())
+
+
+def test_an_invariant_makes_its_depth_and_all_above_public():
+    plan = hr.make_plan(
+        TRIPS,
+        budget=hr.Rho(1),
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("destination", "level1")],
+    )
+    assert kinds(plan) == ["public", "public", "measured", "measured", "measured"]
+    assert "agree on the counts of destination.level1" in plan.restriction
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "invariant", "message"),
+    [
+        (hr.AddRemove(), hr.Invariant("destination", "level1"), "need replace neighbours"),
+        (hr.Replace(), hr.Invariant("origin", "level1"), "not a depth of this tree"),
+        (hr.Replace(), hr.Invariant("age", "level1"), "no axis 'age'"),
+        (hr.Replace(), hr.Invariant("origin", "city"), "no level 'city'"),
+    ],
+)
+def test_an_impossible_invariant_is_refused(neighbours, invariant, message):
+    with pytest.raises(hr.HedgerowError, match=message):
+        hr.make_plan(TRIPS, budget=hr.Rho(1), neighbours=neighbours, invariants=[invariant])
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (["1/2", "1/3"], "sum to exactly 1, got 5/6"),
+        (["0.333", "0.333", "0.333"], "write thirds as 1/3"),
+        (["3/2", "-1/2"], "above 0, got -1/2 in place 2"),
+        (["1", "0"], "above 0, got 0 in place 2"),
+        ([0.5, 0.5], "binary floats"),
+    ],
+)
+def test_shares_that_are_no_shares_are_refused(shares, message):
+    with pytest.raises(hr.HedgerowError, match=message):
+        hr.Shares(shares)
+
+
+def test_the_number_of_shares_must_be_that_of_the_measured_depths():
+    with pytest.raises(hr.PlanError, match=r"measures 3 depths \(total; level1; level2\)"):
+        hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), allocation=hr.Shares(["1/2", "1/2"]))
+
+
+def test_the_hash_signs_everything_public_and_nothing_else():
+    def plan(tree=TRIPS, rho="1/2", m=1, shares=None):
+        allocation = hr.Uniform() if shares is None else hr.Shares(shares)
+        return hr.make_plan(
+            tree, budget=hr.Rho(rho), neighbours=hr.Replace(m), allocation=allocation
+        )
+
+    other_areas = hr.Tree([ORIGIN, fixed_axis("destination", 2, 4, columns=["d1", "d2"])])
+    plans = [
+        plan(),
+        plan(rho="1/3"),
+        plan(m=2),
+        plan(shares=["1/2", "1/6", "1/6", "1/6"]),
+        plan(other_areas),
+        plan(hr.Tree([ORIGIN, DESTINATION], ["origin", "destination"])),
+    ]
+    assert len({p.hash for p in plans}) == len(plans)
+    assert plan().hash == plans[0].hash
+
+
+def test_a_plan_prints_as_a_table():
+    text = str(hr.make_plan(TRIPS, budget=hr.Rho("1/2"), neighbours=hr.Replace()))
+    lines = text.splitlines()
+    assert lines[0].split("  ")[0].strip() == "depth"
+    assert len(lines) == 6
+    assert "σ² 8" in lines[-1]
+    assert "25.0%" in lines[-1]
+
+
+def test_a_plan_for_more_cells_than_a_float_can_count_prints():
+    axes = [fixed_axis(f"a{i}", 1000, columns=[f"c{i}"]) for i in range(64)]
+    tree = hr.Tree(axes)
+    assert tree.leaves == 1000**64
+    wide = hr.Tree([fixed_axis(f"a{i}", 200_000, columns=[f"c{i}"]) for i in range(60)])
+    assert "all within" in str(hr.make_plan(wide, budget=hr.Rho(1)))

@@ -1,0 +1,289 @@
+"""The pass: what it releases, and with which noise."""
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.engines.local import LocalEngine
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release import topdown
+from hedgerow.release.release import in_memory
+from hedgerow.release.topdown import Pass, cut_depth
+from tests.estimate.oracles import algorithm_4
+from tests.made import fixed_axis, random_axis, random_counts, random_tree
+
+RHO = hr.Rho("1/2")
+
+
+def simulate(counts, plan, seed=0, estimator=None):
+    estimator = hr.Chebyshev() if estimator is None else estimator
+    return in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
+
+
+def truth_of(counts):
+    """For each depth a dictionary from node codes to true counts."""
+    tree = counts.tree
+    tables = []
+    for depth in range(tree.depth + 1):
+        codes, values = counts.roll_up(depth)
+        tables.append(dict(zip(zip(*codes, strict=True), values.tolist(), strict=True)))
+    return tables
+
+
+def inftda(counts, plan, bits):
+    """Algorithms 1 and 3 of Boninsegna & Silvestri, line by line, on dictionaries.
+
+    The noise of a family is the next stretch of the depth's stream, as the pass promises.
+    """
+    tree, truth = plan.tree, truth_of(counts)
+    root = (0,) * len(tree.axes)
+    first = max(plan.public_depth, 0)
+    if plan.public_depth < 0:
+        noise = np.empty(1, dtype=np.int64)
+        plan.depths[0].mechanism.draw(bits.stream(0, 0), 0, noise)
+        released = [{root: max(0, counts.total + int(noise[0]))}]
+    else:
+        released = truth[: first + 1]
+    for depth in range(first + 1, tree.depth + 1):
+        axis, level = tree.steps[depth - 1]
+        start = tree.axes[axis].child_start[level - 1]
+        here, cell = {}, 0
+        for parent, total in released[-1].items():
+            if total == 0:
+                continue
+            children = range(start[parent[axis]], start[parent[axis] + 1])
+            nodes = [(*parent[:axis], child, *parent[axis + 1 :]) for child in children]
+            noise = np.empty(len(nodes), dtype=np.int64)
+            plan.depths[depth].mechanism.draw(bits.stream(first, depth), cell, noise)
+            cell += len(nodes)
+            noisy = [truth[depth].get(n, 0) + int(z) for n, z in zip(nodes, noise, strict=True)]
+            estimate = algorithm_4(noisy, total)
+            here |= {n: y for n, y in zip(nodes, estimate, strict=True) if y > 0}
+        released.append(here)
+    return released
+
+
+def as_table(nodes):
+    codes, values = nodes
+    return dict(zip(zip(*codes, strict=True), values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove(2)], ids=lambda n: n.name)
+def test_the_pass_is_the_papers_algorithm(seed, neighbours):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=1 + seed % 3, depth=2 + seed % 2, widest=5)
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours)
+    if any(what.kind == "unmeasured" for what in plan.depths):
+        pytest.skip("the paper measures every depth")
+    released = simulate(counts, plan, seed).content.nodes
+    expected = inftda(counts, plan, seeded_bits(seed))
+    for depth in range(tree.depth + 1):
+        positive = {n: y for n, y in expected[depth].items() if y > 0}
+        assert as_table(released[depth]) == positive
+        assert list(as_table(released[depth])) == list(positive), "tree order"
+
+
+@pytest.mark.parametrize("estimator", [hr.Chebyshev(), hr.Euclidean()], ids=lambda e: e.name)
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_are_positive_integers_that_add_up(estimator, seed):
+    rng = np.random.default_rng(100 + seed)
+    tree = random_tree(rng, axes=1 + seed % 3, depth=3)
+    counts = random_counts(rng, tree, filled=[0.02, 0.9][seed % 2])
+    plan = hr.make_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
+    release = simulate(counts, plan, seed, estimator)
+    for depth in range(tree.depth, 0, -1):
+        lower, upper = release.level(depth=depth), release.level(depth=depth - 1)
+        assert lower["count"].dtype == pl.Int64
+        assert (lower["count"] > 0).all()
+        columns = tree.columns(depth - 1)
+        if columns:
+            sums = lower.group_by(columns, maintain_order=True).agg(pl.col("count").sum())
+            assert sums.equals(upper)
+        else:
+            assert lower["count"].sum() == upper["count"].sum()
+
+
+def test_a_public_total_is_released_as_it_is_and_a_measured_one_is_not():
+    rng = np.random.default_rng(1)
+    tree = random_tree(rng)
+    counts = random_counts(rng, tree)
+    public = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace())
+    measured = hr.make_plan(tree, budget=hr.Rho("1/100000"), neighbours=hr.AddRemove())
+    assert simulate(counts, public).level(depth=0)["count"].item() == counts.total
+    totals = {simulate(counts, measured, s).level(depth=0)["count"].sum() for s in range(5)}
+    assert len(totals) == 5
+
+
+def test_invariant_counts_are_released_exactly_and_the_rest_is_measured():
+    rng = np.random.default_rng(2)
+    tree = hr.Tree([random_axis(rng, "origin"), random_axis(rng, "destination")])
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho("1/1000"),
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("origin", "level1")],
+    )
+    release = simulate(counts, plan)
+    assert release.level("origin.level1").equals(counts.level(1))
+    assert not release.level(depth=2).equals(counts.level(2))
+
+
+def test_an_unmeasured_depth_takes_its_parents_counts():
+    tree = hr.Tree([fixed_axis("geo", 3, 1, 4)])
+    rng = np.random.default_rng(3)
+    counts = random_counts(rng, tree)
+    release = simulate(counts, hr.make_plan(tree, budget=RHO))
+    assert release.level(depth=2)["count"].equals(release.level(depth=1)["count"])
+    with pytest.raises(hr.ReleaseError, match="depth 2 is unmeasured"):
+        release.measurements(2)
+
+
+@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()], ids=lambda n: n.name)
+def test_an_empty_table_is_released_like_any_other(neighbours):
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    nothing = np.empty(0, dtype=np.int64)
+    counts = hr.Counts.from_leaves(tree, (nothing.astype(np.int32),), nothing)
+    release = simulate(counts, hr.make_plan(tree, budget=RHO, neighbours=neighbours))
+    total = release.level(depth=0)["count"].sum()
+    assert release.level(depth=2)["count"].sum() == total
+    assert total == 0 or neighbours.name == "add-remove"
+
+
+def test_a_tree_of_a_single_cell_is_released():
+    tree = hr.Tree([fixed_axis("geo", 1)])
+    counts = hr.Counts.from_leaves(tree, (np.zeros(1, np.int32),), np.array([1000]))
+    release = simulate(counts, hr.make_plan(tree, budget=RHO))
+    assert release.level(depth=1)["count"].item() == release.level(depth=0)["count"].item()
+    assert abs(release.level(depth=1)["count"].item() - 1000) < 50
+
+
+def cut_everything(monkeypatch, chunk=7):
+    monkeypatch.setattr(topdown, "UNCUT_LEAVES", 0)
+    monkeypatch.setattr(topdown, "MIN_JOBS", 3)
+    monkeypatch.setattr(topdown, "CHUNK_CELLS", chunk)
+
+
+def test_the_cut_depends_on_public_structure_alone(monkeypatch):
+    cut_everything(monkeypatch)
+    tree = random_tree(np.random.default_rng(4))
+    plan = hr.make_plan(tree, budget=RHO)
+    assert tree.nodes(cut_depth(plan)) >= 3 > tree.nodes(cut_depth(plan) - 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chunks_and_workers_change_nothing(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=2, depth=3)
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(tree, budget=RHO)
+
+    def nodes(workers):
+        run = Pass(counts, plan, hr.Chebyshev(), seeded_bits(seed), LocalEngine(workers))
+        return [
+            (found.depth, found.nodes.counts.tolist(), np.asarray(found.noisy).tolist())
+            for found in run.results()
+        ]
+
+    cut_everything(monkeypatch, chunk=1 << 20)
+    whole = nodes(1)
+    monkeypatch.setattr(topdown, "CHUNK_CELLS", 3)
+    assert nodes(1) == whole
+    assert nodes(4) == whole
+    assert len(whole) > tree.depth + 1, "the tree was cut"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cut_tree_adds_up_in_tree_order(monkeypatch, seed, tmp_path):
+    cut_everything(monkeypatch)
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=2, depth=3)
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
+    simulate(counts, plan, seed).write(tmp_path / "out")
+    assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
+
+
+def test_every_job_and_depth_draws_from_a_place_of_its_own(monkeypatch):
+    cut_everything(monkeypatch)
+    rng = np.random.default_rng(5)
+    tree = random_tree(rng, axes=2, depth=3)
+    counts = random_counts(rng, tree, filled=0.9)
+    places = []
+
+    class Recorder:
+        def stream(self, *place):
+            places.append(place)
+            return seeded_bits(0).stream(*place)
+
+    plan = hr.make_plan(tree, budget=RHO)
+    jobs = list(Pass(counts, plan, hr.Chebyshev(), Recorder()).results())
+    measured = [found for found in jobs if found.noisy is not None]
+    assert len(places) == len(set(places)) == len(measured) > tree.depth
+
+
+def test_noisy_counts_are_the_truth_plus_independent_noise_of_the_plan():
+    """Statistical, α = 1e-6: mean 0, the plan's variance, no correlation between depths."""
+    tree = hr.Tree([fixed_axis("geo", 20, 50)])
+    leaves = np.arange(1000, dtype=np.int32)
+    counts = hr.Counts.from_leaves(tree, (leaves,), np.full(1000, 10_000))
+    plan = hr.make_plan(tree, budget=hr.Rho("1/50"))
+    assert [f"{float(w.mechanism.sigma2):.1f}" for w in plan.depths] == ["75.0"] * 3
+    errors = {0: [], 1: [], 2: []}
+    for seed in range(200):
+        release = simulate(counts, plan, seed)
+        for depth, truth in ((0, 10_000_000), (1, 500_000), (2, 10_000)):
+            errors[depth].append(release.measurements(depth) - truth)
+    for depth, found in errors.items():
+        noise = np.concatenate(found).astype(float)
+        n, z = len(noise), 4.9
+        assert abs(noise.mean()) < z * np.sqrt(75 / n), depth
+        assert abs((noise**2).mean() - 75) < z * 75 * np.sqrt(2 / n), depth
+    upper = np.concatenate(errors[1]).astype(float)
+    lower = np.concatenate(errors[2]).reshape(-1, 50).sum(axis=1)
+    assert abs(np.corrcoef(upper, lower)[0, 1]) < 4.9 / np.sqrt(len(upper))
+
+
+def test_two_releases_of_one_table_differ():
+    rng = np.random.default_rng(6)
+    tree = random_tree(rng)
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(tree, budget=hr.Rho("1/1000"))
+    first, second = hr.release(counts, plan), hr.release(counts, plan)
+    assert not first.level(depth=tree.depth).equals(second.level(depth=tree.depth))
+
+
+def test_memory_grows_with_what_is_there_and_not_with_what_could_be():
+    """10¹¹ possible leaves; only children of survivors are ever laid out."""
+    axes = [fixed_axis(n, 20, 20, 20, 40, columns=[f"{n}{k}" for k in range(4)]) for n in "od"]
+    tree = hr.Tree(axes)
+    assert tree.leaves == 320_000**2 > 10**11
+    rng = np.random.default_rng(7)
+    codes = tuple(rng.integers(0, 320_000, 500).astype(np.int32) for _ in "od")
+    counts = hr.Counts.from_leaves(tree, codes, np.full(500, 10_000))
+    plan = hr.make_plan(tree, budget=hr.Rho(10), neighbours=hr.Replace())
+    measured = []
+    run = Pass(counts, plan, hr.Chebyshev(), seeded_bits(0),
+               progress=topdown.Progress(on_cells=measured.append))  # fmt: skip
+    results = list(run.results())
+    leaves = sum(len(found.nodes) for found in results if found.depth == tree.depth)
+    assert leaves < 2_000
+    assert sum(measured) < 1_000_000
+
+
+def test_sizes_of_all_shapes_survive(monkeypatch):
+    """One child, many children, one family with nearly everything; cut or not."""
+    for sizes, cut in product([(1, 1, 1), (1, 9), (9, 1), (300,), (2,) * 9], [False, True]):
+        if cut:
+            cut_everything(monkeypatch)
+        tree = hr.Tree([fixed_axis("geo", *sizes)])
+        counts = random_counts(np.random.default_rng(8), tree)
+        release = simulate(counts, hr.make_plan(tree, budget=RHO))
+        assert (
+            release.level(depth=tree.depth)["count"].sum() == release.level(depth=0)["count"].sum()
+        )
