@@ -15,7 +15,7 @@ from hedgerow.tables.tree import Tree
 MAX_TOTAL = 1 << 60
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """The non-zero leaves of a table, in tree order: every subtree is one contiguous slice.
 
@@ -89,6 +89,9 @@ class Counts:
         )
         bounded = contributions if unit is not None else None
         return cls.from_leaves(tree, codes, values, contributions=bounded)
+
+    def __repr__(self) -> str:
+        return "Counts(confidential)"
 
     @property
     def total(self) -> int:

@@ -1,0 +1,308 @@
+"""Release directories: staging, resumption, manifest, check."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.release import staging
+from hedgerow.release.release import in_memory
+from hedgerow.release.topdown import Progress
+from tests.made import random_counts, random_tree
+
+
+@pytest.fixture
+def made():
+    rng = np.random.default_rng(11)
+    tree = random_tree(rng, axes=2, depth=3)
+    plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+    return random_counts(rng, tree), plan
+
+
+def failures(directory):
+    return [finding for finding in hr.check(directory) if finding.failure]
+
+
+def frames(release, plan):
+    return [release.level(depth=t) for t in range(plan.tree.depth + 1)]
+
+
+def test_a_release_on_disk_passes_its_own_check(made, tmp_path):
+    counts, plan = made
+    hr.release(counts, plan, directory=tmp_path / "out")
+    assert failures(tmp_path / "out") == []
+    names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
+    assert "out/counts/depth=6.parquet" in names
+    assert not any("key" in name or "staging" in name for name in names)
+
+
+def test_a_written_release_reads_back_the_same(made, tmp_path):
+    counts, plan = made
+    release = hr.release(counts, plan)
+    release.write(tmp_path / "out")
+    read = hr.read_release(tmp_path / "out")
+    for depth in range(plan.tree.depth + 1):
+        assert read.level(depth=depth).equals(release.level(depth=depth))
+        if plan.depths[depth].kind == "measured":
+            assert np.array_equal(read.measurements(depth), release.measurements(depth))
+    read.write(tmp_path / "copy")
+    assert failures(tmp_path / "copy") == []
+
+
+def test_levels_and_cuboids_speak_the_tables_words(made):
+    counts, plan = made
+    release = hr.release(counts, plan)
+    by_name = release.level("a0.level1 × a1.level1")
+    assert by_name.equals(release.level(depth=2))
+    assert by_name.columns == ["a0_level1", "a1_level1", "count"]
+    marginal = release.cuboid(a1="level2")
+    leaves = release.level(depth=6)
+    expected = leaves.group_by("a1_level1", "a1_level2").agg(pl.col("count").sum())
+    assert marginal.equals(expected.sort("a1_level1", "a1_level2"))
+    assert release.cuboid().item() == release.level(depth=0)["count"].item()
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda r: r.level("county"), "no depth 'county'; there are 0"),
+        (lambda r: r.level(depth=9), "no depth 9"),
+        (lambda r: r.level(), "name one depth"),
+        (lambda r: r.cuboid(age="band"), "no axis is called 'age'"),
+        (lambda r: r.cuboid(a0="city"), "no level of axis 'a0' is called 'city'"),
+    ],
+)
+def test_what_is_not_in_a_release_is_said_in_a_sentence(made, ask, message):
+    with pytest.raises(hr.ReleaseError, match=message):
+        ask(hr.release(*made))
+
+
+def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, monkeypatch):
+    counts, plan = made
+    kept = {}
+    publish = staging.Staging.publish
+
+    def spy(self):
+        kept.update({p.name: p.read_bytes() for p in self.folder.iterdir() if p.is_file()})
+        publish(self)
+
+    monkeypatch.setattr(staging.Staging, "publish", spy)
+    hr.release(counts, plan, directory=tmp_path / "out")
+    secrets = [kept["release.key"], kept["release.key"].hex().encode()]
+    secrets += [json.loads(kept["staging.json"])["table"].encode()]
+    for path in (tmp_path / "out").rglob("*"):
+        if path.is_file():
+            assert not any(secret in path.read_bytes() for secret in secrets), path
+    assert not (tmp_path / "out.staging").exists()
+
+
+class KilledError(Exception):
+    pass
+
+
+def killed_release(counts, plan, output, after=3):
+    """A release that dies while measuring; what its staging folder holds."""
+    seen = []
+
+    def die(cells):
+        seen.append(cells)
+        if len(seen) == after:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        hr.release(counts, plan, directory=output, progress=Progress(on_cells=die))
+    return (output.with_name("out.staging") / "release.key").read_bytes()
+
+
+def test_a_killed_release_leaves_no_output_and_says_how_to_go_on(made, tmp_path):
+    killed_release(*made, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(hr.ReleaseError, match=r"--resume .* --discard"):
+        hr.release(*made, directory=tmp_path / "out")
+
+
+def test_a_resumed_release_has_the_noise_of_the_killed_one(made, tmp_path):
+    counts, plan = made
+    key = killed_release(counts, plan, tmp_path / "out")
+    resume = hr.Unfinished.RESUME
+    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
+    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    assert all(
+        f.equals(g) for f, g in zip(frames(release, plan), frames(expected, plan), strict=True)
+    )
+    assert failures(tmp_path / "out") == []
+    assert not (tmp_path / "out.staging").exists()
+
+
+def test_a_discarded_release_starts_with_a_fresh_key(made, tmp_path):
+    counts, plan = made
+    key = killed_release(counts, plan, tmp_path / "out")
+    discard = hr.Unfinished.DISCARD
+    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=discard)
+    before = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    assert not np.array_equal(release.measurements(2), before.measurements(2))
+    assert failures(tmp_path / "out") == []
+
+
+def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tmp_path):
+    counts, plan = made
+    killed_release(counts, plan, tmp_path / "out")
+    values = counts.values.copy()
+    values[0] += 1
+    other_table = hr.Counts.from_leaves(plan.tree, counts.codes, values)
+    other_plan = hr.make_plan(plan.tree, budget=hr.Rho("1/3"))
+    for changed, what in (
+        ((other_table, plan, hr.Chebyshev()), "table"),
+        ((counts, other_plan, hr.Chebyshev()), "plan"),
+        ((counts, plan, hr.Euclidean()), "estimator"),
+    ):
+        with pytest.raises(hr.ReleaseError, match=f"the {what} differs"):
+            hr.release(
+                *changed[:2],
+                estimator=changed[2],
+                directory=tmp_path / "out",
+                unfinished=hr.Unfinished.RESUME,
+            )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_release_killed_while_publishing_is_published_by_resuming(made, tmp_path, monkeypatch):
+    def die(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_publish", die)
+        with pytest.raises(KilledError):
+            hr.release(*made, directory=tmp_path / "out")
+    (tmp_path / "out.staging" / "release.key").unlink()  # the worst moment: key gone, not renamed
+    hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert failures(tmp_path / "out") == []
+    assert not (tmp_path / "out.staging").exists()
+
+
+def test_a_staging_folder_is_readable_by_its_owner_alone(made, tmp_path):
+    killed_release(*made, tmp_path / "out")
+    folder = tmp_path / "out.staging"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "release.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_existing_directory_is_never_touched(made, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(hr.ReleaseError, match="exists already"):
+        hr.release(*made, directory=tmp_path / "out")
+    with pytest.raises(hr.ReleaseError, match="exists already"):
+        hr.release(*made).write(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_a_directory_without_a_manifest_is_no_release(tmp_path):
+    with pytest.raises(hr.ReleaseError, match="no release directory"):
+        hr.check(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(hr.ReleaseError, match="cannot be read as JSON"):
+        hr.check(tmp_path)
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(hr.ReleaseError, match="no manifest of the format"):
+        hr.check(tmp_path)
+
+
+def test_a_plan_for_another_domain_is_refused(made):
+    counts, _ = made
+    other = random_tree(np.random.default_rng(12), axes=2, depth=3)
+    with pytest.raises(hr.PlanError, match="another tree"):
+        hr.release(counts, hr.make_plan(other, budget=hr.Rho(1)))
+
+
+def test_a_plan_that_promises_less_than_the_table_needs_is_refused(made):
+    counts, plan = made
+    tree, leaves = plan.tree, (counts.codes, counts.values)
+    bounded = hr.Counts.from_leaves(tree, *leaves, contributions=3)
+    with pytest.raises(hr.PlanError, match="keeps up to 3 records a unit, but the plan protects 2"):
+        hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(2)))
+    with pytest.raises(hr.PlanError, match="exactly=False"):
+        hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace(3)))
+    at_most = hr.Replace(3, exactly=False)
+    hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=at_most))
+
+
+def rehash(folder):
+    """Make the manifest agree with whatever the files now say."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"] = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in manifest["files"]
+        if (folder / name).exists()
+    }
+    text = json.dumps(manifest["plan"], sort_keys=True, separators=(",", ":"))
+    manifest["plan_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def edit(name, change):
+    def spoil(folder):
+        path = folder / name
+        change(pl.read_parquet(path)).write_parquet(path)
+        rehash(folder)
+
+    return spoil
+
+
+def add_to_first(amount):
+    first = pl.int_range(pl.len()) == 0
+    return lambda f: f.with_columns(
+        count=pl.col("count") + pl.when(first).then(amount).otherwise(0)
+    )
+
+
+SPOILED = [
+    (lambda f: (f / "counts/depth=2.parquet").write_bytes(b"PAR1"), "was changed after"),
+    (lambda f: (f / "counts/depth=2.parquet").unlink(), "is missing"),
+    (lambda f: (f / "counts/more.parquet").touch(), "is not in the manifest"),
+    (edit("counts/depth=6.parquet", add_to_first(1)), "do not add up"),
+    (edit("counts/depth=6.parquet", lambda f: f.slice(1)), "do not add up"),
+    (edit("counts/depth=6.parquet", lambda f: f.reverse()), "not in tree order"),
+    (edit("counts/depth=6.parquet", add_to_first(-(10**9))), "not above 0"),
+    (edit("counts/depth=6.parquet", lambda f: f.cast({"count": pl.Float64})), "the columns are"),
+    (
+        edit("counts/depth=6.parquet", lambda f: f.with_columns(a0_level3=pl.lit("nowhere"))),
+        "is not in the domain",
+    ),
+    (
+        edit("counts/depth=6.parquet", lambda f: f.with_columns(a0_level1=pl.lit("a0.9"))),
+        "is not the parent in the domain",
+    ),
+    (edit("measurements/depth=6.parquet", lambda f: f.slice(1)), "more or fewer"),
+    (edit("domain/a0.parquet", lambda f: f.slice(1)), "not those of the plan"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILED, ids=[message for _, message in SPOILED])
+def test_check_finds_what_was_spoiled(made, tmp_path, spoil, message):
+    hr.release(*made, directory=tmp_path / "out")
+    spoil(tmp_path / "out")
+    found = failures(tmp_path / "out")
+    assert any(message in finding.failure for finding in found), found
+
+
+def test_check_finds_a_plan_that_was_not_the_one_signed(made, tmp_path):
+    hr.release(*made, directory=tmp_path / "out")
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(path.read_text().replace('"rho": "1/2"', '"rho": "1/20"'))
+    assert "not the one that was hashed" in failures(tmp_path / "out")[0].failure
+
+
+def test_a_moved_release_still_checks(made, tmp_path):
+    hr.release(*made, directory=tmp_path / "out")
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+    assert failures(tmp_path / "elsewhere") == []
+
+
+def test_a_table_does_not_show_its_counts_when_printed(made):
+    counts, _ = made
+    assert repr(counts) == "Counts(confidential)"
