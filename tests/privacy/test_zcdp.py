@@ -161,6 +161,8 @@ def test_a_loss_that_is_surely_within_delta_is_zero():
 @example(Fraction(1, 10**900))
 @example(Fraction(1, 10))
 @example(Fraction(1, 2))
+@example(Fraction(1, 2**300))
+@example(Fraction(1, 2**300) + Fraction(1, 10**300))
 def test_floats_are_the_next_ones_up(value):
     rounded = float_above(value)
     assert Fraction(math.nextafter(rounded, 0)) < value <= Fraction(rounded)

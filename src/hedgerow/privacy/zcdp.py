@@ -85,9 +85,8 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def float_above(value: Fraction | Decimal) -> float:
     """The least binary float that is not below ``value``: a reported loss rounds upwards."""
-    bound = _divided(_UP, value) if isinstance(value, Fraction) else value
-    rounded = float(bound)
-    while Decimal(rounded) < bound:
+    rounded = float(_divided(_UP, value) if isinstance(value, Fraction) else value)
+    while rounded < value:  # Python compares floats with fractions and decimals exactly
         rounded = math.nextafter(rounded, math.inf)
     return rounded
 

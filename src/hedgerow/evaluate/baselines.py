@@ -1,0 +1,67 @@
+"""What a hierarchy is compared with: the same budget spent without one."""
+
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+from hedgerow.noise.bits import Bits
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.calibrate import calibrate
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+Int64 = NDArray[np.int64]
+
+MOST_CELLS = 1 << 31
+CHUNK_CELLS = 1 << 22
+
+
+def leaf_noise(
+    counts: Counts,
+    bits: Bits,
+    *,
+    budget: Budget,
+    neighbours: Neighbours,
+    mechanism: type[Mechanism] = DiscreteGaussian,
+) -> Int64:
+    """Noise on every possible leaf, the whole budget at once (VanillaGauss of Boninsegna et al.).
+
+    Args:
+        counts: the truth.
+        bits: where random words come from.
+        budget: all spent on the leaves.
+        neighbours: the unit of privacy.
+        mechanism: the noise.
+
+    Returns:
+        int64, one dimension an axis (its leaves): noisy counts, which may be negative. Coarser
+        cells are sums (`sum_to_depth`), with the noise of all their leaves.
+
+    Raises:
+        TableError: more possible leaves than 2³¹: noise on all of them fills the memory.
+    """
+    tree = counts.tree
+    if tree.leaves > MOST_CELLS:
+        raise TableError(f"leaf noise lays out all {tree.leaves:,} cells; 2**31 are possible")
+    noise = calibrate(mechanism, budget, [Fraction(1)], [neighbours.shifts(tree.depth)]).uses[0]
+    noisy = np.empty(prod(axis.size(axis.depth) for axis in tree.axes), dtype=np.int64)
+    stream = bits.stream(tree.depth)
+    for start in range(0, len(noisy), CHUNK_CELLS):
+        noise.mechanism.draw(stream, start, noisy[start : start + CHUNK_CELLS])
+    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
+    noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
+    return noisy.reshape(shape)
+
+
+def sum_to_depth(tree: Tree, leaves: Int64, depth: int) -> Int64:
+    """The counts of a depth from those of all leaves: one dimension an axis (its nodes)."""
+    for i, (axis, level) in enumerate(zip(tree.axes, tree.cuboid(depth), strict=True)):
+        if level < axis.depth:
+            start = axis.descendant_start(level, axis.depth)[:-1]
+            leaves = np.add.reduceat(leaves, start, axis=i)
+    return leaves
