@@ -14,6 +14,18 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Two synthetic tables, each planned, released, checked and compared with its own truth.
+demo: $(READY)
+	rm -rf demo
+	@for kind in commuting census; do set -e; \
+	  for step in "example $$kind demo/$$kind" "plan demo/$$kind/release.toml" \
+	      "release demo/$$kind/release.toml" "check demo/$$kind/out" \
+	      "compare demo/$$kind/release.toml --picture demo/$$kind/errors.png"; do \
+	    echo; echo "\$$ hedgerow $$step"; $(BIN)/hedgerow $$step; \
+	  done; \
+	done
+	@echo; echo "Pictures of the error by level: demo/commuting/errors.png, demo/census/errors.png"
+
 test: lint types
 	$(BIN)/pytest -n 2
 
@@ -23,6 +35,9 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+bench: $(READY)
+	@set -e; for file in benchmarks/*.py; do echo; echo "== $$file"; $(BIN)/python $$file; done
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --all-extras --group dev -o requirements.lock pyproject.toml

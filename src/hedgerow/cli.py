@@ -3,10 +3,10 @@
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -243,13 +243,14 @@ def _bar(what: str) -> Iterator[PassProgress]:
 
 
 def main() -> None:
-    """Run a command; every failure is one sentence and an exit code, never a traceback."""
-    sys.exit(_run(app))
+    """Run the command that the process was started with."""
+    sys.exit(run())
 
 
-def _run(command: Callable[..., Any]) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of a command; every failure is one sentence, never a traceback."""
     try:
-        return command(standalone_mode=False) or 0
+        return app(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):

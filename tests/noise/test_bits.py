@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.noise.reference import KEY
 
 from hedgerow.errors import NoiseError
 from hedgerow.noise.bits import ZEROS, ReleaseKey, encode_place
+from tests.noise.reference import KEY
 
 PINNED_WORDS = [7914084358322915482, 5576673847482868526]
 places = st.lists(

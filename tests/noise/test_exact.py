@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
-from tests.noise.reference import Reference, gaussian_weight, laplace_weight
 
 from hedgerow.noise.exact import Law, exp_bounds, tails
+from tests.noise.reference import Reference, gaussian_weight, laplace_weight
 
 
 @settings(deadline=None)

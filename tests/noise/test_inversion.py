@@ -3,6 +3,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+
+from hedgerow.noise.inversion import GUIDE_BITS, inversion
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tests.noise.reference import (
     ChosenWords,
     Reference,
@@ -10,9 +13,6 @@ from tests.noise.reference import (
     laplace_weight,
     spoken,
 )
-
-from hedgerow.noise.inversion import GUIDE_BITS, inversion
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 ONES = 2**64 - 1
 Kind = DiscreteGaussian | DiscreteLaplace

@@ -2,16 +2,18 @@ import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from tests.noise.reference import KEY, Reference, gaussian_weight, laplace_weight
+from scipy.special import logsumexp
 
 from hedgerow.errors import NoiseError
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from tests.noise.reference import KEY, Reference, gaussian_weight, laplace_weight
 
 KINDS = [DiscreteGaussian, DiscreteLaplace]
 ALL: list[Mechanism] = [
@@ -45,7 +47,7 @@ def drawn(mechanism: Mechanism, start: int, count: int, *place: int) -> list[int
 def test_the_noise_of_a_cell_does_not_depend_on_how_the_range_is_cut(mechanism):
     whole = drawn(mechanism, 0, 70_000)
     cuts = [0, 1, 2, 17, 16_384, 16_385, 40_001, 70_000]
-    parts = [drawn(mechanism, a, b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    parts = [drawn(mechanism, a, b - a) for a, b in pairwise(cuts)]
     assert [noise for part in parts for noise in part] == whole
 
 
@@ -70,10 +72,10 @@ def test_noise_belongs_to_the_key_and_the_place(mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "noise"),
     [
-        (DiscreteGaussian(5), [0]),
-        (DiscreteLaplace(20), [0]),
-        (DiscreteGaussian(10**12), [0]),
-        (DiscreteLaplace(10**6), [0]),
+        (DiscreteGaussian(5), [1, -2, 3, -4, 0, 0]),
+        (DiscreteLaplace(20), [11, -19, 34, -57, 4, -3]),
+        (DiscreteGaussian(10**12), [-167655, 164012, -967504, -808464, -391378, -765605]),
+        (DiscreteLaplace(10**6), [-145127, 139436, -1104720, -869904, -360658, -816805]),
     ],
     ids=repr,
 )
@@ -110,13 +112,15 @@ def test_the_noise_variance_of_tiny_and_huge_parameters_is_right(kind):
     assert DiscreteGaussian(2**112).noise_variance == 2.0**112
 
 
-@pytest.mark.parametrize("probability", [1.0, 0.999, 0.5, 0.05, 1e-9, 1e-300])
-@pytest.mark.parametrize("parameter", ["1/50", "1/3", "1", "5", "60"])
+@pytest.mark.parametrize("parameter", ["1/50", "1/3", "1", "5", "20"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_tail_bound_is_the_smallest_for_small_parameters(kind, parameter, probability):
+def test_the_tail_bound_is_the_smallest_for_small_parameters(kind, parameter):
     mechanism = kind(parameter)
-    with mp.workprec(1500):
-        reference = Reference(weight_of(mechanism), 1 << 16 if parameter == "60" else 1 << 13)
+    reach = 1
+    while mechanism.law.exponent(reach) < 760:  # exp(-760) < 1e-300 by far
+        reach *= 2
+    reference = Reference(weight_of(mechanism), reach)
+    for probability in (1.0, 0.999, 0.5, 0.05, 1e-9, 1e-300):
         bound = mechanism.tail_bound(probability)
         assert 2 * reference.tails[bound] <= probability
         assert bound == 0 or 2 * reference.tails[bound - 1] > probability
@@ -167,15 +171,14 @@ def test_one_use_of_a_laplace_costs_its_sensitivity_over_the_scale():
 def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
     """D_α(X || X + m) <= α m² / (2 scale²), summed directly."""
     mechanism = DiscreteLaplace(scale)
-    mass = weight_of(mechanism)
-    total = 1 + 2 * mp.fsum(mass(j) for j in range(1, 2000))
-    for alpha in (mpf("1.01"), 2, 10, 100):
-        terms = (
-            mass(abs(x)) ** alpha * mass(abs(x - shift)) ** (1 - alpha) for x in range(-2000, 2000)
-        )
-        divergence = mp.log(mp.fsum(terms) / total) / (alpha - 1)
-        rho = mechanism.rho(Fraction(shift**2))
-        assert divergence <= alpha * mpf(rho.numerator) / rho.denominator
+    x = np.arange(-3000, 3000)
+    log_mass = -np.abs(x) / float(mechanism.scale)
+    log_mass -= logsumexp(log_mass)
+    here, there = log_mass[shift:], log_mass[:-shift]
+    rho = float(mechanism.rho(Fraction(shift**2)))
+    for alpha in (1.01, 2, 10, 100):
+        divergence = logsumexp(alpha * here + (1 - alpha) * there) / (alpha - 1)
+        assert 0 < divergence <= alpha * rho + 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -201,11 +204,8 @@ def test_equal_parameters_make_equal_mechanisms(kind, half):
 
 
 def test_the_kinds_are_never_equal_and_carry_the_names_of_the_release_file():
-    assert DiscreteGaussian(1) != DiscreteLaplace(1)
-    assert (DiscreteGaussian.name, DiscreteLaplace.name) == (
-        "discrete-gaussian",
-        "discrete-laplace",
-    )
+    assert len({kind(1) for kind in KINDS}) == 2
+    assert [kind.name for kind in KINDS] == ["discrete-gaussian", "discrete-laplace"]
     assert DiscreteGaussian(sigma2=5).sigma2 == 5
     assert DiscreteLaplace(scale="1/2").scale == Fraction(1, 2)
 
@@ -219,7 +219,7 @@ def test_a_mechanism_reads_back_from_its_repr_and_travels(mechanism):
 
 
 def test_a_numpy_integer_becomes_a_fraction_of_python_integers():
-    parameter = DiscreteGaussian(np.int64(2**40)).parameter
+    parameter = DiscreteGaussian(cast("int", np.int64(2**40))).parameter
     assert type(parameter.numerator) is int
     assert (parameter**4).numerator == 2**160
 

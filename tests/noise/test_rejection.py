@@ -4,11 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from tests.noise.reference import KEY, ChosenWords, Reference, draw_in_chunks, fits, spoken
 
 from hedgerow.noise.inversion import inversion
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.noise.rejection import Rejection, is_below_exp, rejection, taylor_exp
+from tests.noise.reference import KEY, ChosenWords, Reference, draw_in_chunks, fits, spoken
 
 WIDE = [DiscreteGaussian(10**12), DiscreteGaussian("98765432109/7"), DiscreteLaplace(10**6)]
 ONES = 2**64 - 1

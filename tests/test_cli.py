@@ -1,0 +1,343 @@
+"""The commands, as a user types them: what they show, refuse, and leave behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hedgerow import cli
+from hedgerow.examples import EXAMPLES
+
+SIGNAL_EXIT = 130
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory):
+    """Both small examples, written once; tests work on copies."""
+    folder = tmp_path_factory.mktemp("examples")
+    for kind, write in EXAMPLES.items():
+        write(folder / kind, "small")
+    return folder
+
+
+@pytest.fixture
+def commuting(examples, tmp_path):
+    return Path(shutil.copytree(examples / "commuting", tmp_path / "commuting")) / "release.toml"
+
+
+@pytest.fixture
+def census(examples, tmp_path):
+    return Path(shutil.copytree(examples / "census", tmp_path / "census")) / "release.toml"
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: exit code, standard output, standard error."""
+
+    def command(*arguments):
+        code = cli.run([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text, old
+    file.write_text(text.replace(old, new))
+
+
+def frame(file, change):
+    change(pl.read_parquet(file)).write_parquet(file)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_whole_journey_of_an_example(run, tmp_path, kind):
+    code, out, _ = run("example", kind, tmp_path / kind)
+    assert code == 0
+    file = tmp_path / kind / "release.toml"
+    assert f"hedgerow plan {file}" in out
+    code, planned, _ = run("plan", file)
+    assert code == 0
+    assert "Within the guarantee" in planned
+    code, released, err = run("release", file)
+    assert code == 0
+    assert "reading the table" in err
+    assert "Released" in released
+    assert planned.split("plan ")[-1].split()[0] in released, "the plan's hash is shown by both"
+    code, checked, _ = run("check", tmp_path / kind / "out")
+    assert code == 0
+    assert "checks passed" in checked
+    code, compared, _ = run("compare", file, "--picture", tmp_path / "errors.png")
+    assert code == 0
+    assert "confidential" in compared
+    assert (tmp_path / "errors.png").exists()
+
+
+def test_a_plan_is_made_without_opening_the_table(run, commuting):
+    (commuting.parent / "trips.parquet").unlink()
+    code, out, _ = run("plan", commuting, "--json")
+    assert code == 0
+    plan = json.loads(out)
+    assert [depth["kind"] for depth in plan["depths"]] == ["public"] + ["measured"] * 6
+    code, _, err = run("release", commuting, "--expect-plan", "0" * 64)
+    assert code == 2
+    assert f"has the hash {plan['sha256']}, not 000" in err
+
+
+def test_the_signed_plan_is_executed(run, commuting):
+    signed = json.loads(run("plan", commuting, "--json")[1])
+    code, _, _ = run("release", commuting, "--expect-plan", signed["sha256"])
+    assert code == 0
+    manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
+    assert manifest["plan_sha256"] == signed.pop("sha256")
+    assert manifest["plan"] == signed
+
+
+def test_every_command_explains_itself(run):
+    for command in ((), ("example",), ("plan",), ("release",), ("check",), ("compare",)):
+        code, out, _ = run(*command, "--help")
+        assert code == 0
+        assert "Usage" in out
+    code, out, _ = run("--version")
+    assert (code, out.split()[0]) == (0, "hedgerow")
+
+
+FILE_ERRORS = {
+    "missing table": ('"trips.parquet"', '"nowhere.parquet"', "nowhere.parquet"),
+    "missing areas": ('areas   = "municipalities.parquet"', 'areas = "no.parquet"', "no.parquet"),
+    "unknown column": ('"o_province"', '"o_provnice"', "o_provnice"),
+    "unknown count": ('count  = "trips"', 'count = "journeys"', "journeys"),
+    "unknown key": ("contributions = 1", "contribution = 1", "did you mean 'contributions'?"),
+    "unknown section": ("[allocation]", "[alocation]", "did you mean 'allocation'?"),
+    "unknown axis key": ("areas   =", "area =", "did you mean 'areas'?"),
+    "epsilon 0": ("epsilon       = 1", "epsilon = 0", "[privacy] epsilon must be above 0"),
+    "epsilon negative": ("epsilon       = 1", "epsilon = -1", "epsilon must be above 0, got -1"),
+    "epsilon nan": ("epsilon       = 1", "epsilon = nan", "[privacy] epsilon"),
+    "epsilon infinite": ("epsilon       = 1", "epsilon = inf", "[privacy] epsilon"),
+    "epsilon text": ("epsilon       = 1", 'epsilon = "much"', "[privacy] epsilon"),
+    "delta 0": ("delta         = 1e-8", "delta = 0", "delta must be in (0, 1), got 0"),
+    "delta 1": ("delta         = 1e-8", "delta = 1.0", "delta must be in (0, 1), got 1"),
+    "both budgets": ("epsilon       = 1", "epsilon = 1\nrho = 1", "give one budget"),
+    "no budget": ("epsilon       = 1", "", "give one budget"),
+    "no delta": ("delta         = 1e-8", "", "pure epsilon; add a delta"),
+    "laplace with delta": ('"discrete-gaussian"', '"discrete-laplace"', "epsilon alone"),
+    "mechanism": ('"discrete-gaussian"', '"laplace"', "[privacy] mechanism"),
+    "contributions 0": ("contributions = 1", "contributions = 0", "at least 1, got 0"),
+    "contributions text": ("contributions = 1", 'contributions = "1"', "[privacy] contributions"),
+    "shares sum": (
+        'method = "uniform"',
+        'method = "shares"\nshares = [0.5, 0.4]',
+        "[allocation] shares must sum to exactly 1, got 9/10",
+    ),
+    "shares 0": (
+        'method = "uniform"',
+        'method = "shares"\nshares = [1, 0]',
+        "shares must be above 0, got 0 in place 2",
+    ),
+    "shares number": ('method = "uniform"', 'method = "shares"\nshares = [1]', "needs 6 shares"),
+    "shares missing": ('method = "uniform"', 'method = "shares"', "shares = [...] goes with"),
+    "refine": ('["destination", "origin"]', '["destination"]', "must name every axis once"),
+    "refine unknown": ('["destination", "origin"]', '["origin.city"]', "no level 'city'"),
+    "invariant": (
+        "[output]",
+        '[[invariant]]\naxis = "origin"\nlevel = "region"\n[output]',
+        "is not a depth of this tree",
+    ),
+    "not toml": ("[privacy]", "[privacy", "is not TOML"),
+    "method": ('"chebyshev"', '"simplex"', "[estimate] method"),
+}
+
+
+@pytest.mark.parametrize("name", FILE_ERRORS)
+def test_a_wrong_release_file_is_refused_in_one_sentence(run, commuting, name):
+    old, new, message = FILE_ERRORS[name]
+    edit(commuting, old, new)
+    before = sorted(commuting.parent.iterdir())
+    code, out, err = run("release", commuting)
+    assert (code, out) == (2, "")
+    sentence = [line for line in err.splitlines() if line.startswith("Error: ")]
+    assert len(sentence) == 1
+    assert message in sentence[0]
+    assert "Traceback" not in err
+    assert sorted(commuting.parent.iterdir()) == before, "nothing was written"
+
+
+TABLE_ERRORS = {
+    "negative": (lambda f: f.with_columns(trips=-pl.col("trips")), "negative"),
+    "fraction": (lambda f: f.with_columns(trips=pl.col("trips") + 0.5), "whole"),
+    "missing count": (lambda f: f.with_columns(trips=pl.lit(None, pl.Int64)), "missing"),
+    "nan": (lambda f: f.with_columns(trips=pl.lit(float("nan"))), "whole"),
+    "overflow": (lambda f: f.with_columns(trips=pl.lit(2**62)), "overflow"),
+    "unsigned overflow": (lambda f: f.with_columns(trips=pl.lit(2**64 - 1, pl.UInt64)), "overflow"),
+    "unknown code": (lambda f: f.with_columns(o_municipality=pl.lit("zz")), "not in the public"),
+    "wrong parent": (lambda f: f.with_columns(o_region=f["o_region"].reverse()), "parent"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE_ERRORS)
+def test_a_wrong_table_is_refused_without_telling_what_is_in_it(run, commuting, name):
+    change, message = TABLE_ERRORS[name]
+    frame(commuting.parent / "trips.parquet", change)
+    before = sorted(commuting.parent.iterdir())
+    code, _, err = run("release", commuting)
+    assert code == 2
+    assert message in err
+    assert "zz" not in err, "a code of the confidential table was told outside a terminal"
+    assert sorted(commuting.parent.iterdir()) == before
+
+
+AREA_ERRORS = {
+    "two parents": (
+        lambda f: f.with_columns(
+            province=pl.when(pl.int_range(pl.len()) < 1)
+            .then(pl.col("province").last())
+            .otherwise("province")
+        ),
+        "two parents",
+    ),
+    "empty": (lambda f: f.head(0), "is empty"),
+    "twice": (lambda f: pl.concat([f, f.head(1)]), "twice"),
+    "orphan": (lambda f: f.with_columns(province=pl.lit(None, pl.String)), "has no province"),
+}
+
+
+@pytest.mark.parametrize("name", AREA_ERRORS)
+def test_a_wrong_list_of_areas_is_refused(run, commuting, name):
+    change, message = AREA_ERRORS[name]
+    frame(commuting.parent / "municipalities.parquet", change)
+    for command in ("plan", "release"):
+        code, _, err = run(command, commuting)
+        assert code == 2
+        assert message in err
+    assert not (commuting.parent / "out").exists()
+
+
+def test_a_file_that_is_no_table_is_refused(run, commuting):
+    (commuting.parent / "trips.parquet").write_bytes(os.urandom(1000))
+    code, _, err = run("release", commuting)
+    assert code == 2
+    assert "trips.parquet" in err
+
+
+def test_missing_files_and_directories_are_named(run, tmp_path):
+    for command in ("plan", "release"):
+        code, _, err = run(command, tmp_path / "no.toml")
+        assert (code, "no.toml" in err) == (2, True)
+    code, _, err = run("check", tmp_path)
+    assert (code, "no release directory" in err) == (2, True)
+
+
+def test_unknown_examples_commands_and_switches_are_refused(run, tmp_path):
+    assert run("example", "weather", tmp_path)[0] == 2
+    assert run("example", "census", tmp_path, "--size", "huge")[0] == 2
+    assert run("publish")[0] == 2
+    assert run("plan", tmp_path / "a.toml", "--fast")[0] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_output_is_refused_before_the_table_is_read(run, commuting):
+    (commuting.parent / "out").mkdir()
+    (commuting.parent / "trips.parquet").unlink()
+    code, _, err = run("release", commuting)
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_a_spoiled_release_fails_its_check(run, census):
+    run("release", census)
+    (census.parent / "out" / "counts" / "depth=2.parquet").unlink()
+    code, out, err = run("check", census.parent / "out")
+    assert code == 2
+    assert "FAIL" in out
+    assert "depth=2.parquet is missing" in out
+    assert "checks failed" in err
+
+
+def test_an_unforeseen_error_does_not_quote_the_table(run, census, monkeypatch):
+    def quote(*_):
+        raise KeyError("4711 people in block 530330001")
+
+    monkeypatch.setattr("hedgerow.cli.make_release", quote)
+    code, _, err = run("release", census)
+    assert code == 1
+    assert "internal error, please report it: KeyError" in err
+    assert "4711" not in err
+
+
+def hedgerow(*arguments, **options):
+    command = [sys.executable, "-m", "hedgerow.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+
+
+WAIT_IN_MEASURING = """
+import sys, time
+from hedgerow import cli
+from hedgerow.release import topdown
+draw = topdown.Pass._measure
+def slow(self, *rest):
+    print("measuring", file=sys.stderr, flush=True)
+    time.sleep(60)
+topdown.Pass._measure = slow
+sys.exit(cli.run(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_leaves_a_release_that_the_next_run_finishes_or_discards(run, census):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAIT_IN_MEASURING, "release", str(census)],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.stderr.readline() != "measuring\n":
+        assert process.poll() is None
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == SIGNAL_EXIT
+    assert "Traceback" not in err
+    staging = census.parent / "out.staging"
+    assert staging.exists()
+    assert not (census.parent / "out").exists()
+    code, _, err = run("release", census)
+    assert code == 2
+    assert "--resume" in err
+    assert "--discard" in err
+    assert run("release", census, "--resume", "--discard")[0] == 2
+    assert run("release", census, "--resume")[0] == 0
+    assert run("check", census.parent / "out")[0] == 0
+    assert not staging.exists()
+    assert run("release", census, "--resume")[0] == 2
+
+
+FULL_DISK = """
+import resource, sys
+from hedgerow import cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+sys.exit(cli.run(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_ends_with_1_and_nothing_half_written(run, census):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, "release", str(census)],
+        capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(census.parent / "numba")},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (census.parent / "out").exists()
+    assert run("release", census, "--discard")[0] == 0
+
+
+def test_the_installed_command_runs():
+    with hedgerow("--version", stdout=subprocess.PIPE) as process:
+        assert process.communicate(timeout=60)[0].startswith("hedgerow ")
