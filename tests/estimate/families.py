@@ -1,6 +1,8 @@
 """Random families for the estimators, and the ways to hand them over."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -25,20 +27,25 @@ class Weighted:
         return Euclidean().project(noisy, family_start, totals, weights)
 
 
-def one_family(estimator, x, c, **more):
+def one_family(estimator: Any, x: Any, c: int, **more: Any) -> list[int]:
     """The estimate of a single family, as a list."""
     structure = (np.array([0, len(x)]), np.array([c]))
-    return estimator.project(np.asarray(x), *structure, **more).tolist()
+    y: list[int] = estimator.project(np.asarray(x), *structure, **more).tolist()
+    return y
 
 
-def small_families(rng, families, cells=4, total=7, spread=6):
+def small_families(
+    rng: np.random.Generator, families: int, cells: int = 4, total: int = 7, spread: int = 6
+) -> Iterator[tuple[list[int], int]]:
     """Lists of small integers and a total: ties, negatives, single cells and zero totals abound."""
     for _ in range(families):
         x = rng.integers(-spread, spread + 1, rng.integers(1, cells + 1)).tolist()
         yield x, int(rng.integers(0, total + 1))
 
 
-def sparse_table(rng, families, widest):
+def sparse_table(
+    rng: np.random.Generator, families: int, widest: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """(noisy, family_start, totals) as in a release: most true counts 0, noise of sd 10."""
     start = np.concatenate([[0], np.cumsum(rng.integers(0, widest + 1, families))])
     cells = int(start[-1])

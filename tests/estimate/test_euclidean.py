@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.euclidean import Euclidean
@@ -9,7 +10,7 @@ from tests.estimate.families import one_family, small_families
 from tests.estimate.oracles import least_squared_distance, squared_distance
 
 
-def weights_of(rng, cells, kind):
+def weights_of(rng: np.random.Generator, cells: int, kind: str) -> NDArray[np.float64]:
     if kind == "mild":
         return rng.uniform(0.5, 2, cells)
     if kind == "wild":
@@ -17,7 +18,7 @@ def weights_of(rng, cells, kind):
     return rng.choice([0.25, 1.0, 3.0], cells)
 
 
-def dearest_and_cheapest(x, w, y):
+def dearest_and_cheapest(x: list[int], w: list[float], y: list[int]) -> tuple[Fraction, Fraction]:
     """The cost of the dearest unit in y, and of the cheapest left out, exactly."""
     rows = [(Fraction(v), Fraction(u), k) for v, u, k in zip(x, w, y, strict=True)]
     inside = max(u * (2 * (k - v) - 1) for v, u, k in rows if k > 0)

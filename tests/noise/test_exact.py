@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from hedgerow.noise.exact import Law, exp_bounds, tails
+from hedgerow.noise.exact import Law, _taylor, exp_bounds, tails
 from tests.noise.reference import Reference, gaussian_weight, laplace_weight
 
 
@@ -20,6 +20,16 @@ def test_exp_bounds_enclose_the_exponential_within_a_few_units(exponent, bits):
         true = mp.exp(-mpf(exponent.numerator) / exponent.denominator) * mpf(2) ** bits
         assert lower <= true <= upper
     assert 0 <= upper - lower <= 3
+
+
+def test_the_series_encloses_the_exponential_without_help_from_guard_digits():
+    work = 40
+    for y in range(0, 1 << (work - 4), (1 << (work - 4)) // 3001):
+        lower, upper = _taylor(y, y, work)
+        with mp.workprec(200):
+            assert lower + 1 <= mp.exp(-mpf(y) / 2**work) * 2**work + 1e-3
+            assert upper - 1 >= mp.exp(-mpf(y) / 2**work) * 2**work - 1e-3
+        assert upper - lower < 30
 
 
 @pytest.mark.parametrize("exponent", [Fraction(10) ** 30, Fraction(128)])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hedgerow.noise.inversion import GUIDE_BITS, inversion
+from hedgerow.noise.exact import Tails
+from hedgerow.noise.inversion import GUIDE_BITS, _floors_and_ceilings, inversion
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tests.noise.reference import (
     ChosenWords,
@@ -144,3 +145,12 @@ def test_the_guide_points_to_the_first_threshold_its_words_can_reach(parameter):
         at = int(table.guide[i])
         assert known[at] >= i << shift
         assert at == 0 or known[at - 1] < i << shift
+
+
+def test_a_floor_or_a_ceiling_that_the_bounds_leave_open_is_not_taken():
+    """In units of 2**-66, four to a unit of a threshold."""
+    assert _floors_and_ceilings(Tails([21, 1], [22, 2], 66)) == ([5, 0], [6, 1])
+    assert _floors_and_ceilings(Tails([21, 0], [22, 2], 66)) == ([5, 0], [6, 1])
+    assert _floors_and_ceilings(Tails([19, 1], [21, 2], 66)) is None
+    assert _floors_and_ceilings(Tails([20, 1], [21, 2], 66)) is None
+    assert _floors_and_ceilings(Tails([21], [22], 66)) is None

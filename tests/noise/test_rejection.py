@@ -63,6 +63,16 @@ def test_a_proposal_stands_exactly_where_its_word_is_below_the_ratio(mechanism, 
             assert draw_rounds(sampler, [above, EASY]) == 0
 
 
+@pytest.mark.parametrize("distance", [-(2**20), 2**20])
+def test_exponents_too_large_for_the_polynomial_are_settled_exactly(distance):
+    sampler = rejection(DiscreteGaussian(5).law)
+    x, stands = proposal(sampler, 2**64 - 2**50, 0, 1)
+    limit = int(mp.floor(stands * mpf(2) ** 64))
+    words: Round = ([2**64 - 2**50, 1 << 63, limit + distance], {})
+    assert stands < 0.3
+    assert draw_rounds(sampler, [words, EASY]) == (x if distance < 0 else 0)
+
+
 @pytest.mark.parametrize("nudge", [-1, 1])
 def test_a_word_that_agrees_with_the_ratio_is_settled_by_the_next_digits(nudge):
     sampler = rejection(DiscreteGaussian(10**12).law)

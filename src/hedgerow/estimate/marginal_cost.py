@@ -70,7 +70,7 @@ def _round_water(
     missing = total
     for i in range(len(x)):
         # Clipped before the cast: doubles beyond int64 have no defined integer.
-        rounded = math.floor(x[i] - level * reciprocal[i] + 0.5)
+        rounded = np.floor(x[i] - level * reciprocal[i] + 0.5)
         y[i] = int(min(max(rounded, 0.0), float(total)))
         missing -= y[i]
     return missing
@@ -93,7 +93,8 @@ def _real_level(
         size += abs(x[i])
         slope += reciprocal[i]
     # All cells active gives a level to the left of s; the margin covers the rounding of the sums.
-    level = (excess - size * (len(x) + 8) * 2.0**-52) / slope
+    resolution = (len(x) + 8) * 2.0**-52
+    level = (excess - resolution * size) / slope
     while True:
         excess = -float(total)
         slope = 0.0
@@ -102,7 +103,8 @@ def _real_level(
             if part > 0.0:
                 excess += part
                 slope += reciprocal[i]
-        if excess <= 0.0 or level + excess / slope <= level:
+        # What the sum's rounding hides is left to the repair: Newton's steps would only crawl.
+        if excess <= resolution * total or level + excess / slope <= level:
             return level
         level += excess / slope
 
@@ -121,7 +123,7 @@ def _repair(
     size = 0
     for i in range(len(x)):
         if step > 0 or y[i] > 0:
-            keys[i] = _cost(x[i], w[i], y[i], step)
+            keys[i] = _key(x[i], w[i], y[i], step)
             heap[size] = i
             size += 1
     for root in range(size // 2 - 1, -1, -1):
@@ -133,14 +135,21 @@ def _repair(
             size -= 1
             heap[0] = heap[size]
         else:
-            keys[i] = _cost(x[i], w[i], y[i], step)
+            keys[i] = _key(x[i], w[i], y[i], step)
         _sift_down(x, keys, heap, 0, size, step)
 
 
 @kernel
-def _cost(x: float, w: float, y: int, step: int) -> float:
+def _unit_cost(x: float, w: float, unit: int) -> float:
+    """What raising the cell from ``unit - 1`` to ``unit`` adds to the objective."""
+    # The same double whether the unit is added or taken, so exchanges cannot go in circles.
+    return w * (2.0 * (unit - x) - 1.0)
+
+
+@kernel
+def _key(x: float, w: float, y: int, step: int) -> float:
     """What one unit more (step 1) or less (step -1) adds to the objective."""
-    return w * (2.0 * step * (y - x) + 1.0)
+    return _unit_cost(x, w, y + 1) if step > 0 else -_unit_cost(x, w, y)
 
 
 @kernel
@@ -182,13 +191,13 @@ def _exchange(x: NDArray[np.float64], w: NDArray[np.float64], y: NDArray[np.int6
     dearest = -math.inf
     cheapest = math.inf
     for i in range(len(x)):
-        added = _cost(x[i], w[i], y[i], 1)
-        taken = -_cost(x[i], w[i], y[i], -1)
-        if added < cheapest:
-            cheapest = added
+        outside = _unit_cost(x[i], w[i], y[i] + 1)
+        inside = _unit_cost(x[i], w[i], y[i])
+        if outside < cheapest:
+            cheapest = outside
             taker = i
-        if y[i] > 0 and taken > dearest:
-            dearest = taken
+        if y[i] > 0 and inside > dearest:
+            dearest = inside
             giver = i
     if dearest <= cheapest:
         return False

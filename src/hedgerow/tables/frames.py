@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from hedgerow.errors import TableError
 
+CODE_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
+
 
 def as_arrow(frame: Any, what: str) -> pa.Table:
     """The frame as an Arrow table.
@@ -21,33 +23,45 @@ def as_arrow(frame: Any, what: str) -> pa.Table:
     """
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
-    if isinstance(frame, dict):
-        return pa.table(frame)
     if isinstance(frame, pa.Table):
         return frame
-    if not hasattr(frame, "__arrow_c_stream__"):
+    if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
         raise TableError(
             f"{what} must be a data frame with the Arrow stream interface (Polars, pandas, "
             f"PyArrow, DuckDB), a dict of columns or a file, got {type(frame).__name__}"
         )
-    return pa.RecordBatchReader.from_stream(frame).read_all()
+    try:
+        if isinstance(frame, dict):
+            return pa.table(frame)
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(
+            f"{what} is no table: its columns must have one length, and each one type of value",
+            confidential=str(error),
+        ) from None
+
+
+def refused_codes(what: str, column: str, kind: str) -> str:
+    """The sentence for a column that cannot hold codes."""
+    return (
+        f"{what} column {column!r} holds {kind}; codes must be text or whole numbers "
+        f"(write them as text, so that 01001 keeps its zero)"
+    )
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], what: str) -> pl.DataFrame:
     """The named columns as text codes; an empty text counts as missing.
 
     Raises:
-        TableError: a column is absent, or holds fractions or nested values.
+        TableError: a column is absent, or holds fractions, times or nested values.
     """
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(frame.columns)
             raise TableError(f"{what} has no column {column!r}; it has {known}")
         kind = frame.schema[column]
-        if kind.is_float() or kind.is_nested() or kind == pl.Binary:
-            raise TableError(
-                f"{what} column {column!r} holds {kind}; codes must be text or whole numbers "
-                f"(write them as text, so that 01001 keeps its zero)"
-            )
+        whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
+        if not (whole or kind in CODE_TYPES):
+            raise TableError(refused_codes(what, column, str(kind)))
     texts = [pl.col(column).cast(pl.String) for column in columns]
     return frame.select(pl.when(text != "").then(text) for text in texts)

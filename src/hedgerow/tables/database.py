@@ -1,0 +1,97 @@
+"""The private database: DuckDB in memory, where a confidential table is grouped once."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import duckdb
+
+from hedgerow.errors import MachineError, TableError
+from hedgerow.kernels import core_count
+
+
+@contextmanager
+def open_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory; what it spills goes to a folder that only we can read, then away.
+
+    Raises:
+        MachineError: no room for the folder.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise MachineError(
+            f"cannot make a folder for temporary files in {tempfile.gettempdir()} "
+            f"({error.strerror}); name another in the environment variable TMPDIR"
+        ) from error
+    with folder as private, closing(duckdb.connect(":memory:", config=_settings(private))) as db:
+        yield db
+
+
+def _settings(folder: str) -> dict[str, str | bool | int | float | list[str]]:
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": folder,
+        "threads": core_count(),
+        "preserve_insertion_order": False,
+        # nothing is fetched from the network behind the user's back
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    memory = _physical_memory()
+    if memory is not None:  # the other half is for the axes and the leaf counts
+        settings["memory_limit"] = f"{memory // 2}B"
+    return settings
+
+
+def _physical_memory() -> int | None:
+    """Bytes of memory, or None where the system does not tell (DuckDB then decides)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+@contextmanager
+def explained(what: str, sentence: str) -> Iterator[None]:
+    """DuckDB's failures as ours; its own words may quote the table, so they stay confidential.
+
+    Args:
+        what: how messages name the table.
+        sentence: what is wrong if the machine is not.
+
+    Raises:
+        MachineError: out of memory or disk.
+        TableError: ``what`` and ``sentence``.
+        KeyboardInterrupt: Ctrl-C, which DuckDB reports as a RuntimeError.
+    """
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise MachineError(
+            f"{what} needs more memory than there is, and the temporary files in "
+            f"{tempfile.gettempdir()} have no more room; free some, or name another place in "
+            f"the environment variable TMPDIR"
+        ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        if "No space left" in str(error):
+            raise MachineError(f"the disk is full: no room to read {what}") from None
+        if "Permission denied" in str(error):
+            raise MachineError(f"no permission to read {what}") from None
+        raise TableError(f"{what} {sentence}", confidential=str(error)) from None
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
+
+
+def quoted(name: str) -> str:
+    """An identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,110 @@
+"""CSV and Parquet files as relations of DuckDB."""
+
+import csv
+import glob
+import gzip
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from hedgerow.errors import MachineError, TableError
+from hedgerow.tables.database import explained, literal, quoted
+
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
+HEADER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something DuckDB can read.
+
+    Attributes:
+        names: the columns as the user knows them, in order.
+        fields: what SQL calls them.
+        sql: the text behind FROM.
+        repeatable: it may be read several times at no great cost.
+        fault: the sentence for a failure while reading it.
+    """
+
+    names: tuple[str, ...]
+    fields: tuple[str, ...]
+    sql: str
+    repeatable: bool
+    fault: str
+
+
+def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
+    """A CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
+
+    Raises:
+        TableError: no such file, or a file that is no table.
+        MachineError: no permission to read it.
+    """
+    if path.is_dir():
+        return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what)
+    if not path.exists():
+        found = sorted(glob.glob(str(path), recursive=True)) if glob.has_magic(str(path)) else []
+        if not found:
+            raise TableError(f"{what} does not exist; check its path")
+        return _parquet(db, found, what)
+    start = _read_start(path, what)
+    if not start:
+        raise TableError(f"{what} is empty; it needs a header row at least")
+    if start.startswith(PARQUET) or path.suffix in {".parquet", ".pq"}:
+        return _parquet(db, [str(path)], what)
+    return _csv(path, start, what)
+
+
+def _read_start(path: Path, what: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            start = file.read(HEADER_BYTES)
+        if not start.startswith(GZIP):
+            return start
+        with gzip.open(path) as unpacked:
+            return unpacked.read(HEADER_BYTES)
+    except PermissionError:
+        raise MachineError(f"no permission to read {what}") from None
+    except (OSError, EOFError) as error:
+        raise TableError(f"{what} cannot be read: {error}") from None
+
+
+def _parquet(db: duckdb.DuckDBPyConnection, paths: list[str], what: str) -> Relation:
+    if not paths:
+        raise TableError(f"{what} holds no Parquet file")
+    fault = "is no table: a damaged or unfinished Parquet file"
+    # codes in folder names (state=01) stay text
+    hive = "true, hive_types_autocast = false" if len(paths) > 1 else "false"
+    listed = ", ".join(literal(glob.escape(path)) for path in paths)
+    sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
+    with explained(what, fault):
+        names = tuple(row[0] for row in db.execute(f"DESCRIBE FROM {sql}").fetchall())
+    return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
+
+
+def _csv(path: Path, start: bytes, what: str) -> Relation:
+    """All columns text; nothing is guessed but the separator, which the header shows."""
+    if b"\x00" in start:
+        raise TableError(f"{what} is no table: neither CSV nor Parquet")
+    head = start.decode("utf-8-sig", errors="replace")
+    separator = max(",;\t|", key=head.splitlines()[0].count)
+    try:
+        names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
+    except (csv.Error, StopIteration):
+        raise TableError(f"{what} is no table: its first line is no header") from None
+    fields = tuple(f"f{i}" for i in range(len(names)))
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+    columns = ", ".join(f"{field}: 'VARCHAR'" for field in fields)
+    sql = (
+        f"read_csv({literal(glob.escape(str(path)))}, auto_detect = false, header = true, "
+        f"delim = {literal(separator)}, quote = '\"', escape = '\"', "
+        f"compression = '{'gzip' if packed else 'none'}', columns = {{{columns}}})"
+    )
+    fault = (
+        "is no table: a CSV file must be UTF-8 text with the same number of fields in every "
+        "row as in its header"
+    )
+    return Relation(names, fields, sql, repeatable=False, fault=fault)

@@ -1,0 +1,171 @@
+"""Where a table comes from: files, data frames, queries; all become one relation of text codes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from hedgerow.errors import TableError
+from hedgerow.tables.database import explained, open_database, quoted
+from hedgerow.tables.files import Relation, open_file
+from hedgerow.tables.frames import as_arrow, refused_codes
+from hedgerow.tables.query import Query, Running, running
+
+CODE_TYPES = {"VARCHAR", "BOOLEAN", "DATE", "UUID", '"NULL"'}
+
+
+def is_file(source: Any) -> bool:
+    """Whether a source is a path."""
+    return isinstance(source, str | PathLike)
+
+
+def described(source: Any, role: str) -> str:
+    """How messages name a source: ``the table trips.csv``."""
+    if isinstance(source, Query):
+        return f"{role} at {source.place}"
+    return f"{role} {source}" if is_file(source) else role
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table whose columns are known.
+
+    Attributes:
+        what: how messages name it.
+        names: its columns.
+        load: makes the relation ``loaded`` with some columns, by place, called c0, c1, ….
+        fractional: columns that hold floats at their origin, though they are loaded as text.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    load: Callable[[list[int]], None]
+    fractional: frozenset[str] = frozenset()
+
+    def place(self, column: str) -> int:
+        """The place of a column.
+
+        Raises:
+            TableError: no such column, or several.
+        """
+        times = self.names.count(column)
+        if times > 1:
+            raise TableError(f"{self.what} has {times} columns called {column!r}; rename one")
+        if not times:
+            # a CSV file without a header shows a record here
+            columns = f"its columns are {', '.join(self.names)[:500]}"
+            hint = self.nearest(column)
+            raise TableError(f"{self.what} has no column {column!r}{hint}", confidential=columns)
+        return self.names.index(column)
+
+    def nearest(self, column: str) -> str:
+        """``; did you mean 'trips'?`` or nothing."""
+        folded = {name.casefold(): name for name in self.names}
+        found = get_close_matches(column.casefold(), folded, 1, 0.7)
+        return f"; did you mean {folded[found[0]]!r}?" if found else ""
+
+
+@contextmanager
+def opened(db: duckdb.DuckDBPyConnection, source: Any, what: str) -> Iterator[Source]:
+    """A source, for as long as its files and connections are open.
+
+    Raises:
+        TableError: nothing there, or no table.
+    """
+    if isinstance(source, Query):
+        with running(source, what) as query:
+            names = tuple(query.schema.names)
+            fractional = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
+            yield Source(
+                what, names, lambda places: _load_query(db, query, places), fractional
+            )
+    elif is_file(source):
+        file = open_file(db, Path(source), what)
+        yield Source(what, file.names, lambda places: _load_file(db, file, places, what))
+    else:
+        table = as_arrow(source, what)
+        names = tuple(table.column_names)
+        yield Source(what, names, lambda places: _load_frame(db, table, places, what))
+
+
+def _load_file(
+    db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], what: str
+) -> None:
+    chosen = ", ".join(f"{file.fields[place]} AS c{i}" for i, place in enumerate(places))
+    kind = "VIEW" if file.repeatable else "TABLE"
+    with explained(what, file.fault):
+        db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
+
+
+def _load_frame(
+    db: duckdb.DuckDBPyConnection, table: pa.Table, places: list[int], what: str
+) -> None:
+    chosen = table.select(places).rename_columns([f"c{i}" for i in range(len(places))])
+    with explained(what, "has a column of a type that cannot be read"):
+        db.register("loaded", chosen)
+        db.execute("DESCRIBE loaded")
+
+
+def _load_query(db: duckdb.DuckDBPyConnection, query: Running, places: list[int]) -> None:
+    with query.rows(places) as reader, explained(query.what, "broke off the query"):
+        db.register("arriving", reader)
+        db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
+        db.unregister("arriving")
+
+
+def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> list[str]:
+    """The types of some columns, which are now ``loaded`` as c0, c1, ….
+
+    Raises:
+        TableError: a column that is not there, or of a type that cannot be read.
+    """
+    source.load([source.place(column) for column in columns])
+    return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
+
+
+def check_codes(source: Source, column: str, kind: str) -> None:
+    """Refuse a column that cannot hold codes, given its type in DuckDB.
+
+    Raises:
+        TableError: fractions, times, nested values.
+    """
+    whole = kind in CODE_TYPES or kind.endswith(("INT", "INTEGER"))
+    if column in source.fractional or not (whole or kind.endswith(",0)") or kind[:4] == "ENUM"):
+        shown = "fractions" if column in source.fractional else kind
+        raise TableError(refused_codes(source.what, column, shown))
+
+
+def code_sql(place: int) -> str:
+    """Column ``place`` of ``loaded`` as text; an empty text counts as missing."""
+    return f"NULLIF(CAST(c{place} AS VARCHAR), '')"
+
+
+def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -> pl.DataFrame:
+    """A public list of areas: the named columns, all text, as written (``01001`` keeps its zero).
+
+    Args:
+        source: a CSV or Parquet file, a `Query`, or a data frame.
+        columns: what to read.
+        repeated: the source is a table of records; each combination of codes is wanted once.
+
+    Raises:
+        TableError: nothing there, no table, a missing column, a column that holds no codes.
+        MachineError: out of memory or disk.
+    """
+    what = described(source, "the list of areas")
+    with open_database() as db, opened(db, source, what) as areas:
+        kinds = load(db, areas, columns)
+        for column, kind in zip(columns, kinds, strict=True):
+            check_codes(areas, column, kind)
+        texts = ", ".join(f"{code_sql(i)} AS {quoted(name)}" for i, name in enumerate(columns))
+        with explained(what, "is no table that can be read to its end"):
+            distinct = "DISTINCT" if repeated else ""
+            db.execute(f"CREATE TEMP TABLE areas AS SELECT {distinct} {texts} FROM loaded")
+            return pl.DataFrame(db.sql("FROM areas").to_arrow_table())
