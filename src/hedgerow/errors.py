@@ -5,8 +5,8 @@ class HedgerowError(Exception):
     """Any failure that Hedgerow explains in one sentence.
 
     Attributes:
-        confidential: what the sentence must not say outside the boundary (a code that only the
-            confidential table holds, say). The command line shows it on a terminal and nowhere else.
+        confidential: what the sentence must not say outside the boundary, such as a code that only
+            the confidential table holds. The command line shows it on a terminal and nowhere else.
         exit_code: what the process returns: 2 for bad input, 1 for a failure of the machine.
     """
 

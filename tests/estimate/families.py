@@ -23,7 +23,7 @@ class Weighted:
         family_start: NDArray[np.int64],
         totals: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        weights = 1.0 + (noisy % 7)
+        weights = (1 + noisy % 7).astype(np.float64)
         return Euclidean().project(noisy, family_start, totals, weights)
 
 

@@ -39,14 +39,11 @@ def distance(y: Sequence[int], x: Sequence[int]) -> int:
     return max(abs(y_i - x_i) for y_i, x_i in zip(y, x, strict=True))
 
 
-def as_integers(*columns: Sequence[float]) -> list[list[int]]:
-    """Each column times one power of two that makes it whole, so that sums of products are exact."""
-    scaled = []
-    for column in columns:
-        fractions = [Fraction(value) for value in column]
-        scale = max(fraction.denominator for fraction in fractions)
-        scaled.append([int(fraction * scale) for fraction in fractions])
-    return scaled
+def whole(column: Sequence[float]) -> tuple[list[int], int]:
+    """The column times the power of two that makes it integers, and that power."""
+    fractions = [Fraction(value) for value in column]
+    scale = max(fraction.denominator for fraction in fractions)
+    return [int(fraction * scale) for fraction in fractions], scale
 
 
 def squared_distance(y: Sequence[int], x: Sequence[float], w: Sequence[float]) -> Fraction:
@@ -59,8 +56,8 @@ def squared_distance(y: Sequence[int], x: Sequence[float], w: Sequence[float]) -
 
 def least_squared_distance(x: Sequence[float], w: Sequence[float], c: int) -> Fraction:
     """The smallest `squared_distance` to x of all compositions of c, by trying every one."""
-    whole_x, whole_w = as_integers(x, w)
-    scale_x, scale_w = (max(Fraction(value).denominator for value in column) for column in (x, w))
+    whole_x, scale_x = whole(x)
+    whole_w, scale_w = whole(w)
     costs = [
         [w_i * (y * scale_x - x_i) ** 2 for y in range(c + 1)]
         for x_i, w_i in zip(whole_x, whole_w, strict=True)

@@ -42,7 +42,7 @@ def scaled(mechanism: Mechanism, factor: Fraction) -> DiscreteGaussian | Discret
         (DiscreteGaussian(4 * 10**7), rejection),
         (DiscreteLaplace(1000), rejection),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", None) or repr(given),
 )
 def test_draws_follow_the_law_and_five_per_cent_off_is_noticed(mechanism, method):
     edges, probabilities = binned(mechanism.law)

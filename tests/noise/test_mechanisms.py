@@ -185,7 +185,7 @@ def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
 def test_sensitivities_are_exact_and_not_negative(kind):
     with pytest.raises(NoiseError, match="l2_squared is the size of a change"):
         kind(1).rho(Fraction(-1))
-    with pytest.raises(NoiseError, match="l2_squared must be exact, got the float"):
+    with pytest.raises(NoiseError, match="l2_squared must be exact, and binary floats"):
         kind(1).rho(0.5)
     with pytest.raises(NoiseError, match="l1 is the size of a change"):
         DiscreteLaplace(1).epsilon(Fraction(-1))
@@ -228,15 +228,16 @@ def test_a_numpy_integer_becomes_a_fraction_of_python_integers():
 BAD = [
     (0, "must be above 0, got 0"),
     ("-1/2", "must be above 0, got -1/2"),
-    (0.5, 'must be exact, got the float 0.5; write it as a string, "1/2" or "0.25"'),
-    (np.float64(0.5), "must be exact, got the float64"),
-    (True, "must be exact, got the bool True"),
-    (None, "must be exact, got the NoneType None"),
-    ("nan", "must be a finite number like"),
-    ("many", "must be a finite number like"),
-    ("1/0", "must be a finite number like"),
-    (Decimal("inf"), "must be a finite number like"),
-    (Decimal("nan"), "must be a finite number like"),
+    (0.5, 'must be exact, and binary floats are not; write it as text: "0.5"'),
+    (np.float64(0.5), "must be exact, and binary floats are not"),
+    (True, "must be a whole number, a Fraction, a Decimal or text"),
+    (None, "must be a whole number, a Fraction, a Decimal or text"),
+    ("nan", "must be a number such as"),
+    ("many", "must be a number such as"),
+    ("1/0", "a division by zero"),
+    ("1e-99999999", "must be a number such as"),
+    (Decimal("inf"), "must be a number such as"),
+    (Decimal("nan"), "must be a number such as"),
     (2**112 + 1, "so that noise fits 64-bit integers, got"),
 ]
 

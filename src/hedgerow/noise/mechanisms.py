@@ -16,7 +16,8 @@ from scipy.special import ndtri_exp
 from hedgerow.noise import draws
 from hedgerow.noise.bits import Stream
 from hedgerow.noise.exact import GUARD_BITS, Law, tails
-from hedgerow.noise.parameters import Number, positive_number, sensitivity, tail_probability
+from hedgerow.noise.numerals import Exact
+from hedgerow.noise.parameters import positive_number, sensitivity, tail_probability
 
 LARGEST_SIGMA2 = Fraction(1 << 112)
 LARGEST_SCALE = Fraction(1 << 52)
@@ -73,7 +74,7 @@ class DiscreteGaussian:
     name: ClassVar[str] = "discrete-gaussian"
     sigma2: Fraction
 
-    def __init__(self, sigma2: Number) -> None:
+    def __init__(self, sigma2: Exact) -> None:
         object.__setattr__(self, "sigma2", positive_number("sigma2", sigma2, LARGEST_SIGMA2))
 
     def __repr__(self) -> str:
@@ -153,7 +154,7 @@ class DiscreteLaplace:
     name: ClassVar[str] = "discrete-laplace"
     scale: Fraction
 
-    def __init__(self, scale: Number) -> None:
+    def __init__(self, scale: Exact) -> None:
         object.__setattr__(self, "scale", positive_number("scale", scale, LARGEST_SCALE))
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from hedgerow.errors import PlanError
-from hedgerow.privacy.numerals import Exact, exact
+from hedgerow.noise.numerals import Exact, exact
 
 
 class Allocation(Protocol):
@@ -52,7 +52,9 @@ class Shares:
     given: tuple[Fraction, ...]
 
     def __init__(self, given: Sequence[Exact]) -> None:
-        fractions = tuple(exact(share, f"share {i}") for i, share in enumerate(given, start=1))
+        fractions = tuple(
+            exact(share, f"share {i}", PlanError) for i, share in enumerate(given, start=1)
+        )
         for i, share in enumerate(fractions, start=1):
             if share <= 0:
                 raise PlanError(f"shares must be above 0, got {share} in place {i}")

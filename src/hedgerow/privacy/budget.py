@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
-from hedgerow.privacy.numerals import Exact, exact
+from hedgerow.noise.numerals import Exact, exact
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -35,7 +35,7 @@ class EpsilonDelta:
 
     def __init__(self, epsilon: Exact, delta: Exact) -> None:
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", probability(exact(delta, "delta")))
+        object.__setattr__(self, "delta", probability(exact(delta, "delta", BudgetError)))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -75,7 +75,7 @@ def probability(delta: Fraction) -> Fraction:
 
 
 def _positive(value: Exact, what: str) -> Fraction:
-    number = exact(value, what)
+    number = exact(value, what, BudgetError)
     if number <= 0:
         raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
     return number

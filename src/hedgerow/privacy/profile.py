@@ -12,9 +12,9 @@ from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteLaplace, Mechanism
+from hedgerow.noise.numerals import Exact, exact
 from hedgerow.privacy.budget import probability
 from hedgerow.privacy.neighbours import l1, l2_squared
-from hedgerow.privacy.numerals import Exact, exact
 from hedgerow.privacy.zcdp import float_above, optimal_epsilon
 
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
@@ -136,9 +136,9 @@ class Profile:
 def _asked(value: Exact | float, what: str) -> Fraction:
     """The exact value of a question: of a float, the smaller of what it is and what it prints."""
     if isinstance(value, float):
-        printed = exact(str(float(value)), what)
+        printed = exact(str(float(value)), what, BudgetError)
         return min(Fraction(value), printed)
-    return exact(value, what)
+    return exact(value, what, BudgetError)
 
 
 def _shown(value: Fraction) -> str:

@@ -11,8 +11,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.order import Codes, tree_rank
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
-
-MAX_TOTAL = 1 << 60
+from hedgerow.tables.whole import check_total
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +46,7 @@ class Counts:
         """
         if len(values) and int(values.min()) < 0:
             raise TableError("the table has a negative count; counts must be 0 or more")
-        if float(values.sum(dtype=np.float64)) > MAX_TOTAL:
-            raise TableError("the counts of the table overflow: their sum must not exceed 2**60")
+        check_total(values, "the table")
         keep = values > 0
         if not keep.all():
             codes, values = tuple(code[keep] for code in codes), values[keep]

@@ -4,6 +4,9 @@ import csv
 import glob
 import gzip
 import io
+import os
+import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,13 +47,17 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
     """
     if path.is_dir():
         return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what)
-    if not path.exists():
-        found = sorted(glob.glob(str(path), recursive=True)) if glob.has_magic(str(path)) else []
+    if not os.path.lexists(path):
+        # the folder down to the first wildcard, and the pattern below it
+        parts = path.parts
+        wild = [i for i, part in enumerate(parts) if glob.has_magic(part)]
+        below = Path(*parts[: wild[0]]).glob("/".join(parts[wild[0] :])) if wild else ()
+        found = sorted(map(str, below))
         if not found:
             raise TableError(f"{what} does not exist; check its path")
         return _parquet(db, found, what)
     start = _read_start(path, what)
-    if not start:
+    if not start.strip():
         raise TableError(f"{what} is empty; it needs a header row at least")
     if start.startswith(PARQUET) or path.suffix in {".parquet", ".pq"}:
         return _parquet(db, [str(path)], what)
@@ -67,7 +74,7 @@ def _read_start(path: Path, what: str) -> bytes:
             return unpacked.read(HEADER_BYTES)
     except PermissionError:
         raise MachineError(f"no permission to read {what}") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{what} cannot be read: {error}") from None
 
 
@@ -80,7 +87,7 @@ def _parquet(db: duckdb.DuckDBPyConnection, paths: list[str], what: str) -> Rela
     listed = ", ".join(literal(glob.escape(path)) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
     with explained(what, fault):
-        names = tuple(row[0] for row in db.execute(f"DESCRIBE FROM {sql}").fetchall())
+        names = tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
     return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
 
 
@@ -89,11 +96,13 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
     if b"\x00" in start:
         raise TableError(f"{what} is no table: neither CSV nor Parquet")
     head = start.decode("utf-8-sig", errors="replace")
-    separator = max(",;\t|", key=head.splitlines()[0].count)
+    separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
     except (csv.Error, StopIteration):
-        raise TableError(f"{what} is no table: its first line is no header") from None
+        names = ()
+    if not any(names):
+        raise TableError(f"{what} is no table: its first line is no header")
     fields = tuple(f"f{i}" for i in range(len(names)))
     with path.open("rb") as file:
         packed = file.read(2) == GZIP

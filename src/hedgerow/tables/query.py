@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from hedgerow.errors import TableError
+from hedgerow.errors import HedgerowError, TableError
 
 DRIVERS = {
     "sqlite": "adbc_driver_sqlite",
@@ -53,11 +53,8 @@ class Query:
         """The URL without user, password and parameters."""
         if self.scheme == "sqlite":
             return self.url.partition("?")[0]
-        try:
-            parts = urlsplit(self.url)
-            return f"{self.scheme}://{parts.hostname or ''}{parts.path}"
-        except ValueError:
-            return f"{self.scheme}://…"
+        parts = _split(self.url)
+        return f"{self.scheme}://{parts.hostname or ''}{parts.path}" if parts else self.scheme
 
 
 @contextmanager
@@ -133,6 +130,8 @@ def _no_secrets(query: Query, what: str, sentence: str) -> Iterator[None]:
     """The driver's failures as ours; its words, less the password, stay confidential."""
     try:
         yield
+    except HedgerowError:
+        raise
     except (pa.ArrowException, OSError, _errors(query)) as error:
         said = str(error).replace(query.url, query.place)
         for secret in _secrets(query):
@@ -145,12 +144,21 @@ def _errors(query: Query) -> type[Exception]:
     return found
 
 
+def _split(url: str) -> SplitResult | None:
+    """The parts of a URL, or None where it has none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.password
+    except ValueError:
+        return None
+    return parts
+
+
 def _secrets(query: Query) -> list[str]:
     """The password as written and as meant."""
-    try:
-        parts = urlsplit(query.url)
-        written = [parts.password or ""]
-    except ValueError:
-        return []
+    parts = _split(query.url)
+    if parts is None:
+        return [query.url.partition("://")[2]]
+    written = [parts.password or ""]
     written += [p.partition("=")[2] for p in parts.query.split("&") if p.startswith("password=")]
     return [text for word in written if word for text in (word, unquote(word))]

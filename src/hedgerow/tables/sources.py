@@ -30,6 +30,8 @@ def described(source: Any, role: str) -> str:
     """How messages name a source: ``the table trips.csv``."""
     if isinstance(source, Query):
         return f"{role} at {source.place}"
+    if isinstance(source, str) and "://" in source:  # it may hold a password: never shown
+        raise TableError(f"{role} is a database URL; it needs a query: Query(url, sql)")
     return f"{role} {source}" if is_file(source) else role
 
 
@@ -83,9 +85,7 @@ def opened(db: duckdb.DuckDBPyConnection, source: Any, what: str) -> Iterator[So
         with running(source, what) as query:
             names = tuple(query.schema.names)
             fractional = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
-            yield Source(
-                what, names, lambda places: _load_query(db, query, places), fractional
-            )
+            yield Source(what, names, lambda places: _load_query(db, query, places), fractional)
     elif is_file(source):
         file = open_file(db, Path(source), what)
         yield Source(what, file.names, lambda places: _load_file(db, file, places, what))
@@ -95,9 +95,7 @@ def opened(db: duckdb.DuckDBPyConnection, source: Any, what: str) -> Iterator[So
         yield Source(what, names, lambda places: _load_frame(db, table, places, what))
 
 
-def _load_file(
-    db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], what: str
-) -> None:
+def _load_file(db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], what: str) -> None:
     chosen = ", ".join(f"{file.fields[place]} AS c{i}" for i, place in enumerate(places))
     kind = "VIEW" if file.repeatable else "TABLE"
     with explained(what, file.fault):

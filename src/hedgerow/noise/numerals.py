@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
 
-from hedgerow.errors import BudgetError
+from hedgerow.errors import HedgerowError, NoiseError
 
 Exact = int | str | Fraction | Decimal
 
@@ -16,24 +16,23 @@ _TEXT = re.compile(
 )
 
 
-def exact(value: Exact, what: str) -> Fraction:
+def exact(value: Exact, what: str, error: type[HedgerowError] = NoiseError) -> Fraction:
     """The rational number that ``value`` writes down.
 
     Args:
         value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
         what: the name of the quantity, for the error's sentence.
+        error: the kind of error to raise: that of the room that asks.
 
     Raises:
-        BudgetError: a binary float (0.1 is not one tenth there), a truth value, infinity, NaN,
-            text that is no number, or a number of more than a thousand decimal places.
+        NoiseError: or the given kind: for a binary float (0.1 is not one tenth there), a truth
+            value, infinity, NaN, text that is no number, or more than a thousand decimal places.
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
-        raise BudgetError(
-            f'{what} must be exact, and binary floats are not; write it as text: "{value}"'
-        )
+        raise error(f'{what} must be exact, and binary floats are not; write it as text: "{value}"')
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
-        raise BudgetError(
+        raise error(
             f"{what} must be a whole number, a Fraction, a Decimal or text such as "
             f'"1/2" or "1e-10", got {value!r}'
         )
@@ -41,19 +40,17 @@ def exact(value: Exact, what: str) -> Fraction:
         return value
     if isinstance(value, Integral):
         return Fraction(int(value))
-    return _from_text(str(value).strip(), what)
+    return _from_text(str(value).strip(), what, error)
 
 
-def _from_text(text: str, what: str) -> Fraction:
+def _from_text(text: str, what: str, error: type[HedgerowError]) -> Fraction:
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     if not _TEXT.fullmatch(text):
-        raise BudgetError(
-            f'{what} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"'
-        )
+        raise error(f'{what} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')
     exponent = int(text.lower().partition("e")[2] or 0)
     if len(text) > PLACES or abs(exponent) > PLACES:
-        raise BudgetError(f'{what} has more than {PLACES} decimal places: "{shown}"; round it')
+        raise error(f'{what} has more than {PLACES} decimal places: "{shown}"; round it')
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise BudgetError(f'{what} must be a number, got "{shown}", a division by zero') from None
+        raise error(f'{what} must be a number, got "{shown}", a division by zero') from None

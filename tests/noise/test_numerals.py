@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.errors import BudgetError
-from hedgerow.privacy.numerals import exact
+from hedgerow.errors import NoiseError
+from hedgerow.noise.numerals import exact
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_decimals_keep_every_digit(number):
 
 @pytest.mark.parametrize("value", [0.1, float("nan"), float("inf"), np.float64(1)])
 def test_binary_floats_are_refused_with_the_way_out(value):
-    with pytest.raises(BudgetError, match="delta must be exact, and binary floats are not"):
+    with pytest.raises(NoiseError, match="delta must be exact, and binary floats are not"):
         exact(value, "delta")
 
 
 @pytest.mark.parametrize("value", [0.1, np.float64(0.1)])
 def test_the_way_out_quotes_the_float_as_text(value):
-    with pytest.raises(BudgetError, match=r'write it as text: "0\.1"$'):
+    with pytest.raises(NoiseError, match=r'write it as text: "0\.1"$'):
         exact(value, "delta")
 
 
 @pytest.mark.parametrize("value", [True, np.True_, None, b"1", [1], 1j])
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(BudgetError, match="epsilon must be a whole number"):
+    with pytest.raises(NoiseError, match="epsilon must be a whole number"):
         exact(value, "epsilon")
 
 
@@ -66,22 +66,22 @@ def test_what_is_no_number_is_refused(value):
     ["", "nan", "Infinity", "one", "1/2/3", "1_000", "1 2", "1e", "0x10", "1.5/2", "¾", "1e12345"],
 )
 def test_text_that_is_no_number_is_refused(text):
-    with pytest.raises(BudgetError, match="rho must be a number such as"):
+    with pytest.raises(NoiseError, match="rho must be a number such as"):
         exact(text, "rho")
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")])
 def test_decimals_that_are_no_numbers_are_refused(value):
-    with pytest.raises(BudgetError, match="rho must be a number such as"):
+    with pytest.raises(NoiseError, match="rho must be a number such as"):
         exact(value, "rho")
 
 
 @pytest.mark.parametrize("value", ["1e-1001", "1e9999", "9" * 1001, Decimal("1e1001")])
 def test_numbers_that_would_fill_the_memory_are_refused(value):
-    with pytest.raises(BudgetError, match="more than 1000 decimal places"):
+    with pytest.raises(NoiseError, match="more than 1000 decimal places"):
         exact(value, "rho")
 
 
 def test_a_division_by_zero_is_refused():
-    with pytest.raises(BudgetError, match="a division by zero"):
+    with pytest.raises(NoiseError, match="a division by zero"):
         exact("1/0", "rho")

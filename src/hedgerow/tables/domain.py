@@ -1,0 +1,190 @@
+"""Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.sources import Source
+
+OUTSIDE, CONTRADICTION = -1, -2
+
+
+@dataclass(frozen=True)
+class Match:
+    """How the records of the relation ``codes`` find their leaf of one axis.
+
+    Attributes:
+        axis: the axis.
+        columns: of the table: all of the axis's, or its deepest alone.
+        fields: what SQL calls them.
+        join: the LEFT JOIN behind FROM codes.
+        leaf: the leaf's number; `OUTSIDE` for a code that is not in the list (and there is no
+            ``not_stated`` leaf) and `CONTRADICTION` for a known leaf under another parent.
+    """
+
+    axis: Axis
+    columns: tuple[str, ...]
+    fields: tuple[str, ...]
+    join: str
+    leaf: str
+
+
+def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+    """The columns of a table that say where on an axis a record is.
+
+    Raises:
+        TableError: there are some, but neither all nor the deepest alone.
+    """
+    present = [column for column in axis.columns if column in source.names]
+    if present == [axis.columns[-1]]:
+        return axis.columns[-1:]
+    for column in reversed(axis.columns):
+        if column not in present:
+            try:
+                source.place(column)
+            except TableError as error:
+                rest = (
+                    f" (axis {axis.name!r} needs all of {', '.join(axis.columns)}, or "
+                    f"{axis.columns[-1]} alone)"
+                )
+                raise TableError(f"{error}{rest}", confidential=error.confidential) from None
+    return axis.columns
+
+
+def match_axis(
+    db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: tuple[str, ...], first: int
+) -> Match:
+    """How the records find their leaf of an axis.
+
+    The join compares the leaf's code and its parent's. That settles all levels, once each
+    combination of upper codes that occurs is known to be in the list; there are few of those.
+    Where one is not, the join compares every level.
+
+    Args:
+        db: holds the relation ``codes``.
+        number: of the axis.
+        axis: the axis.
+        columns: of the table.
+        first: the fields of ``codes`` are c``first``, c``first + 1``, ….
+    """
+    fields = tuple(f"codes.c{first + i}" for i in range(len(columns)))
+    levels = range(1, axis.depth) if len(columns) > 1 else range(0)
+    if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
+        levels = levels[-1:]
+    stops = _stops(axis) if len(columns) > 1 else None
+    name = f"axis{number}"
+    db.register(name, _listed(axis, levels, stops))
+    code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
+    join = f"LEFT JOIN {name} ON {name}.label = {code}"
+    leaf = _leaf_sql(name, fields, levels, _outside(axis), ragged=stops is not None)
+    return Match(axis, columns, fields, join, leaf)
+
+
+def _leaf_sql(
+    name: str, fields: tuple[str, ...], levels: range, outside: int, *, ragged: bool
+) -> str:
+    deepest = len(fields)
+    reached = str(deepest)
+    if ragged:  # the deepest level that the record has a code for
+        cases = " ".join(
+            f"WHEN {fields[k - 1]} IS NOT NULL THEN {k}" for k in range(deepest, 0, -1)
+        )
+        reached = f"(CASE {cases} ELSE 0 END)"
+    known = f"{name}.id IS NULL" + (f" OR {reached} < {name}.stop" if ragged else "")
+    differs = [f"{fields[k - 1]} <> {name}.l{k}" for k in levels]
+    gaps = [f"({fields[k - 1]} IS NULL AND {k} < {reached})" for k in levels]
+    checks = (
+        f"WHEN {' OR '.join(differs)} THEN {CONTRADICTION} WHEN {' OR '.join(gaps)} THEN {outside} "
+        if levels
+        else ""
+    )
+    return f"CASE WHEN {known} THEN {outside} {checks}ELSE {name}.id END"
+
+
+def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Table:
+    """One row a leaf: its code, its number, the codes of its ancestors at some levels."""
+    leaves = axis.size(axis.depth)
+    columns = {
+        "label": axis.labels[-1].to_arrow(),
+        "id": pa.array(np.arange(leaves, dtype=np.int32)),
+    }
+    for k in levels:
+        columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow()
+    if stops is not None:
+        columns["stop"] = pa.array(stops)
+    return pa.table(columns)
+
+
+def _stops(axis: Axis) -> NDArray[np.int8] | None:
+    """For each leaf the level where its branch stops, being continued by single children that
+    repeat its code; None where no branch stops before the last level.
+    """  # noqa: D205
+    deepest = axis.depth
+    stops = np.full(axis.size(deepest), deepest, dtype=np.int8)
+    for k in range(deepest - 1, 0, -1):
+        start = axis.descendant_start(k, deepest)
+        alone = np.flatnonzero(np.diff(start) == 1)
+        leaf = start[alone]
+        same = (axis.labels[k - 1].gather(alone) == axis.labels[-1].gather(leaf)).to_numpy()
+        leaf = leaf[same]
+        stops[leaf[stops[leaf] == k + 1]] = k
+    return stops if (stops < deepest).any() else None
+
+
+def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[str, ...]) -> bool:
+    """Whether each combination of codes above the leaves that occurs is in the list."""
+    level = len(fields)
+    nodes = np.arange(axis.size(level), dtype=np.int32)
+    paths = [series.alias(f"l{k}") for k, series in enumerate(axis.path(level, nodes))]
+    db.register("paths", pl.DataFrame(paths).to_arrow())
+    same = " AND ".join(f"o.u{k} = paths.l{k}" for k in range(level))
+    occurring = ", ".join(f"{field} AS u{k}" for k, field in enumerate(fields))
+    distinct = f"(SELECT DISTINCT {occurring} FROM codes) o"
+    found = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchone()
+    db.unregister("paths")
+    return found is None
+
+
+def _outside(axis: Axis) -> int:
+    if axis.not_stated is None:
+        return OUTSIDE
+    return int((axis.labels[-1] == axis.not_stated).arg_max() or 0)
+
+
+def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -> None:
+    """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`.
+
+    Raises:
+        TableError: always.
+    """
+    shown = ", ".join(match.fields)
+    row = db.execute(
+        f"SELECT {shown} FROM codes {match.join} WHERE {match.leaf} = {wrong} LIMIT 1"
+    ).fetchone()
+    codes = dict(zip(match.columns, row or (), strict=True))
+    where = ", ".join(f"{column} {code!r}" for column, code in codes.items())
+    of_list = f"the public list of axis {match.axis.name!r}"
+    if wrong == CONTRADICTION:
+        deepest = match.columns[-1]
+        raise TableError(
+            f"{what} has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
+            f" than in {of_list}; correct the table or the list",
+            confidential=f"the record has {where}",
+        )
+    missing = [column for column, code in codes.items() if code is None]
+    rule = (
+        f"column {missing[0]!r} lacks a code for some record"
+        if missing
+        else f"column {match.columns[-1]!r} holds a code that is not in {of_list}"
+    )
+    raise TableError(
+        f"{what} {rule}; correct the table, add the area to the list, or name a leaf of the list "
+        f"for such records (not_stated)",
+        confidential=f"the record has {where}",
+    )
