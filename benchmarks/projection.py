@@ -61,8 +61,7 @@ def algorithm_4(x: Integers, c: int) -> Integers:
         if j == 0 and surplus > 0:
             order = order[z[order] > -x[order]]
             t += max(1, surplus // len(order))
-    lowest: Integers = x + z
-    return lowest
+    return np.asarray(x + z, dtype=np.int64)
 
 
 def integer_program(x: Integers, c: int) -> Integers:
@@ -86,7 +85,7 @@ def sort_and_round(x: Integers, c: int) -> Integers:
     levels = (np.cumsum(falling) - c) / np.arange(1, len(x) + 1)
     level = levels[np.nonzero(falling > levels)[0][-1]] if c else falling[0]
     real = np.maximum(x - level, 0)
-    y = np.floor(real).astype(np.int64)
+    y: Integers = np.floor(real).astype(np.int64)
     rest = c - int(y.sum())
     if rest:
         y[np.argsort(y - real, kind="stable")[:rest]] += 1

@@ -174,7 +174,7 @@ def test_a_wrong_release_file_is_refused_in_one_sentence(run, commuting, name):
 TABLE_ERRORS = {
     "negative": (lambda f: f.with_columns(trips=-pl.col("trips")), "negative"),
     "fraction": (lambda f: f.with_columns(trips=pl.col("trips") + 0.5), "whole"),
-    "missing count": (lambda f: f.with_columns(trips=pl.lit(None, pl.Int64)), "missing"),
+    "missing count": (lambda f: f.with_columns(trips=pl.lit(None, pl.Int64)), "without a value"),
     "nan": (lambda f: f.with_columns(trips=pl.lit(float("nan"))), "whole"),
     "overflow": (lambda f: f.with_columns(trips=pl.lit(2**62)), "overflow"),
     "unsigned overflow": (lambda f: f.with_columns(trips=pl.lit(2**64 - 1, pl.UInt64)), "overflow"),
@@ -263,7 +263,7 @@ def test_a_spoiled_release_fails_its_check(run, census):
 
 
 def test_an_unforeseen_error_does_not_quote_the_table(run, census, monkeypatch):
-    def quote(*_):
+    def quote(*_, **__):
         raise KeyError("4711 people in block 530330001")
 
     monkeypatch.setattr("hedgerow.cli.make_release", quote)

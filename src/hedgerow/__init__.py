@@ -30,7 +30,7 @@ from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 
-# from hedgerow.tables.read import Query
+from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
 
 __version__ = "0.1.0"
@@ -56,7 +56,7 @@ __all__ = [
     "PlanError",
     "Profile",
     "Public",
-    #    "Query",
+    "Query",
     "Release",
     "ReleaseError",
     "Replace",

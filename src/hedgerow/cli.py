@@ -19,7 +19,6 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from hedgerow import __version__
 from hedgerow.errors import HedgerowError, MachineError, PlanError, ReleaseError, SpecError
@@ -27,8 +26,7 @@ from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.describe import HEADINGS as PLAN_HEADINGS
-from hedgerow.plan.describe import plan_rows
+from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.manifest import promise
@@ -177,10 +175,8 @@ def compare(
         counts = spec.counts(spec.tree())
     with _stage("comparing"):
         errors = error_by_depth(counts, released)
-    table = Table(*ERROR_HEADINGS, title="error of the released counts (confidential)")
-    for row in error_rows(errors):
-        table.add_row(*row)
-    shown.print(table)
+    shown.print("Error of the released counts against the truth (confidential):\n")
+    shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
     if picture is not None:
         picture_of_errors({"release": errors}, picture)
         shown.print(f"Picture: {escape(str(picture))}")
@@ -191,15 +187,7 @@ def _because(failure: str | None) -> str:
 
 
 def _show_plan(made: Plan) -> None:
-    table = Table(*PLAN_HEADINGS)
-    for column in table.columns:
-        column.justify = "left" if column.header == "cuboid" else "right"
-        column.overflow = "fold"
-    for row in plan_rows(made.tree, made.depths):
-        table.add_row(*row)
-    shown.print(table)
-    shown.print(escape(promise(made)))
-    shown.print(f"plan {made.hash}")
+    shown.print(f"\n{escape(str(made))}\n\n{escape(promise(made))}\nplan {made.hash}\n")
 
 
 @contextmanager

@@ -69,6 +69,7 @@ def test_equal_noisy_counts_are_lowered_in_order_of_index():
         [2**61, 2**61, 2**61, 2**61],
         [-(2**61)] * 5,
         [2**61, 2**61 - 1, 0, -(2**61), 17],
+        [2**61] * 48 + [-(2**61)] * 48,  # the positive ones sum to 6 · 2^64, which wraps to 0
     ],
 )
 def test_the_largest_counts_equal_algorithm_4_on_unbounded_integers(x, c):

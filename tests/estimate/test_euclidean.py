@@ -64,6 +64,21 @@ def test_large_weighted_families_hold_the_cheapest_units(kind):
         assert dearest - cheapest <= abs(cheapest) * Fraction(1, 2**51)
 
 
+def test_unit_costs_decide_where_rounding_misjudges():
+    """Beside counts of 2^38, s / w loses all but 15 bits after the point; unit costs do not."""
+    rng = np.random.default_rng(256)
+    start = np.arange(0, 3 * 10_000 + 1, 3)
+    x = rng.integers(2**37, 2**38, start[-1]) + rng.integers(0, 2**14, start[-1]) / 2**14
+    w = rng.uniform(0.5, 2, len(x))
+    totals = np.rint(x.reshape(-1, 3).sum(axis=1)).astype(np.int64) + rng.integers(-3, 4, 10_000)
+    y = Euclidean().project(x, start, totals, w)
+    for cells in (slice(a, a + 3) for a in start[:-1]):
+        dearest, cheapest = dearest_and_cheapest(
+            x[cells].tolist(), w[cells].tolist(), y[cells].tolist()
+        )
+        assert dearest - cheapest <= abs(cheapest) * Fraction(1, 2**51)
+
+
 def test_equal_weights_change_nothing():
     rng = np.random.default_rng(32)
     for x, c in small_families(rng, 500, cells=40, total=60, spread=9):
@@ -114,6 +129,13 @@ def test_sums_far_beyond_int64_do_not_wrap(value, c):
 def test_the_largest_spread_does_not_wrap():
     y = one_family(Euclidean(), [2**61, -(2**61), 2**61 - 2], 2**61)
     assert y == [2**60 + 1, 0, 2**60 - 1]
+
+
+def test_a_sum_that_would_wrap_to_zero_is_seen_as_large():
+    """48 cells of 2^61 sum to 6 · 2^64."""
+    y = one_family(Euclidean(), [2**61] * 48 + [-(2**61)] * 48, 2**61)
+    share, rest = divmod(2**61, 48)
+    assert y == [share] * (48 - rest) + [share + 1] * rest + [0] * 48
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf, 2.0**-301, 2.0**301])

@@ -108,14 +108,14 @@ def lower_in_ascending_order(
     """
     raised, level = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
-    # and K(pivot) <= c all along. It is constant between neighbouring values of x, hence the snaps.
+    # and K(pivot) <= c all along. K is constant from one value of x to the next, so both jump there.
     reach = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
     while pivot - reach > 1:
         middle = reach + (pivot - reach) // 2
         kept, below, above = _kept(x, raised, level, middle)
         if kept <= total:
-            pivot = max(below, reach + 1)
+            pivot = below
             held = kept
         else:
             reach = above - 1

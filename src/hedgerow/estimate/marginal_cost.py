@@ -6,20 +6,18 @@ in records, w (float64, cells) positive. Raising y_i from k to k + 1, one unit, 
 more than a unit left out.
 
 1. *Water-filling.* The real optimum is ``max(x - s / w, 0)``, with s where that sums to c.
-2. *Rounding.* Of cell i's units ``max(floor(x_i - s / w_i + 1/2), 0)`` cost at most -2s. That is
-   the real optimum, rounded: it holds the cheapest units, only too many or too few of them.
+2. *Rounding.* Of cell i's units ``max(floor(x_i - s / w_i + 1/2), 0)`` cost at most -2s: that is
+   the real optimum, rounded. In doubles it may be a unit off, so the costs themselves decide. The
+   result holds the cheapest units of all cells, only too many or too few of them.
 3. *Repair.* Taking the dearest units out, or putting the cheapest in, one by one from a heap, keeps
    them the cheapest, and ends at c. Of equal costs the largest in (x, index) gains first and loses
    last, so small cells go to zero first.
-4. *Certificate.* In exact arithmetic y is now optimal. In doubles, step 2 may misjudge a unit
-   whose cost is all but -2s; so units are exchanged while the dearest inside costs more than the
-   cheapest outside. In the end y meets the condition above with costs as doubles give them
-   (relative error 2^-52 for integer x): optimal up to the rounding of the objective.
 
-Rounding leaves some sqrt(b) units to repair, b / 2 at most, with a heap of b cells: O(b log b).
+So y consists of the first c units in the order of (cost, -x, -index), whatever the rounding of s:
+optimal for the costs that doubles give (relative error 2^-52 for integer x), that is, up to the
+rounding of the objective. Rounding leaves some sqrt(b) units to repair, rarely more than b / 2,
+with a heap of b cells: O(b log b).
 """
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +51,6 @@ def project_weighted(
         missing = _round_water(x, w, total, scratch, y)
         if missing != 0:
             _repair(x, w, missing, scratch, heap, y)
-        while _exchange(x, w, y):
-            pass
 
 
 @kernel
@@ -65,14 +61,19 @@ def _round_water(
     reciprocal: NDArray[np.float64],
     y: NDArray[np.int64],
 ) -> int:
-    """Write the rounded real solution to y; how many units it is short of the total."""
+    """Write the units that cost at most -2s to y; how many units that is short of the total."""
     level = _real_level(x, w, total, reciprocal)
     missing = total
     for i in range(len(x)):
         # Clipped before the cast: doubles beyond int64 have no defined integer.
         rounded = np.floor(x[i] - level * reciprocal[i] + 0.5)
-        y[i] = int(min(max(rounded, 0.0), float(total)))
-        missing -= y[i]
+        units = int(min(max(rounded, 0.0), float(total)))
+        while units < total and _unit_cost(x[i], w[i], units + 1) <= -2.0 * level:
+            units += 1
+        while units > 0 and _unit_cost(x[i], w[i], units) > -2.0 * level:
+            units -= 1
+        y[i] = units
+        missing -= units
     return missing
 
 
@@ -142,7 +143,7 @@ def _repair(
 @kernel
 def _unit_cost(x: float, w: float, unit: int) -> float:
     """What raising the cell from ``unit - 1`` to ``unit`` adds to the objective."""
-    # The same double whether the unit is added or taken, so exchanges cannot go in circles.
+    # One double a unit, whether it is added or taken: all steps see one and the same order.
     return w * (2.0 * (unit - x) - 1.0)
 
 
@@ -181,26 +182,3 @@ def _comes_first(
     if x[one] != x[other]:
         return bool(x[one] < x[other]) == (step < 0)
     return (one < other) == (step < 0)
-
-
-@kernel
-def _exchange(x: NDArray[np.float64], w: NDArray[np.float64], y: NDArray[np.int64]) -> bool:
-    """Move one unit from where it costs most to where it costs least, if that helps."""
-    giver = -1
-    taker = -1
-    dearest = -math.inf
-    cheapest = math.inf
-    for i in range(len(x)):
-        outside = _unit_cost(x[i], w[i], y[i] + 1)
-        inside = _unit_cost(x[i], w[i], y[i])
-        if outside < cheapest:
-            cheapest = outside
-            taker = i
-        if y[i] > 0 and inside > dearest:
-            dearest = inside
-            giver = i
-    if dearest <= cheapest:
-        return False
-    y[giver] -= 1
-    y[taker] += 1
-    return True

@@ -61,8 +61,12 @@ def plan_rows(tree: Tree, depths: Sequence[DepthPlan]) -> list[tuple[str, ...]]:
 
 def plan_table(tree: Tree, depths: Sequence[DepthPlan]) -> str:
     """The rows as aligned text."""
-    rows = [HEADINGS, *plan_rows(tree, depths)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    return aligned([HEADINGS, *plan_rows(tree, depths)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of a table by depth as text: the second column, the cuboid, stands to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(
             word.ljust(width) if i == 1 else word.rjust(width)

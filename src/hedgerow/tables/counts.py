@@ -131,6 +131,8 @@ def _merge(codes: Codes, values: NDArray[np.int64]) -> tuple[Codes, NDArray[np.i
     changed[1:] = False
     for code in codes:
         changed[1:] |= code[1:] != code[:-1]
+    if changed.all():
+        return codes, values
     start = np.flatnonzero(changed)
     return tuple(code[start] for code in codes), np.add.reduceat(values, start)
 

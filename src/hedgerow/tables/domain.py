@@ -13,6 +13,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources import Source
 
 OUTSIDE, CONTRADICTION = -1, -2
+VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,11 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
     """One row a leaf: its code, its number, the codes of its ancestors at some levels."""
     leaves = axis.size(axis.depth)
     columns = {
-        "label": axis.labels[-1].to_arrow(),
+        "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
         "id": pa.array(np.arange(leaves, dtype=np.int32)),
     }
     for k in levels:
-        columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow()
+        columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow(compat_level=VIEWS)
     if stops is not None:
         columns["stop"] = pa.array(stops)
     return pa.table(columns)

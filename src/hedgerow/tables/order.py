@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 Codes = tuple[NDArray[np.int32], ...]
@@ -53,31 +54,30 @@ def tree_rank(tree: Tree, codes: Codes) -> list[NDArray[np.int64]]:
 
 
 def _word(tree: Tree, codes: Codes, upper: int, lower: int) -> NDArray[np.int64]:
-    final = tree.cuboid(lower)
-    starts = []  # of each axis: where the final-level descendants of its current node begin, end
-    for axis, leaf, level, last in zip(tree.axes, codes, tree.cuboid(upper), final, strict=True):
-        starts.append(_span(axis.descendant_start(level, last), axis.ancestors(level), leaf))
+    last = tree.cuboid(lower)
+    levels = list(tree.cuboid(upper))
     rank = np.zeros(len(codes[0]), dtype=np.int64)
     for refined, level in tree.steps[upper:lower]:
         axis = tree.axes[refined]
-        first, _ = starts[refined]
-        child = _span(
-            axis.descendant_start(level, final[refined]), axis.ancestors(level), codes[refined]
-        )
-        term = child[0] - first
-        starts[refined] = child
-        for other, (begin, end) in enumerate(starts):
-            if other != refined:
-                term *= end - begin
+        begin = _first_descendant(axis, level, last[refined])
+        before = _first_descendant(axis, levels[refined], last[refined])
+        levels[refined] = level
+        term = (begin - before)[codes[refined]]
+        for other, code in enumerate(codes):
+            if other != refined and levels[other] < last[other]:
+                term *= _descendants(tree.axes[other], levels[other], last[other])[code]
         rank += term
     return rank
 
 
-def _span(
-    start: NDArray[np.int64], ancestor: NDArray[np.int32], leaf: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    node = ancestor[leaf]
-    return start[node], start[node + 1]
+def _first_descendant(axis: Axis, level: int, last: int) -> NDArray[np.int64]:
+    """For each leaf the first level-``last`` descendant of its ancestor at a level."""
+    return axis.descendant_start(level, last)[:-1][axis.ancestors(level)]
+
+
+def _descendants(axis: Axis, level: int, last: int) -> NDArray[np.int64]:
+    """For each leaf how many level-``last`` descendants its ancestor at a level has."""
+    return np.diff(axis.descendant_start(level, last))[axis.ancestors(level)]
 
 
 def join(parts: list[tuple[Codes, NDArray[np.int64]]]) -> tuple[Codes, NDArray[np.int64]]:

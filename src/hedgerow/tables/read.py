@@ -115,11 +115,8 @@ def _group(
     # a sum beyond the limit is cut to just beyond it, for `check_total` to see
     total = f"CAST(LEAST(SUM(n), {MAX_TOTAL + 1}) AS BIGINT) AS n"
     leaves = ", ".join(names)
-    # a temporary table rather than a result, which DuckDB would hold twice
-    db.execute(
-        f"CREATE TEMP TABLE grouped AS SELECT {leaves}, {total} FROM ({records}) GROUP BY {leaves}"
-    )
-    arrow = db.sql("SELECT * FROM grouped").to_arrow_table()
+    grouped = db.sql(f"SELECT {leaves}, {total} FROM ({records}) GROUP BY {leaves}")
+    arrow = grouped.to_arrow_table()
     codes = tuple(arrow.column(name).to_numpy().astype(np.int32, copy=False) for name in names)
     values = arrow.column("n").to_numpy()
     _refuse_lost(db, matches, [int(code.min(initial=0)) for code in codes], what)

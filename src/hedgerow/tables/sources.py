@@ -165,5 +165,6 @@ def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -
         texts = ", ".join(f"{code_sql(i)} AS {quoted(name)}" for i, name in enumerate(columns))
         with explained(what, "is no table that can be read to its end"):
             distinct = "DISTINCT" if repeated else ""
-            db.execute(f"CREATE TEMP TABLE areas AS SELECT {distinct} {texts} FROM loaded")
-            return pl.DataFrame(db.sql("FROM areas").to_arrow_table())
+            # sorted here, where it is fastest: an axis is made from sorted paths
+            listed = db.sql(f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
+            return pl.DataFrame(listed.to_arrow_table())
