@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.baselines import leaf_noise, sum_to_depth
-from hedgerow.evaluate.metrics import error_by_depth, error_rows
+from hedgerow.evaluate.metrics import error_by_depth, error_of_leaves, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.release import in_memory
@@ -67,6 +67,13 @@ def test_leaf_noise_is_the_truth_plus_noise_for_the_whole_budget(made):
     assert upper.sum() == noisy.sum()
     first = tree.axes[0].descendant_start(1, 3)[1], tree.axes[1].descendant_start(1, 3)[1]
     assert upper[0, 0] == noisy[: first[0], : first[1]].sum()
+
+
+def test_errors_of_dense_leaves_are_those_of_the_same_release(made):
+    counts, release = made
+    depth = counts.tree.depth
+    leaves = dense(counts.tree, release.level(depth=depth), depth)
+    assert error_of_leaves(counts, leaves).equals(error_by_depth(counts, release))
 
 
 def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():

@@ -1,11 +1,18 @@
 """Error of a release against the truth, by depth. Confidential where the table is."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from hedgerow.evaluate.baselines import sum_to_depth
 from hedgerow.release.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+Int64 = NDArray[np.int64]
 
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
@@ -27,21 +34,41 @@ def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
     rows = []
     for depth in range(tree.depth + 1):
         truth, released = counts.level(depth), release.level(depth=depth)
-        error, found, there = _errors(truth, released, tree.columns(depth))
-        cells = tree.nodes(depth)
-        rows.append(
-            {
-                "depth": depth,
-                "cuboid": tree.cuboid_name(depth),
-                "cells": float(cells),
-                "max_error": int(np.abs(error).max(initial=0)),
-                "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
-                "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
-                "false_discovery_rate": _share(found & ~there, found),
-                "false_negative_rate": _share(there & ~found, there),
-            }
-        )
+        rows.append(_row(tree, depth, *_aligned(truth, released, tree.columns(depth))))
     return pl.DataFrame(rows)
+
+
+def error_of_leaves(counts: Counts, leaves: Int64) -> pl.DataFrame:
+    """The frame of `error_by_depth` for an estimate of every possible leaf, summed to each depth.
+
+    Args:
+        counts: the truth.
+        leaves: int64, one dimension an axis (its leaves), as `leaf_noise` gives them.
+    """
+    tree = counts.tree
+    truth = np.zeros_like(leaves)
+    truth[counts.codes] = counts.values
+    rows = []
+    for depth in range(tree.depth + 1):
+        given, true = (sum_to_depth(tree, table, depth).ravel() for table in (leaves, truth))
+        rows.append(_row(tree, depth, given, true))
+    return pl.DataFrame(rows)
+
+
+def _row(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
+    """The metrics of a depth from the counts of all cells that either side holds."""
+    error, found, there = given - true, given > 0, true > 0
+    cells = tree.nodes(depth)
+    return {
+        "depth": depth,
+        "cuboid": tree.cuboid_name(depth),
+        "cells": float(cells),
+        "max_error": int(np.abs(error).max(initial=0)),
+        "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
+        "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
+        "false_discovery_rate": _share(found & ~there, found),
+        "false_negative_rate": _share(there & ~found, there),
+    }
 
 
 def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
@@ -60,18 +87,17 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def _errors(
+def _aligned(
     truth: pl.DataFrame, released: pl.DataFrame, columns: list[str]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Released minus true, released as positive, truly positive; over cells that are either."""
+) -> tuple[Int64, Int64]:
+    """Released and true counts, cell by cell, over the cells that either holds."""
     if columns:
         both = released.join(truth, on=columns, how="full", suffix="_true")
     else:
         both = pl.concat([released, truth.rename({COUNT: f"{COUNT}_true"})], how="horizontal")
-    given = both[COUNT].fill_null(0).to_numpy()
-    true = both[f"{COUNT}_true"].fill_null(0).to_numpy()
-    return given - true, given > 0, true > 0
+    given, true = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}_true"))
+    return given, true
 
 
-def _share(part: np.ndarray, whole: np.ndarray) -> float:
+def _share(part: NDArray[np.bool_], whole: NDArray[np.bool_]) -> float:
     return float(part.sum() / max(int(whole.sum()), 1))

@@ -10,12 +10,15 @@ from hedgerow.errors import ReleaseError
 COLOURS = ("#1b6ca8", "#d1495b", "#3c8d5a", "#8d5fb5", "#c98a1b")
 
 
-def picture_of_errors(errors: Mapping[str, pl.DataFrame], path: Path) -> None:
+def picture_of_errors(
+    errors: Mapping[str, pl.DataFrame], path: Path, *, title: str | None = None
+) -> None:
     """Draw maximum error, RMSE and false discoveries by depth, one line a release.
 
     Args:
         errors: for each name the frame of `hedgerow.evaluate.metrics.error_by_depth`.
         path: PNG, SVG or PDF.
+        title: above the picture.
 
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.
@@ -39,10 +42,16 @@ def picture_of_errors(errors: Mapping[str, pl.DataFrame], path: Path) -> None:
             [name.replace(" × ", "\n× ") for name in labels["cuboid"]],
             rotation=35, ha="right", fontsize=7,
         )  # fmt: skip
-        axes.set_ylim(bottom=0)
+        if metric == "false_discovery_rate":
+            axes.set_ylim(0, 1)
+        else:
+            axes.set_yscale("symlog", linthresh=10)
+            axes.set_ylim(bottom=0)
         axes.set_title(words, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", alpha=0.3)
+    if title is not None:
+        figure.suptitle(title)
     if len(errors) > 1:
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
     try:
