@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test lint types bench lock clean
+.PHONY: setup demo test lint types bench studies lock clean
 
 setup: $(READY)
 
@@ -38,6 +38,9 @@ types: $(READY)
 
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo; echo "== $$file"; $(BIN)/python $$file; done
+
+studies: $(READY)
+	@set -e; for file in studies/*.py; do echo; echo "== $$file"; $(BIN)/python $$file; done
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --all-extras --group dev -o requirements.lock pyproject.toml

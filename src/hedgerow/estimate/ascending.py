@@ -108,7 +108,7 @@ def lower_in_ascending_order(
     """
     raised, level = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
-    # and K(pivot) <= c all along. K is constant from one value of x to the next, so both jump there.
+    # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
     reach = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
     while pivot - reach > 1:
