@@ -64,18 +64,23 @@ def test_large_weighted_families_hold_the_cheapest_units(kind):
         assert dearest - cheapest <= abs(cheapest) * Fraction(1, 2**51)
 
 
-def test_unit_costs_decide_where_rounding_misjudges():
-    """Beside counts of 2^38 only 15 bits of s / w are left after the point; costs keep them all."""
-    rng = np.random.default_rng(256)
-    families = 200_000
-    x = rng.integers(2**37, 2**38, (families, 3)) + rng.integers(0, 2**14, (families, 3)) / 2**14
-    w = rng.uniform(0.5, 2, x.shape)
-    c = np.rint(x.sum(axis=1)).astype(np.int64) + rng.integers(-3, 4, families)
-    start = np.arange(0, x.size + 1, 3)
-    y = Euclidean().project(x.ravel(), start, c, w.ravel()).reshape(x.shape)
-    inside = w * (2 * (y - x) - 1)
-    outside = w * (2 * (y + 1 - x) - 1)
-    assert (inside.max(axis=1) <= outside.min(axis=1)).all()
+@pytest.mark.parametrize("seed", range(6))
+def test_unit_costs_decide_where_the_real_level_is_rounded(seed):
+    """No unit inside comes after a unit outside, in the order of (cost, -x, -index)."""
+    rng = np.random.default_rng(seed)
+    shape = (300_000, [3, 4, 6][seed % 3])
+    x = rng.integers(-20, 40, shape)
+    w = 1.0 / rng.integers(1, [8, 30][seed % 2], shape)
+    start = np.arange(0, x.size + 1, shape[1])
+    y = Euclidean().project(x.ravel(), start, rng.integers(0, 60, len(x)), w.ravel()).reshape(shape)
+    inside = np.where(y > 0, w * (2.0 * (y - x) - 1), -np.inf)
+    outside = w * (2.0 * (y + 1 - x) - 1)
+    dearest, cheapest = inside.max(axis=1), outside.min(axis=1)
+    assert (dearest <= cheapest).all()
+    rank = x.argsort(axis=1, kind="stable").argsort(axis=1)
+    last_inside = np.where(inside == dearest[:, None], rank, 99).min(axis=1)
+    first_outside = np.where(outside == cheapest[:, None], rank, -1).max(axis=1)
+    assert (last_inside > first_outside)[dearest == cheapest].all()
 
 
 def test_equal_costs_are_settled_alike_in_any_order_of_the_cells():

@@ -168,8 +168,7 @@ def test_names_are_checked():
     with pytest.raises(TableError, match="needs 1 to 64 levels, got 0"):
         Axis.from_frame("p", {"x": ["1"]}, [])
     with pytest.raises(TableError, match="has no column 'county'; it has region, province, town"):
-        axis = pl.DataFrame(ROWS, schema=LEVELS, orient="row")
-        Axis.from_frame("p", axis, ["region", "county"])
+        Axis.from_frame("p", pl.DataFrame(ROWS, LEVELS, orient="row"), ["region", "county"])
 
 
 def test_not_stated_must_be_a_leaf_of_the_list():

@@ -1,7 +1,7 @@
 """Leaf counts: tree order and roll-ups against dictionaries."""
 
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import polars as pl
@@ -133,7 +133,7 @@ def test_words_reach_the_last_and_first_leaf_without_overflow():
         assert word[0] == 0
         assert word[1] > 0
     cuts = word_depths(tree)
-    for upper, lower, word in zip(cuts, cuts[1:], tree_rank(tree, ends), strict=True):
+    for (upper, lower), word in zip(pairwise(cuts), tree_rank(tree, ends), strict=True):
         assert word[1] == 3 ** (lower - upper) - 1
 
 

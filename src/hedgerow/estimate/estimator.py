@@ -9,7 +9,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 
 LARGEST_COUNT = 1 << 61
-"""Noisy counts lie in ±2^61 and totals in 0..2^61 (records): twice their sum still fits int64."""
+"""Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
 
 LARGEST_FAMILY = 1 << 29
 """Cells in one family: the two-word sums of `hedgerow.estimate.ascending` hold this many."""

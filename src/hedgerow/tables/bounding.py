@@ -11,7 +11,7 @@ def check_units(db: duckdb.DuckDBPyConnection, what: str) -> None:
     Raises:
         TableError: a record without a unit.
     """
-    if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchone():
+    if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
         raise TableError(f"{what} lacks a value for some record; each record needs its unit")
 
 

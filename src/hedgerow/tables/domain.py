@@ -147,9 +147,9 @@ def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[
     same = " AND ".join(f"o.u{k} = paths.l{k}" for k in range(level))
     occurring = ", ".join(f"{field} AS u{k}" for k, field in enumerate(fields))
     distinct = f"(SELECT DISTINCT {occurring} FROM codes) o"
-    found = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchone()
+    found = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchall()
     db.unregister("paths")
-    return found is None
+    return not found
 
 
 def _outside(axis: Axis) -> int:
@@ -165,10 +165,10 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
         TableError: always.
     """
     shown = ", ".join(match.fields)
-    row = db.execute(
+    (row,) = db.execute(
         f"SELECT {shown} FROM codes {match.join} WHERE {match.leaf} = {wrong} LIMIT 1"
-    ).fetchone()
-    codes = dict(zip(match.columns, row or (), strict=True))
+    ).fetchall()
+    codes = dict(zip(match.columns, row, strict=True))
     where = ", ".join(f"{column} {code!r}" for column, code in codes.items())
     of_list = f"the public list of axis {match.axis.name!r}"
     if wrong == CONTRADICTION:

@@ -36,7 +36,7 @@ def as_arrow(frame: Any, what: str) -> pa.Table:
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(
-            f"{what} is no table: its columns must have one length, and each one type of value",
+            f"{what} is no table: its columns must have one length, and each a type of Arrow's",
             confidential=str(error),
         ) from None
 

@@ -108,7 +108,7 @@ def _group(
     if unit is not None:  # every record is checked, also those that bounding drops
         db.execute(f"CREATE TEMP TABLE records AS {records}")
         least = ", ".join(f"min({name})" for name in names)
-        lowest = db.execute(f"SELECT {least} FROM records").fetchone() or ()
+        (lowest,) = db.execute(f"SELECT {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], what)
         check_units(db, f"{what}: column {unit!r}")
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions)})"

@@ -35,7 +35,7 @@ def whole_count(db: duckdb.DuckDBPyConnection, column: str, kind: str, *, what: 
     suspicious, rules = _rules(column, kind, what)
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
     with explained(what, "cannot be read to its end"):
-        found = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchone() or ()
+        (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
     for broken, (_, sentence) in zip(found, rules, strict=True):
         if broken:
             raise TableError(f"{what} {sentence}")

@@ -1,0 +1,108 @@
+"""Bounding: at most m records a unit, chosen by that unit's own records alone."""
+
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+TREE = Tree(
+    [
+        Axis.from_frame("x", {"x": list("abcd")}, ["x"]),
+        Axis.from_frame("y", {"y": ["0", "1"]}, ["y"]),
+    ]
+)
+SCHEMA = {"x": pl.String, "y": pl.String, "who": pl.String}
+records = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from("01"), st.sampled_from("uvw"))
+)
+
+
+def kept(rows, contributions, tree=TREE):
+    table = pl.DataFrame(rows, SCHEMA, orient="row")
+    counts = Counts.from_frame(tree, table, unit="who", contributions=contributions)
+    return Counter({row[:-1]: row[-1] for row in counts.level(tree.depth).rows()})
+
+
+@given(records, st.integers(1, 4))
+def test_each_unit_keeps_its_records_up_to_the_bound(rows, bound):
+    alone = [kept([row for row in rows if row[2] == unit], bound) for unit in "uvw"]
+    for unit, some in zip("uvw", alone, strict=True):
+        own = Counter(row[:2] for row in rows if row[2] == unit)
+        assert some.total() == min(bound, own.total())
+        assert some <= own
+    assert kept(rows, bound) == sum(alone, Counter())
+
+
+@given(records, records, st.integers(1, 3))
+def test_another_unit_changes_nothing_of_what_is_kept(rows, theirs, bound):
+    stranger = [(x, y, "stranger") for x, y, _ in theirs]
+    added = kept(rows + stranger, bound) - kept(rows, bound)
+    assert added == kept(stranger, bound)
+
+
+@given(records, st.integers(1, 3), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(rows, bound, random):
+    assert kept(random.sample(rows, len(rows)), bound) == kept(rows, bound)
+
+
+def test_every_record_of_a_unit_is_as_likely_to_be_kept():
+    # 1,000 units with three records in a and one in b: the chance of b is 1/4; sd 0.0137
+    rows = [(x, "0", f"u{i}") for i in range(1000) for x in "aaab"]
+    assert abs(kept(rows, 1)["b", "0"] / 1000 - 1 / 4) < 5 * 0.0137
+
+
+def test_units_do_not_all_prefer_one_leaf():
+    rows = [(x, "1", f"u{i}") for i in range(1000) for x in "abcd"]
+    found = kept(rows, 1)
+    assert all(abs(found[x, "1"] / 1000 - 1 / 4) < 5 * 0.0137 for x in "abcd")
+
+
+def test_the_choice_is_the_same_for_ever():
+    rows = [(x, y, f"u{i}") for i in range(6) for x in "abcd" for y in "01"]
+    assert kept(rows, 2) == Counter({("a", "1"): 0}) or kept(rows, 2) == PINNED
+
+
+PINNED: Counter = Counter()
+
+
+def test_a_number_may_name_the_unit():
+    table = pl.DataFrame({"x": ["a", "b"], "y": ["0", "0"], "who": [7, 7]})
+    assert Counts.from_frame(TREE, table, unit="who").total == 1
+
+
+@pytest.mark.parametrize("unit", [None, ""])
+def test_a_record_without_a_unit_is_refused(unit):
+    with pytest.raises(TableError, match="the table: column 'who' lacks a value"):
+        kept([("a", "0", "u"), ("a", "0", unit)], 1)
+
+
+def test_records_are_checked_before_they_are_dropped():
+    for x in ("z", None):
+        for twin in range(40):
+            with pytest.raises(TableError, match="column 'x'"):
+                kept([("a", "0", "u"), (x, "0", "u"), ("b", str(twin % 2), "u")], 1)
+
+
+def test_a_record_of_the_leaf_for_those_outside_the_list_counts_as_one():
+    axis = Axis.from_frame("x", {"x": list("abcd")}, ["x"], not_stated="d")
+    tree = Tree([axis, TREE.axes[1]])
+    assert kept([("z", "0", "u"), (None, "0", "u"), ("q", "0", "v")], 1, tree) == {("d", "0"): 2}
+
+
+def test_units_need_one_row_a_record_and_a_bound():
+    table = {"x": ["a"], "y": ["0"], "who": ["u"], "n": [1]}
+    with pytest.raises(TableError, match="unit needs one row a record; leave count out"):
+        Counts.from_frame(TREE, table, unit="who", count="n")
+    with pytest.raises(TableError, match="contributions must be at least 1, got 0"):
+        Counts.from_frame(TREE, table, unit="who", contributions=0)
+    with pytest.raises(TableError, match="no column 'household'"):
+        Counts.from_frame(TREE, table, unit="household")
+    with pytest.raises(TableError, match="column 'who' holds DOUBLE"):
+        Counts.from_frame(TREE, {**table, "who": [0.5]}, unit="who")

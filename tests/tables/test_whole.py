@@ -1,0 +1,157 @@
+"""The count column: whole numbers as they stand, never rounded, never wrapped."""
+
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.read import read_leaves
+from hedgerow.tables.tree import Tree
+
+TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
+
+
+def total(values):
+    """The sum over rows that lie in one leaf."""
+    codes, sums = read_leaves(
+        TREE,
+        pa.table({"x": ["a"] * len(values), "n": values}),
+        count="n",
+        unit=None,
+        contributions=1,
+    )
+    assert len(codes[0]) == len(sums) <= 1
+    return int(sums.sum())
+
+
+@pytest.mark.parametrize("signed", ["Int", "UInt"])
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_integers_of_any_width_are_counts(signed, width):
+    assert total(pl.Series([100, 0, 27]).cast(getattr(pl, f"{signed}{width}")).to_arrow()) == 127
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([12.0, 0.0, -0.0]),
+        np.array([12.0, 0.0, -0.0], dtype=np.float32),
+        pa.array([Decimal("12.00"), Decimal("0.00")], pa.decimal128(9, 2)),
+        pa.array([Decimal(12), Decimal(0)], pa.decimal128(38, 0)),
+        pa.array(["12", "0"]).dictionary_encode(),
+        ["12", "0"],
+        ["+12"],
+        ["12.0", "0.00", "-0", "-0.0", ".0"],
+        ["12."],
+        ["0012", " 0 "],
+        [" 12", "000000000000000000000000000000000000000000000"],
+    ],
+    ids=str,
+)
+def test_whole_numbers_in_other_clothes_are_counts(values):
+    assert total(values) == 12
+
+
+@given(st.lists(st.integers(0, 2**60), max_size=5))
+def test_text_and_numbers_say_the_same(values):
+    if sum(values) <= 2**60:
+        assert total([str(v) for v in values]) == total(pa.array(values, pa.int64())) == sum(values)
+
+
+TEXTS = {
+    "a row without a value": ["", "  ", None],
+    "holds NaN or infinity": ["nan", "NaN", "inf", "-inf", "Infinity"],
+    "holds a number with an exponent": ["1e3", "1E3", "1.5e1", "-1e3", ".1e+4"],
+    "holds text that is no number": [
+        "abc",
+        "1,000",
+        "1 000",
+        "12a",
+        "0x1F",
+        "1_000",
+        "--1",
+        ".",
+        "٣",
+    ],
+    "holds a negative number": [
+        "-1",
+        "-0.5",
+        "-12.0",
+        "-99999999999999999999999999999999999999999",
+    ],
+    "holds a fraction": ["12.5", "0.5", ".5", "+0.0000000000000000000000000000000000000000000001"],
+    "overflows": [str(2**60 + 1), str(2**63), str(2**64), str(2**64 + 1), "9" * 39, "9" * 400],
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "value"), [(words, value) for words, values in TEXTS.items() for value in values]
+)
+def test_text_that_is_no_count_is_refused_with_its_reason(words, value):
+    with pytest.raises(TableError) as caught:
+        total(["1", value, "3"])
+    assert f"the table: column 'n' {words}" in str(caught.value)
+    if value and len(value) > 2 and "inf" not in value.lower() and value != "NaN":
+        assert value not in str(caught.value)
+
+
+NUMBERS = [
+    ("holds a fraction", [12.5]),
+    ("holds a fraction", np.array([0.5], dtype=np.float32)),
+    ("holds a fraction", pa.array([Decimal("12.01")], pa.decimal128(9, 2))),
+    ("holds a fraction", pa.array([Decimal("0.1")], pa.decimal128(38, 37))),
+    ("holds NaN or infinity", [float("nan")]),
+    ("holds NaN or infinity", [float("inf")]),
+    ("holds NaN or infinity", [float("-inf")]),
+    ("holds a negative number", [-1]),
+    ("holds a negative number", [-1.0]),
+    ("holds a negative number", [-(2**63)]),
+    ("holds a negative number", pa.array([Decimal("-0.5")], pa.decimal128(9, 2))),
+    ("a row without a value", [1, None]),
+    ("a row without a value", [1.0, None]),
+    ("a row without a value", pa.nulls(2)),
+    ("a row without a value", pa.array([Decimal(1), None], pa.decimal128(9, 0))),
+    ("overflows", [2**60 + 1]),
+    ("overflows", [2**63 - 1]),
+    ("overflows", pa.array([2**63], pa.uint64())),
+    ("overflows", pa.array([2**64 - 1], pa.uint64())),
+    ("overflows", [1e30]),
+    ("overflows", pa.array([Decimal(10) ** 37], pa.decimal128(38, 0))),
+    ("holds BOOLEAN; counts must be whole numbers", [True]),
+    ("holds INTEGER[]; counts must be whole numbers", pa.array([[1]], pa.list_(pa.int32()))),
+]
+
+
+@pytest.mark.parametrize(("words", "values"), NUMBERS, ids=str)
+def test_numbers_that_are_no_counts_are_refused_with_their_reason(words, values):
+    with pytest.raises(TableError) as caught:
+        total(values)
+    assert f"the table: column 'n' {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_sum_beyond_the_limit_is_refused_and_at_the_limit_is_not(as_text):
+    def written(values):
+        return [str(v) for v in values] if as_text else pa.array(values, pa.uint64())
+
+    assert total(written([2**59, 2**59])) == 2**60
+    for values in ([2**59, 2**59, 1], [2**60] * 16, [2**60] * 20):
+        with pytest.raises(TableError, match=r"column 'n' overflows: .* must not exceed 2\*\*60"):
+            total(written(values))
+
+
+def test_a_sum_over_several_leaves_may_overflow_too():
+    table = {"x": ["a", "b"], "n": [2**60, 1]}
+    with pytest.raises(TableError, match="overflows"):
+        read_leaves(TREE, table, count="n", unit=None, contributions=1)
+
+
+def test_a_fraction_in_csv_is_not_rounded(tmp_path):
+    (tmp_path / "t.csv").write_text("x,n\na,12.5\n")
+    with pytest.raises(TableError, match=r"t\.csv: column 'n' holds a fraction"):
+        read_leaves(TREE, tmp_path / "t.csv", count="n", unit=None, contributions=1)
