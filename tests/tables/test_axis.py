@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -51,6 +51,7 @@ def test_children_are_one_range_and_siblings_stand_in_the_order_of_their_codes()
     assert [axis.size(k) for k in range(4)] == [1, 2, 3, 4]
 
 
+@settings(deadline=None)
 @given(paths(2))
 def test_every_leaf_has_the_path_it_was_listed_with(rows):
     axis = axis_of(rows, ["a", "b"])
@@ -58,6 +59,7 @@ def test_every_leaf_has_the_path_it_was_listed_with(rows):
     assert sorted(rows) == list(zip(*series, strict=True))
 
 
+@settings(deadline=None)
 @given(paths(), st.randoms(use_true_random=False))
 def test_the_order_of_the_list_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -53,6 +53,7 @@ def tables(draw):
     return tree, codes, rng.integers(0, 4, size)
 
 
+@settings(deadline=None)
 @given(tables())
 def test_leaves_stand_in_tree_order_each_once(table):
     tree, codes, values = table
@@ -66,6 +67,7 @@ def test_leaves_stand_in_tree_order_each_once(table):
     assert counts.total == values.sum()
 
 
+@settings(deadline=None)
 @given(tables())
 def test_a_roll_up_sums_each_subtree_and_keeps_the_order(table):
     tree, codes, values = table
@@ -78,6 +80,7 @@ def test_a_roll_up_sums_each_subtree_and_keeps_the_order(table):
         assert sums.tolist() == [expected[key] for key in sorted(expected) if expected[key]]
 
 
+@settings(deadline=None)
 @given(tables())
 def test_labels_are_the_paths_of_the_nodes(table):
     tree, codes, values = table

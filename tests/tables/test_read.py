@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -172,6 +172,7 @@ def test_a_list_of_areas_keeps_what_it_repeats_and_lacks():
     assert sorted(areas.rows(), key=str) == [("1", "7"), ("1", "7"), (None, "8"), (None, "9")]
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.booleans())
 def test_random_tables_are_grouped_like_a_dictionary(seed, axes, deepest_alone):
     rng = np.random.default_rng(seed)

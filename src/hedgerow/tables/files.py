@@ -46,7 +46,7 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         MachineError: no permission to read it.
     """
     if path.is_dir():
-        return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what)
+        return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what, folders=True)
     if not os.path.lexists(path):
         # the folder down to the first wildcard, and the pattern below it
         parts = path.parts
@@ -55,12 +55,12 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         found = sorted(map(str, below))
         if not found:
             raise TableError(f"{what} does not exist; check its path")
-        return _parquet(db, found, what)
+        return _parquet(db, found, what, folders=True)
     start = _read_start(path, what)
     if not start.strip():
         raise TableError(f"{what} is empty; it needs a header row at least")
     if start.startswith(PARQUET) or path.suffix in {".parquet", ".pq"}:
-        return _parquet(db, [str(path)], what)
+        return _parquet(db, [str(path)], what, folders=False)
     return _csv(path, start, what)
 
 
@@ -78,12 +78,14 @@ def _read_start(path: Path, what: str) -> bytes:
         raise TableError(f"{what} cannot be read: {error}") from None
 
 
-def _parquet(db: duckdb.DuckDBPyConnection, paths: list[str], what: str) -> Relation:
+def _parquet(
+    db: duckdb.DuckDBPyConnection, paths: list[str], what: str, *, folders: bool
+) -> Relation:
     if not paths:
         raise TableError(f"{what} holds no Parquet file")
     fault = "is no table: a damaged or unfinished Parquet file"
-    # codes in folder names (state=01) stay text
-    hive = "true, hive_types_autocast = false" if len(paths) > 1 else "false"
+    # codes in folder names (state=01) are a column, and stay text
+    hive = "true, hive_types_autocast = false" if folders else "false"
     listed = ", ".join(literal(glob.escape(path)) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
     with explained(what, fault):
