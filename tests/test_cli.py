@@ -152,6 +152,7 @@ FILE_ERRORS = {
         '[[invariant]]\naxis = "origin"\nlevel = "region"\n[output]',
         "is not a depth of this tree",
     ),
+    "contributions of replace": ("contributions = 1", "contributions = 3", "needs exactly = true"),
     "not toml": ("[privacy]", "[privacy", "is not TOML"),
     "method": ('"chebyshev"', '"simplex"', "[estimate] method"),
 }
@@ -181,6 +182,33 @@ TABLE_ERRORS = {
     "unknown code": (lambda f: f.with_columns(o_municipality=pl.lit("zz")), "not in the public"),
     "wrong parent": (lambda f: f.with_columns(o_region=f["o_region"].reverse()), "parent"),
 }
+
+
+def test_a_list_taken_from_the_table_is_told_of(run, commuting):
+    text = commuting.read_text().replace('"municipalities.parquet"', '"table"')
+    commuting.write_text(text)
+    assert run("release", commuting)[0] == 0
+    manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
+    assert "does not hide which codes the table holds" in manifest["promise"]
+    assert "origin and destination was taken from the table itself" in manifest["restriction"]
+    assert run("check", commuting.parent / "out")[0] == 0
+
+
+def test_units_and_their_contributions_are_told_of(run, census):
+    records = pl.read_parquet(census.parent / "population.parquet").head(300)
+    records = (
+        records.drop("population").with_row_index("person").with_columns(pl.col("person") // 3)
+    )
+    records.write_parquet(census.parent / "population.parquet")
+    edit(census, 'count  = "population"', 'unit = "person"')
+    edit(census, '"add-remove"', '"replace"')
+    edit(census, "contributions = 1", "contributions = 2")
+    code, out, _ = run("release", census)
+    assert code == 0
+    assert "the records of any one person say and however many they are, up to 2" in out
+    manifest = json.loads((census.parent / "out" / "manifest.json").read_text())
+    assert manifest["plan"]["neighbours"]["unit"] == "person"
+    assert manifest["plan"]["depths"][0]["kind"] == "measured"
 
 
 @pytest.mark.parametrize("name", TABLE_ERRORS)
@@ -219,6 +247,15 @@ def test_a_wrong_list_of_areas_is_refused(run, commuting, name):
         assert code == 2
         assert message in err
     assert not (commuting.parent / "out").exists()
+
+
+def test_codes_stay_out_of_logs_even_where_colours_are_forced(commuting):
+    frame(commuting.parent / "trips.parquet", TABLE_ERRORS["unknown code"][0])
+    with hedgerow("release", commuting, env={**os.environ, "FORCE_COLOR": "1"}) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "not in the public" in err
+    assert "zz" not in err
 
 
 def test_a_file_that_is_no_table_is_refused(run, commuting):

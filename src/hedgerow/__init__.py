@@ -29,7 +29,6 @@ from hedgerow.release.release import Release, read_release, release
 from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
-
 from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
 

@@ -178,7 +178,7 @@ def compare(
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
     if picture is not None:
-        picture_of_errors({"release": errors}, picture)
+        picture_of_errors({"release": errors}, picture, title="CONFIDENTIAL: error of the release")
         shown.print(f"Picture: {escape(str(picture))}")
 
 
@@ -267,7 +267,7 @@ def _explain(error: Exception) -> int:
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
     told.print(f"[red]Error:[/red] {escape(sentence)}")
-    if confidential and told.is_terminal:
+    if confidential and sys.stderr.isatty():
         told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
 
 
@@ -278,7 +278,7 @@ def _tell_bug(error: Exception) -> None:
         f"internal error, please report it: {type(error).__name__} at "
         f"{Path(where.filename).name}:{where.lineno}"
     )
-    if told.is_terminal:
+    if sys.stderr.isatty():
         told.print("".join(traceback.format_exception(error)), markup=False, style="dim")
 
 

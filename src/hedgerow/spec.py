@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from hedgerow.errors import BudgetError, HedgerowError, PlanError, SpecError, TableError
-from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.estimate.named import ESTIMATORS
+from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.depths import Invariant
 from hedgerow.plan.plan import Plan, make_plan
@@ -27,11 +26,6 @@ from hedgerow.tables.tree import Tree
 
 Number = int | Decimal | str
 AREAS_OF_TABLE = "table"
-ESTIMATORS: dict[str, Callable[[], Estimator]] = {"chebyshev": Chebyshev, "euclidean": Euclidean}
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "discrete-gaussian": DiscreteGaussian,
-    "discrete-laplace": DiscreteLaplace,
-}
 
 T = TypeVar("T")
 
@@ -74,6 +68,7 @@ class PrivacySection(Section):
 
     neighbours: Literal["add-remove", "replace"] = "add-remove"
     contributions: int = 1
+    exactly: bool | None = None
     mechanism: Literal["discrete-gaussian", "discrete-laplace"] = "discrete-gaussian"
     epsilon: Number | None = None
     delta: Number | None = None
@@ -150,7 +145,7 @@ class ReleaseSpec:
             tree,
             budget=_within("[privacy]", _budget, privacy),
             neighbours=_within("[privacy]", self._neighbours),
-            mechanism=MECHANISMS[privacy.mechanism],
+            mechanism={kind.name: kind for kind in MECHANISMS}[privacy.mechanism],
             allocation=_within("[allocation]", _allocation, self.file.allocation),
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
         )
@@ -173,14 +168,14 @@ class ReleaseSpec:
         of_table = axis.areas == AREAS_OF_TABLE
         columns = axis.columns if of_table and axis.columns else axis.levels
         source = self._source() if of_table else self.path.parent / axis.areas
-        areas = read_areas(source, columns)
+        areas = read_areas(source, columns, repeated=of_table)
         return Axis.from_frame(
             axis.name,
             areas.rename(dict(zip(columns, axis.levels, strict=True))),
             axis.levels,
             columns=axis.columns,
             not_stated=axis.not_stated,
-            repeated=of_table,
+            from_table=of_table,
         )
 
     def _source(self) -> Path | Query:
@@ -194,12 +189,22 @@ class ReleaseSpec:
         return Query(table.source, table.query)
 
     def _neighbours(self) -> Neighbours:
-        privacy = self.file.privacy
+        privacy, unit = self.file.privacy, self.file.table.unit
+        m, exactly = privacy.contributions, privacy.exactly
         if privacy.neighbours == "add-remove":
-            return AddRemove(privacy.contributions)
+            if exactly is not None:
+                raise SpecError(
+                    "exactly goes with replace neighbours; add-remove measures the total"
+                )
+            return AddRemove(m, unit=unit)
+        if exactly is None and unit is None and m > 1:
+            raise SpecError(
+                f"replace with contributions = {m} needs exactly = true (every unit has exactly "
+                f"{m} records, so the total is public) or exactly = false (at most {m}; the total "
+                f"is measured)"
+            )
         # A unit column keeps *at most* m records a unit; only for m = 1 is that exactly m.
-        bounded = self.file.table.unit is not None and privacy.contributions > 1
-        return Replace(privacy.contributions, exactly=not bounded)
+        return Replace(m, exactly=m == 1 if exactly is None else exactly, unit=unit)
 
 
 def _within(where: str, make: Callable[..., T], *given: Any) -> T:

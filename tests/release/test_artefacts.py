@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -94,7 +95,7 @@ def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, monkeypa
     monkeypatch.setattr(staging.Staging, "publish", spy)
     hr.release(counts, plan, directory=tmp_path / "out")
     secrets = [kept["release.key"], kept["release.key"].hex().encode()]
-    secrets += [json.loads(kept["staging.json"])["table"].encode()]
+    secrets += [json.loads(kept["staging.json"])["seal"].encode()]
     for path in (tmp_path / "out").rglob("*"):
         if path.is_file():
             assert not any(secret in path.read_bytes() for secret in secrets), path
@@ -116,7 +117,7 @@ def killed_release(counts, plan, output, after=3):
 
     with pytest.raises(KilledError):
         hr.release(counts, plan, directory=output, progress=Progress(on_cells=die))
-    return (output.with_name("out.staging") / "release.key").read_bytes()
+    return (output.with_name(f"{output.name}.staging") / "release.key").read_bytes()
 
 
 def test_a_killed_release_leaves_no_output_and_says_how_to_go_on(made, tmp_path):
@@ -183,6 +184,81 @@ def test_a_release_killed_while_publishing_is_published_by_resuming(made, tmp_pa
     hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
     assert failures(tmp_path / "out") == []
     assert not (tmp_path / "out.staging").exists()
+
+
+def test_a_key_that_was_erased_or_changed_is_never_used(made, tmp_path):
+    key = killed_release(*made, tmp_path / "out")
+    path = tmp_path / "out.staging" / "release.key"
+    for spoiled in (bytes(32), b"", key[:-1], bytes([key[0] ^ 1]) + key[1:]):
+        path.write_bytes(spoiled)
+        with pytest.raises(hr.ReleaseError, match=r"no usable release key|the table differs"):
+            hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    path.unlink()
+    with pytest.raises(hr.ReleaseError, match="no usable release key"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    (tmp_path / "out.staging" / "staging.json").write_text("[]")
+    with pytest.raises(hr.ReleaseError, match="nothing that could be continued"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_key_is_overwritten_before_it_goes(made, tmp_path, monkeypatch):
+    last_words = []
+    unlink = Path.unlink
+
+    def spy(path, **options):
+        if path.name == "release.key":
+            last_words.append(path.read_bytes())
+        unlink(path, **options)
+
+    monkeypatch.setattr(Path, "unlink", spy)
+    hr.release(*made, directory=tmp_path / "out")
+    killed_release(*made, tmp_path / "other")
+    hr.release(*made, directory=tmp_path / "other", unfinished=hr.Unfinished.DISCARD)
+    assert last_words == [bytes(32)] * 3
+
+
+def test_a_complete_release_is_published_for_its_own_plan_alone(made, tmp_path, monkeypatch):
+    counts, plan = made
+
+    def die(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_publish", die)
+        with pytest.raises(KilledError):
+            hr.release(counts, plan, directory=tmp_path / "out")
+    stronger = hr.make_plan(plan.tree, budget=hr.Rho("1/1000"))
+    with pytest.raises(hr.ReleaseError, match="the plan differs"):
+        hr.release(counts, stronger, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("unfinished", [hr.Unfinished.RESUME, hr.Unfinished.DISCARD])
+def test_a_second_run_cannot_touch_what_a_first_one_is_writing(made, tmp_path, unfinished):
+    refused = []
+
+    def intrude(_cells):
+        if not refused:
+            with pytest.raises(hr.ReleaseError, match="another run is at work"):
+                hr.release(*made, directory=tmp_path / "out", unfinished=unfinished)
+            refused.append(True)
+
+    progress = Progress(on_cells=intrude)
+    hr.release(*made, directory=tmp_path / "out", progress=progress)
+    assert refused
+    assert failures(tmp_path / "out") == []
+
+
+def test_measurements_on_disk_are_those_that_were_drawn(made, tmp_path):
+    counts, plan = made
+    key = killed_release(counts, plan, tmp_path / "out")
+    resume = hr.Unfinished.RESUME
+    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
+    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    for depth, what in enumerate(plan.depths):
+        if what.kind == "measured":
+            assert np.array_equal(release.measurements(depth), expected.measurements(depth))
 
 
 def test_a_staging_folder_is_readable_by_its_owner_alone(made, tmp_path):
@@ -260,7 +336,37 @@ def add_to_first(amount):
     )
 
 
+def rewrite(change):
+    def spoil(folder):
+        path = folder / "manifest.json"
+        manifest = json.loads(path.read_text())
+        change(manifest)
+        path.write_text(json.dumps(manifest))
+        rehash(folder)
+
+    return spoil
+
+
+def promise_more(manifest):
+    manifest["promise"] = manifest["promise"].replace("ρ = 0.5", "ρ = 0.000001")
+
+
+def cheaper_budget(manifest):
+    manifest["plan"]["budget"]["rho"] = manifest["plan"]["guarantee"]["rho"] = "1/1000000"
+
+
 SPOILED = [
+    (rewrite(promise_more), "not what the plan guarantees"),
+    (rewrite(lambda m: m.update(restriction="none")), "not what the plan guarantees"),
+    (rewrite(lambda m: m.update(estimator="simplex")), "no estimator is called"),
+    (rewrite(lambda m: m.update(estimator="euclidean")), "not what euclidean makes"),
+    (rewrite(cheaper_budget), "contradicts itself"),
+    (rewrite(lambda m: m["plan"]["depths"][6].update(parameter="1")), "contradicts itself"),
+    (rewrite(lambda m: m["plan"]["depths"][6].pop("share")), "shares must be given"),
+    (
+        edit("measurements/depth=6.parquet", lambda f: f.with_columns(pl.col("noisy_count") + 50)),
+        "not what chebyshev makes",
+    ),
     (lambda f: (f / "counts/depth=2.parquet").write_bytes(b"PAR1"), "was changed after"),
     (lambda f: (f / "counts/depth=2.parquet").unlink(), "is missing"),
     (lambda f: (f / "counts/more.parquet").touch(), "is not in the manifest"),

@@ -1,5 +1,6 @@
 """The pass: what it releases, and with which noise."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -33,10 +34,11 @@ def truth_of(counts):
     return tables
 
 
-def inftda(counts, plan, bits):
+def inftda(counts, plan, bits, cut=None):
     """Algorithms 1 and 3 of Boninsegna & Silvestri, line by line, on dictionaries.
 
-    The noise of a family is the next stretch of the depth's stream, as the pass promises.
+    The noise of a family is the next stretch of its job's stream at that depth. A tree that is cut
+    at a depth has one job a node there, under the place (cut, codes of the node, depth).
     """
     tree, truth = plan.tree, truth_of(counts)
     root = (0,) * len(tree.axes)
@@ -50,15 +52,19 @@ def inftda(counts, plan, bits):
     for depth in range(first + 1, tree.depth + 1):
         axis, level = tree.steps[depth - 1]
         start = tree.axes[axis].child_start[level - 1]
-        here, cell = {}, 0
+        here, cell = {}, {}
         for parent, total in released[-1].items():
             if total == 0:
                 continue
+            place = (first, depth)
+            if cut is not None and depth > cut:
+                place = (cut, *ancestor(tree, parent, depth - 1, cut), depth)
             children = range(start[parent[axis]], start[parent[axis] + 1])
             nodes = [(*parent[:axis], child, *parent[axis + 1 :]) for child in children]
             noise = np.empty(len(nodes), dtype=np.int64)
-            plan.depths[depth].mechanism.draw(bits.stream(first, depth), cell, noise)
-            cell += len(nodes)
+            mechanism = plan.depths[depth].mechanism
+            mechanism.draw(bits.stream(*place), cell.get(place, 0), noise)
+            cell[place] = cell.get(place, 0) + len(nodes)
             noisy = [truth[depth].get(n, 0) + int(z) for n, z in zip(nodes, noise, strict=True)]
             estimate = algorithm_4(noisy, total)
             here |= {n: y for n, y in zip(nodes, estimate, strict=True) if y > 0}
@@ -66,22 +72,59 @@ def inftda(counts, plan, bits):
     return released
 
 
+def ancestor(tree, node, depth, upper):
+    """The codes of the ancestor at a coarser depth, one parent after the other."""
+    node = list(node)
+    for axis, level in reversed(tree.steps[upper:depth]):
+        child_start = tree.axes[axis].child_start[level - 1].tolist()
+        node[axis] = max(j for j, start in enumerate(child_start[:-1]) if start <= node[axis])
+    return tuple(node)
+
+
 def as_table(nodes):
     codes, values = nodes
     return dict(zip(zip(*codes, strict=True), values.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove(2)], ids=lambda n: n.name)
-def test_the_pass_is_the_papers_algorithm(seed, neighbours):
+PLANS = {
+    "replace": {"neighbours": hr.Replace(), "budget": RHO},
+    "add-remove": {"neighbours": hr.AddRemove(2), "budget": RHO},
+    "at most m": {"neighbours": hr.Replace(2, exactly=False), "budget": RHO},
+    "laplace": {
+        "neighbours": hr.Replace(),
+        "budget": hr.Epsilon(2),
+        "mechanism": hr.DiscreteLaplace,
+    },
+}
+
+
+class Falling:
+    """Shares that differ at every depth: 1, 2, 3, … parts."""
+
+    name = "falling"
+
+    def shares(self, measured):
+        parts = range(1, len(measured) + 1)
+        return tuple(Fraction(part, sum(parts)) for part in parts)
+
+
+@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_pass_is_the_papers_algorithm(monkeypatch, seed, cut, kind):
+    """With every depth's own noise, and every job's own stream where the tree is cut."""
+    if cut:
+        cut_everything(monkeypatch, chunk=5, jobs=6)
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, axes=1 + seed % 3, depth=2 + seed % 2, widest=5)
+    axes = [fixed_axis(f"a{i}", 2, 3, 2, columns=[f"a{i}_{k}" for k in "xyz"]) for i in range(2)]
+    tree = hr.Tree(axes)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours)
-    if any(what.kind == "unmeasured" for what in plan.depths):
-        pytest.skip("the paper measures every depth")
+    plan = hr.make_plan(tree, allocation=Falling(), **PLANS[kind])
+    assert len({what.mechanism for what in plan.depths[1:]}) == tree.depth
     released = simulate(counts, plan, seed).content.nodes
-    expected = inftda(counts, plan, seeded_bits(seed))
+    at = cut_depth(plan) if cut else None
+    assert at is None or 0 not in tree.cuboid(at), "jobs differ in both axes"
+    expected = inftda(counts, plan, seeded_bits(seed), at)
     for depth in range(tree.depth + 1):
         positive = {n: y for n, y in expected[depth].items() if y > 0}
         assert as_table(released[depth]) == positive
@@ -163,9 +206,9 @@ def test_a_tree_of_a_single_cell_is_released():
     assert abs(release.level(depth=1)["count"].item() - 1000) < 50
 
 
-def cut_everything(monkeypatch, chunk=7):
+def cut_everything(monkeypatch, chunk=7, jobs=3):
     monkeypatch.setattr(topdown, "UNCUT_LEAVES", 0)
-    monkeypatch.setattr(topdown, "MIN_JOBS", 3)
+    monkeypatch.setattr(topdown, "MIN_JOBS", jobs)
     monkeypatch.setattr(topdown, "CHUNK_CELLS", chunk)
 
 
@@ -210,7 +253,7 @@ def test_a_cut_tree_adds_up_in_tree_order(monkeypatch, seed, tmp_path):
 
 
 def test_every_job_and_depth_draws_from_a_place_of_its_own(monkeypatch):
-    cut_everything(monkeypatch)
+    cut_everything(monkeypatch, jobs=9)
     rng = np.random.default_rng(5)
     tree = random_tree(rng, axes=2, depth=3)
     counts = random_counts(rng, tree, filled=0.9)

@@ -69,7 +69,7 @@ def test_units_do_not_all_prefer_one_leaf():
 
 def test_the_choice_is_the_same_for_ever():
     rows = [(x, y, f"u {i}") for i in range(9) for x in "abcdd" for y in "01"]
-    expected: Counter = Counter()
+    expected = Counter()  # of kept records
     for unit in {unit for _, _, unit in rows}:
         own = Counter((x, y) for x, y, who in rows if who == unit)
         # which of the unit's records in that leaf, the leaf's numbers, the unit

@@ -395,6 +395,7 @@ def ragged(**options):
         ("B", None, None),
         ("C", "C", "C"),
         ("C", "C", "C2"),
+        ("D", "X", "D"),
         ("?", None, None),
     ]
     return Tree([Axis.from_frame("x", frame_of(rows, LEVELS), LEVELS, **options)])
@@ -422,7 +423,14 @@ def test_a_record_may_stop_where_the_branch_of_the_list_does():
 
 @pytest.mark.parametrize(
     "codes",
-    [("A", None, None), ("A", "A1", None), ("C", "C", None), ("C", None, None), ("B", None, "B")],
+    [
+        ("A", None, None),
+        ("A", "A1", None),
+        ("C", "C", None),
+        ("C", None, None),
+        ("B", None, "B"),
+        ("D", None, None),
+    ],
     ids=str,
 )
 def test_a_record_that_stops_where_the_branch_goes_on_is_outside_the_list(codes):

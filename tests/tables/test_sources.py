@@ -242,6 +242,31 @@ def test_a_password_is_never_shown(url):
         assert "p@ss-word" not in text
 
 
+def test_a_driver_that_quotes_the_url_is_not_quoted(monkeypatch):
+    class Driver:
+        Error = ValueError
+
+        @staticmethod
+        def connect(url):
+            raise ValueError(f"cannot log in with p@ss-word at {url}, or with {HIDDEN}")
+
+    monkeypatch.setattr(query, "import_module", lambda _: Driver)
+    with pytest.raises(TableError, match="cannot be reached") as caught:
+        read(Query(f"postgresql://me:{HIDDEN}@host/db", "SELECT 1"))
+    said = "cannot log in with … at postgresql://host/db, or with …"
+    assert caught.value.confidential == said
+
+
+def test_a_failure_of_the_machine_while_rows_arrive_is_not_blamed_on_the_database(sqlite):
+    asked = Query(sqlite, "SELECT x FROM t")
+    with (
+        pytest.raises(MachineError, match="the disk is full"),
+        query.running(asked, "it") as running,
+        running.rows([0]),
+    ):
+        raise MachineError("the disk is full")
+
+
 def test_a_url_without_a_query_is_refused_without_showing_it():
     for reader in (read, lambda url: read_areas(url, ["x"])):
         with pytest.raises(TableError, match="it needs a query") as caught:

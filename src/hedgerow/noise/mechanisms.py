@@ -229,3 +229,6 @@ def _certified_tail_bound(law: Law, probability: float) -> int:
     tail = tails(law, accuracy)
     allowed = Fraction(probability) * (1 << tail.bits) / 2
     return next(k for k, upper in enumerate(tail.upper) if upper <= allowed)
+
+
+MECHANISMS: tuple[type[Mechanism], ...] = (DiscreteGaussian, DiscreteLaplace)

@@ -21,6 +21,7 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
                 "columns": list(axis.columns),
                 "sizes": [axis.size(k) for k in range(1, axis.depth + 1)],
                 "not_stated": axis.not_stated,
+                "from_table": axis.from_table,
                 "sha256": axis.digest,
             }
             for axis in tree.axes

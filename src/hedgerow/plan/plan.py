@@ -2,21 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Allocation, Uniform
 from hedgerow.plan.depths import DepthPlan, Invariant, Measured, Public, Unmeasured
 from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
-from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Neighbours
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
 
@@ -29,35 +30,79 @@ class Plan:
         tree: the public domain and the order of refinement.
         neighbours: the unit of privacy.
         budget: what may be spent.
-        allocation: the name of the rule that shared it out.
-        depths: for each depth 0..T `Measured`, `Public` or `Unmeasured`.
+        mechanism: the noise.
+        allocation: the name of the rule that shared the budget out.
+        shares: for each depth 0..T its share of the budget, None where it is not measured.
         invariants: what is public by declaration.
-        guarantee: the composition of all measurements.
+
+    Raises:
+        PlanError: an invariant that cannot be, a share for a public depth, or none for a depth
+            that is neither public nor made of single children.
+        BudgetError: a budget that the mechanism cannot spend, or shares that are no shares.
     """
 
     tree: Tree
     neighbours: Neighbours
     budget: Budget
+    mechanism: type[Mechanism]
     allocation: str
-    depths: tuple[DepthPlan, ...]
+    shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
-    guarantee: Profile
 
-    @property
+    def __post_init__(self) -> None:
+        wanted = measured_depths(self.tree, self.neighbours, self.invariants)
+        if not wanted:
+            raise PlanError(
+                "this plan measures nothing: every depth is public or has single children only"
+            )
+        given = [t for t, share in enumerate(self.shares) if share is not None]
+        if len(self.shares) != self.tree.depth + 1 or given != wanted:
+            raise PlanError(f"shares must be given for the depths {wanted}, got {given}")
+        self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
+
+    @cached_property
     def public_depth(self) -> int:
         """The deepest public depth; -1 if not even the total is public."""
-        return sum(isinstance(depth, Public) for depth in self.depths) - 1
+        return _public_depth(self.tree, self.neighbours, self.invariants)
+
+    @cached_property
+    def guarantee(self) -> Profile:
+        """The composition of all measurements, coarsest first."""
+        measured = [t for t, share in enumerate(self.shares) if share is not None]
+        shares = [share for share in self.shares if share is not None]
+        shifts = [self.neighbours.shifts(t) for t in measured]
+        return calibrate(self.mechanism, self.budget, shares, shifts)
+
+    @cached_property
+    def depths(self) -> tuple[DepthPlan, ...]:
+        """For each depth 0..T `Measured`, `Public` or `Unmeasured`."""
+        uses = iter(self.guarantee.uses)
+        return tuple(
+            Public()
+            if t <= self.public_depth
+            else Unmeasured()
+            if share is None
+            else Measured(next(uses).mechanism, share)
+            for t, share in enumerate(self.shares)
+        )
 
     @property
     def restriction(self) -> str | None:
-        """How invariants restrict the neighbours that the guarantee speaks of, in a sentence."""
-        if not self.invariants:
-            return None
-        names = " and ".join(f"{i.axis}.{i.level}" for i in self.invariants)
-        return (
-            f"The guarantee holds between tables that agree on the counts of {names}, which are "
-            f"published exactly; it does not hide anything that these counts give away."
-        )
+        """What the guarantee does not hide, where something is public by declaration."""
+        told = []
+        if self.invariants:
+            names = " and ".join(f"{i.axis}.{i.level}" for i in self.invariants)
+            told.append(
+                f"The guarantee holds between tables that agree on the counts of {names}, which "
+                f"are published exactly; it does not hide anything that these counts give away."
+            )
+        lists = [axis.name for axis in self.tree.axes if axis.from_table]
+        if lists:
+            told.append(
+                f"The list of areas of {' and '.join(lists)} was taken from the table itself and "
+                f"declared public; the guarantee does not hide which codes the table holds."
+            )
+        return " ".join(told) or None
 
     def __str__(self) -> str:
         return plan_table(self.tree, self.depths)
@@ -69,20 +114,22 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON: public facts only, exact numbers as text."""
+        """The plan as JSON: public facts only, exact numbers as text; see `read_plan`."""
         return {
             "tree": describe_tree(self.tree),
             "neighbours": {
                 "relation": self.neighbours.name,
                 "contributions": self.neighbours.contributions,
+                "unit": self.neighbours.unit,
                 "total_is_public": self.neighbours.total_is_public,
             },
             "budget": {
                 "kind": type(self.budget).__name__,
                 **{name: str(getattr(self.budget, name)) for name in self.budget.__slots__},
             },
+            "mechanism": self.mechanism.name,
             "allocation": self.allocation,
-            "invariants": [f"{i.axis}.{i.level}" for i in self.invariants],
+            "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
             "depths": [describe_depth(self.tree, t, what) for t, what in enumerate(self.depths)],
             "guarantee": self.guarantee.to_dict(),
         }
@@ -109,7 +156,7 @@ def make_plan(
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
         allocation: how the measured depths share the budget; equally unless given.
-        invariants: levels whose counts are public (`Replace` only).
+        invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
         PlanError: an invariant that cannot be, or a tree with nothing to measure.
@@ -117,31 +164,55 @@ def make_plan(
     """
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
-    public_depth = _public_depth(tree, neighbours, invariants)
-    measured = [t for t in range(public_depth + 1, tree.depth + 1) if _says_something(tree, t)]
-    if not measured:
-        raise PlanError(
-            "this plan measures nothing: every depth is public or has single children only"
-        )
-    shares = allocation.shares([tree.cuboid_name(t) for t in measured])
-    shifts = [neighbours.shifts(t) for t in measured]
-    guarantee = calibrate(mechanism, budget, shares, shifts)
-    depths: list[DepthPlan] = [Public()] * (public_depth + 1)
-    depths += [Unmeasured()] * (tree.depth - public_depth)
-    for t, use, share in zip(measured, guarantee.uses, shares, strict=True):
-        depths[t] = Measured(use.mechanism, share)
+    measured = measured_depths(tree, neighbours, invariants)
+    names = [tree.cuboid_name(t) for t in measured]
+    shares = dict(zip(measured, allocation.shares(names) if names else (), strict=True))
+    every = tuple(shares.get(t) for t in range(tree.depth + 1))
+    return Plan(tree, neighbours, budget, mechanism, allocation.name, every, tuple(invariants))
+
+
+def measured_depths(
+    tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
+) -> list[int]:
+    """The depths that are neither public nor made of single children."""
+    first = _public_depth(tree, neighbours, invariants) + 1
+    return [t for t in range(first, tree.depth + 1) if _says_something(tree, t)]
+
+
+def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.to_dict` describes, over a tree that must be its own.
+
+    Everything that follows from something else (noise, guarantee) is computed again, so a
+    description that contradicts itself does not come back as it was.
+
+    Raises:
+        PlanError, BudgetError: no plan can be made of it.
+        KeyError, TypeError: it is no description of a plan.
+    """
+    who, budget = described["neighbours"], described["budget"]
+    options: dict[str, Any] = {"contributions": who["contributions"], "unit": who["unit"]}
+    if who["relation"] == Replace().name:
+        options["exactly"] = who["total_is_public"]
+    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
     return Plan(
-        tree, neighbours, budget, allocation.name, tuple(depths), tuple(invariants), guarantee
+        tree,
+        (Replace if "exactly" in options else AddRemove)(**options),
+        kind(*(budget[name] for name in kind.__slots__)),
+        {kind.name: kind for kind in MECHANISMS}[described["mechanism"]],
+        described["allocation"],
+        tuple(Fraction(t["share"]) if "share" in t else None for t in described["depths"]),
+        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
     )
 
 
 def _public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
     """The deepest public depth, -1 if the total is not public."""
     deepest = 0 if neighbours.total_is_public else -1
-    if invariants and neighbours.name != "replace":
+    if invariants and not neighbours.total_is_public:
         raise PlanError(
-            "invariants need replace neighbours: with add-remove, adding one record changes the "
-            "invariant counts, so no two neighbours would agree on them"
+            "invariants need replace neighbours and units with exactly as many records as "
+            "contributions says: otherwise one unit changes the total, so neighbours would not "
+            "agree on the invariant counts"
         )
     for invariant in invariants:
         numbers = {axis.name: i for i, axis in enumerate(tree.axes)}

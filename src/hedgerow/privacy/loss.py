@@ -1,4 +1,4 @@
-"""The privacy loss of one use, as a random variable on a lattice; compositions add independent ones.
+"""The privacy loss of one use: a random variable on a lattice; compositions add independent ones.
 
 With P and Q the laws of a noisy count on neighbouring tables, the loss is L = ln P(X)/Q(X) for X
 drawn from P, and the composition satisfies (ε, δ) for δ(ε) = P[L = ∞] + E[(1 - e^(ε - L))₊]

@@ -9,7 +9,7 @@ alone, so a depth costs the same whichever nodes survive (adaptive composition).
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
@@ -21,9 +21,11 @@ class Neighbours(ABC):
 
     Attributes:
         contributions: m ≥ 1, the records of one unit.
+        unit: what the table calls a unit (its column); None where it does not name them.
     """
 
     contributions: int = 1
+    unit: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         given = self.contributions
@@ -141,10 +143,15 @@ class Replace(Neighbours):
 
     def describe(self) -> str:
         """One plain sentence: who is protected from what."""
-        m, same = self.contributions, "Within the guarantee, the release looks the same whatever"
+        m, same = self.contributions, "The release looks almost the same whatever"
+        unit = self.unit or "unit"
         if not self.exactly:
-            return f"{same} any one unit's records say and however many they are, up to {m}."
-        who = "any one record says" if m == 1 else f"the {m} records of any one unit say"
+            return f"{same} the records of any one {unit} say and however many they are, up to {m}."
+        who = f"the {m} records of any one {unit} say"
+        if m == 1:
+            who = (
+                "any one record says" if self.unit is None else f"the record of any one {unit} says"
+            )
         return f"{same} {who}; the number of records is public."
 
 

@@ -45,7 +45,7 @@ class Use:
 
     @property
     def rho(self) -> Fraction:
-        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 1.7)."""
+        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3)."""
         return self.times * self.mechanism.rho(l2_squared(self.shifts))
 
     @property
@@ -121,7 +121,7 @@ class Profile:
         if delta is None:
             return f"The release satisfies {promise}."
         implied = f"ε = {_shown(Fraction(self.epsilon(delta)))} at δ = {delta}"
-        return f"The release satisfies {promise}, which implies {implied}."
+        return f"The release satisfies {promise}, and {implied}."
 
     def to_dict(self) -> dict[str, Any]:
         """The composition and its exact costs as JSON takes them; fractions are text."""

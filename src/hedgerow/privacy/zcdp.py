@@ -1,7 +1,7 @@
 """What zero-concentrated differential privacy says in terms of (ε, δ), rounded to the safe side.
 
 A mechanism is ρ-zCDP if, between any two neighbours, its Rényi divergence of every order α > 1 is
-at most ρα (Bun & Steinke 2016, Definition 1.1). Costs add under adaptive composition (Lemma 1.7).
+at most ρα (Bun & Steinke 2016, Definition 1.1). Costs add under adaptive composition (Lemma 2.3).
 
 All arithmetic is decimal with directed rounding. Python's decimal module rounds sums, products and
 quotients as its context says, but roots and logarithms always to the nearest digit; one digit up

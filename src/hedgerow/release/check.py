@@ -1,4 +1,10 @@
-"""`check`: does a release directory keep what its manifest says? From the directory alone."""
+"""`check`: do the files of a release agree with each other and with the plan that they state?
+
+From the directory alone: every file has its digest, the plan is one that `make_plan` could make and
+promises what is written, every family adds up, and the released counts are what the named estimator
+makes of the noisy counts. That the noise was drawn as the plan says cannot be seen from outside,
+nor that a whole directory was not forged: compare the plan's hash with the one you signed off.
+"""
 
 import hashlib
 import json
@@ -13,8 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.named import ESTIMATORS
+from hedgerow.plan.depths import Measured
 from hedgerow.plan.describe import describe_tree
-from hedgerow.release.manifest import file_names, read_manifest, sha256
+from hedgerow.plan.plan import Plan, read_plan
+from hedgerow.release.manifest import file_names, promise, read_manifest, sha256
 from hedgerow.release.measurements import COUNT, read_counts, read_noisy
 from hedgerow.release.steps import Refinement
 from hedgerow.tables.axis import Axis
@@ -51,12 +61,15 @@ def check(directory: str | Path) -> list[Finding]:
     ]
     if any(finding.failure for finding in found):
         return found
-    trees: list[Tree] = []
+    plans: list[Plan] = []
     found.append(
-        _finding("the public domain is the plan's", lambda: trees.append(_tree(folder, manifest)))
+        _finding(
+            "plan, public domain and promise belong together",
+            lambda: plans.append(_stated_plan(folder, manifest)),
+        )
     )
-    if trees:
-        found += _depths(folder, manifest, trees[0])
+    if plans:
+        found += _depths(folder, ESTIMATORS[manifest["estimator"]](), plans[0])
     return found
 
 
@@ -96,6 +109,7 @@ def _tree(folder: Path, manifest: dict[str, Any]) -> Tree:
             axis["levels"],
             columns=axis["columns"],
             not_stated=axis["not_stated"],
+            from_table=axis["from_table"],
         )
         for axis in described["axes"]
     ]
@@ -105,27 +119,42 @@ def _tree(folder: Path, manifest: dict[str, Any]) -> Tree:
     return tree
 
 
-def _depths(folder: Path, manifest: dict[str, Any], tree: Tree) -> Iterator[Finding]:
+def _stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
+    """The plan of the manifest over the domain of the directory."""
+    tree = _tree(folder, manifest)
+    plan = read_plan(tree, manifest["plan"])
+    if plan.to_dict() != manifest["plan"]:
+        raise ReleaseError(
+            "the plan contradicts itself: its noise or guarantee is not its budget's"
+        )
+    if [manifest["promise"], manifest["restriction"]] != [promise(plan), plan.restriction]:
+        raise ReleaseError("the promise in the manifest is not what the plan guarantees")
+    if manifest["estimator"] not in ESTIMATORS:
+        raise ReleaseError(f"no estimator is called {manifest['estimator']!r}")
+    return plan
+
+
+def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
     """Findings for each depth, coarsest first; they end where codes cannot be read."""
     upper: tuple[Codes, Int64] | None = None
-    for t, described in enumerate(manifest["plan"]["depths"]):
+    for t, planned in enumerate(plan.depths):
         read: list[tuple[Codes, Int64]] = []
-        what = f"depth {t} ({described['cuboid']})"
+        what = f"depth {t} ({plan.tree.cuboid_name(t)})"
         yield _finding(
             f"{what}: known codes, counts whole and above 0",
-            partial(_read_nodes, folder, tree, t, read),
+            partial(_read_nodes, folder, plan.tree, t, read),
         )
         if not read:
             return
         if upper is not None:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(_sums, tree, t, upper, read[0]),
+                partial(_sums, plan.tree, t, upper, read[0]),
             )
-        if described["kind"] == "measured":
+        if isinstance(planned, Measured):
             yield _finding(
-                f"{what}: one noisy count a child of a survivor",
-                partial(_measured, folder, tree, t, upper),
+                f"{what}: the counts are the estimate from the noisy counts",
+                partial(_estimated, folder, estimator, plan.tree, t, upper, read[0]),
             )
         upper = read[0]
 
@@ -173,9 +202,25 @@ def _sums(tree: Tree, depth: int, upper: tuple[Codes, Int64], lower: tuple[Codes
         raise ReleaseError("some families do not add up to their parents' counts")
 
 
-def _measured(folder: Path, tree: Tree, depth: int, upper: tuple[Codes, Int64] | None) -> None:
-    cells = 1
-    if upper is not None:
-        cells = int(Refinement.of(tree, depth).family_start(upper[0])[-1])
-    if len(read_noisy(folder, depth)) != cells:
+def _estimated(
+    folder: Path,
+    estimator: Estimator,
+    tree: Tree,
+    depth: int,
+    upper: tuple[Codes, Int64] | None,
+    lower: tuple[Codes, Int64],
+) -> None:
+    noisy = read_noisy(folder, depth)
+    if upper is None:
+        estimate = np.maximum(noisy, 0)
+        cells = 1
+    else:
+        start = Refinement.of(tree, depth).family_start(upper[0])
+        cells = int(start[-1])
+        estimate = noisy
+        if len(noisy) == cells:
+            estimate = estimator.project(noisy, start, upper[1])
+    if len(noisy) != cells:
         raise ReleaseError("the noisy counts are more or fewer than the survivors' children")
+    if not np.array_equal(estimate[estimate > 0], lower[1]):
+        raise ReleaseError(f"the counts are not what {estimator.name} makes of the noisy counts")

@@ -19,11 +19,11 @@ from hedgerow.release import measurements
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ReleaseFiles
 from hedgerow.release.staging import (
+    Staging,
     Unfinished,
-    check_output,
     machine_errors,
     open_staging,
-    publish_complete,
+    whole_or_not,
 )
 from hedgerow.release.topdown import Pass, Progress
 from hedgerow.tables.counts import Counts, labelled
@@ -167,16 +167,25 @@ def release(
         key = ReleaseKey.fresh()
         return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
     output = Path(directory)
-    if unfinished is Unfinished.RESUME and publish_complete(output):
-        return read_release(output)
     staging = open_staging(output, counts, plan, estimator.name, unfinished)
-    with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-        with ReleaseFiles(staging.content, plan) as files:
-            for found in Pass(counts, plan, estimator, staging.key, progress=progress).results():
-                files.add(found.depth, found.nodes.codes, found.nodes.counts, found.noisy)
-        write_manifest(staging.content, plan, estimator.name)
-        staging.publish()
+    if staging is not None:
+        _release_into(staging, counts, plan, estimator, progress)
     return read_release(output)
+
+
+def _release_into(
+    staging: Staging, counts: Counts, plan: Plan, estimator: Estimator, progress: Progress
+) -> None:
+    try:
+        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
+            run = Pass(counts, plan, estimator, staging.key, progress=progress)
+            with ReleaseFiles(staging.content, plan) as files:
+                for found in run.results():
+                    files.add(found.depth, found.nodes.codes, found.nodes.counts, found.noisy)
+            write_manifest(staging.content, plan, estimator.name)
+            staging.publish()
+    finally:
+        staging.leave()
 
 
 def check_match(counts: Counts, plan: Plan) -> None:
@@ -194,7 +203,7 @@ def check_match(counts: Counts, plan: Plan) -> None:
         raise PlanError(
             f"the table keeps up to {bound} records a unit, but the plan protects {promised}"
         )
-    if bound > 1 and plan.public_depth >= 0 and not plan.invariants:
+    if bound > 1 and plan.neighbours.total_is_public:
         raise PlanError(
             "the plan holds the total public, which needs units with exactly as many records as "
             "contributions says; a table bounded by its unit column keeps at most that many: use "
@@ -255,22 +264,11 @@ class InMemory:
 
     def write(self, directory: Path) -> None:
         """Write the files beside their place and let them appear there in one rename."""
-        check_output(directory)
-        building = directory.with_name(directory.name + ".staging")
-        with machine_errors(f"cannot write the release to {str(building)!r}"):
-            building.mkdir(parents=True)
-            try:
-                self._write_into(building)
-                building.rename(directory)
-            except BaseException:
-                shutil.rmtree(building, ignore_errors=True)
-                raise
-
-    def _write_into(self, folder: Path) -> None:
-        with ReleaseFiles(folder, self.plan) as files:
-            for t, (codes, values) in self.nodes.items():
-                files.add(t, codes, values, self.measured.get(t))
-        write_manifest(folder, self.plan, self.estimator)
+        with whole_or_not(directory) as folder:
+            with ReleaseFiles(folder, self.plan) as files:
+                for t, (codes, values) in self.nodes.items():
+                    files.add(t, codes, values, self.measured.get(t))
+            write_manifest(folder, self.plan, self.estimator)
 
 
 @dataclass(frozen=True)
@@ -289,6 +287,5 @@ class OnDisk:
 
     def write(self, directory: Path) -> None:
         """Copy the directory."""
-        check_output(directory)
-        with machine_errors(f"cannot write {str(directory)!r}"):
-            shutil.copytree(self.folder, directory)
+        with whole_or_not(directory) as folder:
+            shutil.copytree(self.folder, folder, dirs_exist_ok=True)

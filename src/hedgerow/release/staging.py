@@ -1,28 +1,33 @@
 """The staging folder: a release is built beside its place and appears there whole or not at all.
 
-It lies inside the boundary: it holds the release key and a digest of the confidential table, both
-gone before the folder becomes the release. A run that was killed leaves it behind; a resumed run
-draws the same noise under the same key, and only for the very same table, plan and estimator:
-the same noise on another table would tell the two apart.
+It lies inside the boundary: it holds the release key until the release is complete, and a seal: a
+keyed digest of the plan, the estimator and the confidential table. A run that was killed leaves it
+behind; a resumed run draws the same noise under the same key, and only if the seal fits: the same
+noise on another table would tell the two apart, and a key that was damaged or already erased
+would be no secret. One run at a time holds the folder's lock.
 """
 
+import fcntl
 import hashlib
+import hmac
 import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import IO
 
 from hedgerow.errors import MachineError, ReleaseError
-from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.bits import KEY_BYTES, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.counts import Counts
 
 KEY_FILE = "release.key"
 STATE_FILE = "staging.json"
+LOCK_FILE = "lock"
 COMPLETE = "complete"
 CONTENT = "content"
 
@@ -41,17 +46,19 @@ class Unfinished(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A staging folder and the release key in it.
+    """A staging folder, its lock and the release key in it.
 
     Attributes:
         folder: the staging folder, readable by its owner alone.
         output: where the release will appear.
         key: of this release.
+        lock: an open file that holds the lock until the process ends or `publish` is through.
     """
 
     folder: Path
     output: Path
     key: ReleaseKey
+    lock: IO[bytes]
 
     @property
     def content(self) -> Path:
@@ -64,6 +71,11 @@ class Staging:
         (self.folder / COMPLETE).touch()
         _sync(self.folder)
         _publish(self.folder, self.output)
+        self.lock.close()
+
+    def leave(self) -> None:
+        """Let go of the folder, for a later run to resume or discard."""
+        self.lock.close()
 
 
 def staging_folder(output: Path) -> Path:
@@ -77,12 +89,16 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     Raises:
         ReleaseError: the output exists, or a staging folder is there that nobody spoke of.
     """
+    if not output.name:
+        raise ReleaseError(f"[output] directory {str(output)!r} is no name of a new directory")
     folder = staging_folder(output)
     if output.exists() or output.is_symlink():
         raise ReleaseError(
             f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
             f"name another directory or move that one away"
         )
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ReleaseError(f"{str(folder)!r} is in the way; move it")
     if folder.exists() and unfinished is Unfinished.REFUSE:
         raise ReleaseError(
             f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
@@ -92,14 +108,142 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
         raise ReleaseError(f"there is nothing to resume: {str(folder)!r} does not exist")
 
 
-def publish_complete(output: Path) -> bool:
-    """Publish what a run that was killed while publishing has left complete; False if none has."""
+def open_staging(
+    output: Path, counts: Counts, plan: Plan, estimator: str, unfinished: Unfinished
+) -> Staging | None:
+    """A staging folder with an empty `Staging.content`, under a fresh or the resumed key.
+
+    Returns:
+        None where resuming found a complete release, which now is published.
+
+    Raises:
+        ReleaseError: the place is taken, another run is at work in it, or what it holds is of
+            another table, plan or estimator.
+        MachineError: the disk is full or not writable.
+    """
+    check_output(output, unfinished)
     folder = staging_folder(output)
-    if not (folder / COMPLETE).exists() or not (folder / CONTENT).is_dir():
-        return False
-    with machine_errors(f"cannot write to {str(output)!r}"):
-        _publish(folder, output)
-    return True
+    named = {"plan": plan.hash, "estimator": estimator}
+    with machine_errors(f"cannot write to {str(folder)!r}"):
+        if unfinished is Unfinished.DISCARD and folder.exists():
+            _discard(folder)
+        resumed = unfinished is Unfinished.RESUME
+        if not resumed:
+            _make(folder)
+        with ExitStack() as on_failure:
+            lock = on_failure.enter_context(_locked(folder))
+            if resumed:
+                _check_named(folder, named)
+                if (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
+                    _publish(folder, output)
+                    return None
+            sealed = _sealed(counts, named)
+            key = _resumed_key(folder, sealed) if resumed else _fresh_key(folder, named, sealed)
+            shutil.rmtree(folder / CONTENT, ignore_errors=True)
+            (folder / CONTENT).mkdir()
+            on_failure.pop_all()
+    return Staging(folder, output, ReleaseKey(key), lock)
+
+
+def _sealed(counts: Counts, named: dict[str, str]) -> bytes:
+    """What a seal is made of: plan, estimator and the confidential leaves."""
+    whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
+    for code in counts.codes:
+        whole.update(code.tobytes())
+    whole.update(counts.values.tobytes())
+    return whole.digest()
+
+
+def _seal(key: bytes, sealed: bytes) -> str:
+    """HMAC-SHA256: without the key it neither fits nor betrays anything of the table."""
+    return hmac.digest(key, b"hedgerow/seal/1:" + sealed, "sha256").hex()
+
+
+def _make(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise ReleaseError(f"another run has just begun in {str(folder)!r}") from None
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """The folder's lock, held while the file is open.
+
+    Raises:
+        ReleaseError: another run holds it.
+    """
+    lock = (folder / LOCK_FILE).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
+    return lock
+
+
+def _fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
+    key = os.urandom(KEY_BYTES)
+    state = json.dumps({**named, "seal": _seal(key, sealed)}).encode()
+    for name, content in ((KEY_FILE, key), (STATE_FILE, state)):
+        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    _sync(folder)
+    return key
+
+
+def _state(folder: Path) -> dict[str, str]:
+    """What the unfinished run wrote of itself; empty where it did not come so far."""
+    try:
+        state = json.loads((folder / STATE_FILE).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _check_named(folder: Path, named: dict[str, str]) -> None:
+    state = _state(folder)
+    if not state:
+        raise ReleaseError(
+            f"{str(folder)!r} holds nothing that could be continued; start again with --discard"
+        )
+    for name, now in named.items():
+        if state.get(name) != now:
+            raise ReleaseError(_differs(name, folder))
+
+
+def _resumed_key(folder: Path, sealed: bytes) -> bytes:
+    try:
+        key = (folder / KEY_FILE).read_bytes()
+    except FileNotFoundError:
+        key = b""
+    if len(key) != KEY_BYTES or not any(key):
+        raise ReleaseError(
+            f"{str(folder)!r} holds no usable release key; start again with --discard"
+        )
+    if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
+        raise ReleaseError(_differs("table", folder))
+    return key
+
+
+def _differs(name: str, folder: Path) -> str:
+    return (
+        f"the {name} differs from that of the unfinished release in {str(folder)!r}; the same "
+        f"noise on anything else would give it away: restore the {name}, or start again with "
+        f"--discard"
+    )
+
+
+def _discard(folder: Path) -> None:
+    """Throw a staging folder away: first what makes its key usable, then the key, then all."""
+    lock = _locked(folder)
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    _erase(folder / KEY_FILE)
+    shutil.rmtree(folder)
+    lock.close()
 
 
 def _publish(folder: Path, output: Path) -> None:
@@ -109,66 +253,25 @@ def _publish(folder: Path, output: Path) -> None:
     shutil.rmtree(folder)
 
 
-def open_staging(
-    output: Path, counts: Counts, plan: Plan, estimator: str, unfinished: Unfinished
-) -> Staging:
-    """A staging folder with an empty `Staging.content`, under a fresh or the resumed key."""
-    check_output(output, unfinished)
+@contextmanager
+def whole_or_not(output: Path) -> Iterator[Path]:
+    """A folder to fill that then appears as ``output``, or not at all; for what is public already.
+
+    Raises:
+        ReleaseError: the output exists.
+        MachineError: the disk is full or not writable.
+    """
+    check_output(output)
     folder = staging_folder(output)
-    state = {"plan": plan.hash, "estimator": estimator, "table": table_digest(counts)}
     with machine_errors(f"cannot write to {str(folder)!r}"):
-        if unfinished is Unfinished.DISCARD and folder.exists():
-            _erase(folder / KEY_FILE)
-            shutil.rmtree(folder)
-        resumed = unfinished is Unfinished.RESUME
-        key = _resumed_key(folder, state) if resumed else _fresh_key(folder, state)
-        shutil.rmtree(folder / CONTENT, ignore_errors=True)
-        (folder / CONTENT).mkdir()
-    return Staging(folder, output, key)
-
-
-def table_digest(counts: Counts) -> str:
-    """SHA-256 of the confidential leaves; never leaves the staging folder."""
-    whole = hashlib.sha256(counts.tree.digest.encode())
-    for code in counts.codes:
-        whole.update(code.tobytes())
-    whole.update(counts.values.tobytes())
-    return whole.hexdigest()
-
-
-def _fresh_key(folder: Path, state: dict[str, str]) -> ReleaseKey:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700)
-    key = os.urandom(32)
-    for name, content in ((STATE_FILE, json.dumps(state).encode()), (KEY_FILE, key)):
-        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    _sync(folder)
-    return ReleaseKey(key)
-
-
-def _resumed_key(folder: Path, state: dict[str, str]) -> ReleaseKey:
-    try:
-        before = json.loads((folder / STATE_FILE).read_bytes())
-        key = (folder / KEY_FILE).read_bytes()
-    except (FileNotFoundError, ValueError):
-        before, key = {}, b""
-    if len(key) != 32:
-        raise ReleaseError(
-            f"{str(folder)!r} holds no usable release key, so nothing was drawn that could be "
-            f"continued; start again with --discard"
-        )
-    for name, now in state.items():
-        if before.get(name) != now:
-            raise ReleaseError(
-                f"the {name} differs from that of the unfinished release in {str(folder)!r}; the "
-                f"same noise on anything else would give it away: restore the {name}, or start "
-                f"again with --discard"
-            )
-    return ReleaseKey(key)
+        _make(folder)
+        try:
+            (folder / CONTENT).mkdir()
+            yield folder / CONTENT
+            _sync_all(folder / CONTENT)
+            (folder / CONTENT).rename(output)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _erase(path: Path) -> None:

@@ -34,6 +34,8 @@ class Axis:
         child_start: for each level k in 0..L-1, int64 (nodes of level k + 1): the children of node
             j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
         not_stated: the leaf that takes records whose code is not in the list, if any.
+        from_table: the list was taken from the table itself and is declared public; the promise
+            then says that it gives away which codes the table holds.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Axis:
     labels: tuple[pl.Series, ...]
     child_start: tuple[NDArray[np.int64], ...]
     not_stated: str | None = None
+    from_table: bool = False
 
     def __post_init__(self) -> None:
         _check_names(self.name, self.levels, self.columns)
@@ -60,7 +63,7 @@ class Axis:
         *,
         columns: Sequence[str] | None = None,
         not_stated: str | None = None,
-        repeated: bool = False,
+        from_table: bool = False,
     ) -> "Axis":
         """An axis from a public list of areas, one row a leaf.
 
@@ -73,7 +76,7 @@ class Axis:
             levels: the columns of ``areas``, coarsest first.
             columns: what the table calls them; left out where they are called the same.
             not_stated: the leaf for records outside the list; without it they are an error.
-            repeated: the rows may repeat an area (a list taken from a table of records).
+            from_table: the list is the table's own, declared public; its rows may repeat an area.
 
         Raises:
             TableError: a missing column or code, an area with two parents, an area listed twice.
@@ -84,8 +87,8 @@ class Axis:
         what = f"the list of areas of axis {name!r}"
         codes = as_codes(pl.DataFrame(as_arrow(areas, what)), list(levels), what)
         paths = _complete(codes, what)
-        labels, child_start = _nest(paths, what, repeated=repeated)
-        return cls(name, levels, columns, labels, child_start, not_stated)
+        labels, child_start = _nest(paths, what, repeated=from_table)
+        return cls(name, levels, columns, labels, child_start, not_stated, from_table)
 
     @property
     def depth(self) -> int:
@@ -132,7 +135,9 @@ class Axis:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
-        whole = hashlib.sha256(repr((self.name, self.levels, self.not_stated)).encode())
+        whole = hashlib.sha256(
+            repr((self.name, self.levels, self.not_stated, self.from_table)).encode()
+        )
         for labels, start in zip(self.labels, self.child_start, strict=True):
             lengths = labels.str.len_bytes().cast(pl.Int64).to_numpy()
             text = pa.array(labels.to_arrow(), pa.large_string()).buffers()[2] or b""
@@ -143,8 +148,8 @@ class Axis:
 
 
 def _check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    if not name or "." in name:
-        raise TableError(f"an axis needs a name without a dot, got {name!r}")
+    if not name or not set(name).isdisjoint("./\\\0"):
+        raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
     if not 1 <= len(levels) <= MAX_LEVELS:
         raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
     if len(columns) != len(levels):

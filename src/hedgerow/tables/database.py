@@ -26,6 +26,7 @@ def open_database() -> Iterator[duckdb.DuckDBPyConnection]:
             f"({error.strerror}); name another in the environment variable TMPDIR"
         ) from error
     with folder as private, closing(duckdb.connect(":memory:", config=_settings(private))) as db:
+        db.execute("SET enable_progress_bar = false")  # ours is the only one
         yield db
 
 

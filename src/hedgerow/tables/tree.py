@@ -43,6 +43,12 @@ class Tree:
             raise TableError("a tree needs at least one axis")
         names = [axis.name for axis in self.axes]
         columns = [column for axis in self.axes for column in axis.columns]
+        taken = {"count", "noisy_count"}.intersection(columns)
+        if taken:
+            raise TableError(
+                f"a level cannot have a column called {min(taken)!r}: releases call their counts "
+                f"that; rename it (columns = [...])"
+            )
         for kind, words in (("the name", names), ("a column called", columns)):
             twice = [word for word in words if words.count(word) > 1]
             if twice:
