@@ -1,5 +1,8 @@
 """The errors that users see: one kind a room, each sentence naming the rule and the way out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HedgerowError(Exception):
     """Any failure that Hedgerow explains in one sentence.
@@ -49,3 +52,20 @@ class MachineError(HedgerowError, OSError):
     """The machine failed us: disk, memory, permissions."""
 
     exit_code = 1
+
+
+@contextmanager
+def machine_errors(what: str) -> Iterator[None]:
+    """Turn failures of disk and memory into one sentence.
+
+    Raises:
+        MachineError: instead of `OSError` or `MemoryError`.
+    """
+    try:
+        yield
+    except MachineError:
+        raise
+    except OSError as error:
+        raise MachineError(f"{what}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise MachineError(f"{what}: out of memory") from error

@@ -1,48 +1,32 @@
 """`release`: execute a plan on a table. `Release`: what came out, for those outside too."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError, ReleaseError
+from hedgerow.errors import PlanError, ReleaseError, machine_errors
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release import measurements
+from hedgerow.release.content import Content, InMemory, OnDisk
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ReleaseFiles
 from hedgerow.release.staging import (
     Staging,
     Unfinished,
-    machine_errors,
     open_staging,
-    whole_or_not,
 )
 from hedgerow.release.topdown import Pass, Progress
-from hedgerow.tables.counts import Counts, labelled
+from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes, join
 
 Int64 = NDArray[np.int64]
-
-
-class Content(Protocol):
-    """Where the frames of a release come from: memory or a directory."""
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes, in tree order."""
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-
-    def write(self, directory: Path) -> None:
-        """Make a release directory."""
 
 
 @dataclass(frozen=True)
@@ -242,50 +226,3 @@ def read_release(directory: str | Path) -> Release:
     """
     folder = Path(directory)
     return Release(read_manifest(folder)["plan"], OnDisk(folder))
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A release in memory: for each depth node codes and counts, and noisy counts."""
-
-    plan: Plan
-    estimator: str
-    nodes: dict[int, tuple[Codes, Int64]]
-    measured: dict[int, Int64]
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes."""
-        codes, values = self.nodes[depth]
-        return labelled(self.plan.tree, depth, codes, **{COUNT: values})
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-        return self.measured[depth]
-
-    def write(self, directory: Path) -> None:
-        """Write the files beside their place and let them appear there in one rename."""
-        with whole_or_not(directory) as folder:
-            with ReleaseFiles(folder, self.plan) as files:
-                for t, (codes, values) in self.nodes.items():
-                    files.add(t, codes, values, self.measured.get(t))
-            write_manifest(folder, self.plan, self.estimator)
-
-
-@dataclass(frozen=True)
-class OnDisk:
-    """A release in a directory."""
-
-    folder: Path
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes."""
-        return measurements.read_counts(self.folder, depth)
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-        return measurements.read_noisy(self.folder, depth)
-
-    def write(self, directory: Path) -> None:
-        """Copy the directory."""
-        with whole_or_not(directory) as folder:
-            shutil.copytree(self.folder, folder, dirs_exist_ok=True)

@@ -8,10 +8,6 @@ would be no secret. One run at a time holds the folder's lock.
 """
 
 import fcntl
-import hashlib
-import hmac
-import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,13 +16,21 @@ from enum import Enum
 from pathlib import Path
 from typing import IO
 
-from hedgerow.errors import MachineError, ReleaseError
-from hedgerow.noise.bits import KEY_BYTES, ReleaseKey
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
+from hedgerow.release.keys import (
+    KEY_FILE,
+    STATE_FILE,
+    check_named,
+    erase,
+    fresh_key,
+    resumed_key,
+    sealed_facts,
+    sync,
+)
 from hedgerow.tables.counts import Counts
 
-KEY_FILE = "release.key"
-STATE_FILE = "staging.json"
 LOCK_FILE = "lock"
 COMPLETE = "complete"
 CONTENT = "content"
@@ -69,7 +73,7 @@ class Staging:
         """Erase the key, then let the release appear in one rename."""
         _sync_all(self.content)
         (self.folder / COMPLETE).touch()
-        _sync(self.folder)
+        sync(self.folder)
         _publish(self.folder, self.output)
         self.lock.close()
 
@@ -133,30 +137,16 @@ def open_staging(
         with ExitStack() as on_failure:
             lock = on_failure.enter_context(_locked(folder))
             if resumed:
-                _check_named(folder, named)
+                check_named(folder, named)
                 if (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
                     _publish(folder, output)
                     return None
-            sealed = _sealed(counts, named)
-            key = _resumed_key(folder, sealed) if resumed else _fresh_key(folder, named, sealed)
+            sealed = sealed_facts(counts, named)
+            key = resumed_key(folder, sealed) if resumed else fresh_key(folder, named, sealed)
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
             (folder / CONTENT).mkdir()
             on_failure.pop_all()
     return Staging(folder, output, ReleaseKey(key), lock)
-
-
-def _sealed(counts: Counts, named: dict[str, str]) -> bytes:
-    """What a seal is made of: plan, estimator and the confidential leaves."""
-    whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
-    for code in counts.codes:
-        whole.update(code.tobytes())
-    whole.update(counts.values.tobytes())
-    return whole.digest()
-
-
-def _seal(key: bytes, sealed: bytes) -> str:
-    """HMAC-SHA256: without the key it neither fits nor betrays anything of the table."""
-    return hmac.digest(key, b"hedgerow/seal/1:" + sealed, "sha256").hex()
 
 
 def _make(folder: Path) -> None:
@@ -182,74 +172,19 @@ def _locked(folder: Path) -> IO[bytes]:
     return lock
 
 
-def _fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
-    key = os.urandom(KEY_BYTES)
-    state = json.dumps({**named, "seal": _seal(key, sealed)}).encode()
-    for name, content in ((KEY_FILE, key), (STATE_FILE, state)):
-        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    _sync(folder)
-    return key
-
-
-def _state(folder: Path) -> dict[str, str]:
-    """What the unfinished run wrote of itself; empty where it did not come so far."""
-    try:
-        state = json.loads((folder / STATE_FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
-
-
-def _check_named(folder: Path, named: dict[str, str]) -> None:
-    state = _state(folder)
-    if not state:
-        raise ReleaseError(
-            f"{str(folder)!r} holds nothing that could be continued; start again with --discard"
-        )
-    for name, now in named.items():
-        if state.get(name) != now:
-            raise ReleaseError(_differs(name, folder))
-
-
-def _resumed_key(folder: Path, sealed: bytes) -> bytes:
-    try:
-        key = (folder / KEY_FILE).read_bytes()
-    except FileNotFoundError:
-        key = b""
-    if len(key) != KEY_BYTES or not any(key):
-        raise ReleaseError(
-            f"{str(folder)!r} holds no usable release key; start again with --discard"
-        )
-    if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
-        raise ReleaseError(_differs("table", folder))
-    return key
-
-
-def _differs(name: str, folder: Path) -> str:
-    return (
-        f"the {name} differs from that of the unfinished release in {str(folder)!r}; the same "
-        f"noise on anything else would give it away: restore the {name}, or start again with "
-        f"--discard"
-    )
-
-
 def _discard(folder: Path) -> None:
     """Throw a staging folder away: first what makes its key usable, then the key, then all."""
     lock = _locked(folder)
     (folder / STATE_FILE).unlink(missing_ok=True)
-    _erase(folder / KEY_FILE)
+    erase(folder / KEY_FILE)
     shutil.rmtree(folder)
     lock.close()
 
 
 def _publish(folder: Path, output: Path) -> None:
-    _erase(folder / KEY_FILE)
+    erase(folder / KEY_FILE)
     (folder / CONTENT).rename(output)
-    _sync(output.parent)
+    sync(output.parent)
     shutil.rmtree(folder)
 
 
@@ -274,43 +209,7 @@ def whole_or_not(output: Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _erase(path: Path) -> None:
-    """Overwrite, then unlink: what a file system allows (a copy-on-write one keeps old blocks)."""
-    if not path.exists():
-        return
-    with path.open("r+b") as file:
-        file.write(bytes(path.stat().st_size))
-        file.flush()
-        os.fsync(file.fileno())
-    path.unlink()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _sync_all(folder: Path) -> None:
     for path in folder.rglob("*"):
-        _sync(path)
-    _sync(folder)
-
-
-@contextmanager
-def machine_errors(what: str) -> Iterator[None]:
-    """Turn failures of disk and memory into one sentence.
-
-    Raises:
-        MachineError: instead of `OSError` or `MemoryError`.
-    """
-    try:
-        yield
-    except MachineError:
-        raise
-    except OSError as error:
-        raise MachineError(f"{what}: {error.strerror or error}") from error
-    except MemoryError as error:
-        raise MachineError(f"{what}: out of memory") from error
+        sync(path)
+    sync(folder)

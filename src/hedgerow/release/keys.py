@@ -1,0 +1,119 @@
+"""The release key on disk, and the seal that ties it to one plan, one estimator and one table.
+
+The same noise on another table would tell the two apart, so a key is used again only if its seal
+fits: a keyed digest (HMAC-SHA256) of what it was drawn for. A key that was damaged or already
+overwritten does not fit its seal and is never used.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+from pathlib import Path
+
+from hedgerow.errors import ReleaseError
+from hedgerow.noise.bits import KEY_BYTES
+from hedgerow.tables.counts import Counts
+
+KEY_FILE = "release.key"
+STATE_FILE = "staging.json"
+
+
+def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
+    """What a seal is made of: plan, estimator and the confidential leaves."""
+    whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
+    for code in counts.codes:
+        whole.update(code.tobytes())
+    whole.update(counts.values.tobytes())
+    return whole.digest()
+
+
+def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
+    """A key of the operating system, written to the folder beside its seal, on disk for certain."""
+    key = os.urandom(KEY_BYTES)
+    state = json.dumps({**named, "seal": _seal(key, sealed)}).encode()
+    for name, content in ((KEY_FILE, key), (STATE_FILE, state)):
+        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    sync(folder)
+    return key
+
+
+def check_named(folder: Path, named: dict[str, str]) -> None:
+    """Refuse to go on with another plan or estimator than the folder's.
+
+    Raises:
+        ReleaseError: they differ, or nothing was begun.
+    """
+    state = _state(folder)
+    if not state:
+        raise ReleaseError(
+            f"{str(folder)!r} holds nothing that could be continued; start again with --discard"
+        )
+    for name, now in named.items():
+        if state.get(name) != now:
+            raise ReleaseError(_differs(name, folder))
+
+
+def resumed_key(folder: Path, sealed: bytes) -> bytes:
+    """The folder's key, if its seal fits these facts.
+
+    Raises:
+        ReleaseError: the key is gone or damaged, or was drawn for another table.
+    """
+    try:
+        key = (folder / KEY_FILE).read_bytes()
+    except FileNotFoundError:
+        key = b""
+    if len(key) != KEY_BYTES or not any(key):
+        raise ReleaseError(
+            f"{str(folder)!r} holds no usable release key; start again with --discard"
+        )
+    if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
+        raise ReleaseError(_differs("table", folder))
+    return key
+
+
+def erase(path: Path) -> None:
+    """Overwrite, then unlink: what a file system allows (a copy-on-write one keeps old blocks)."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        file.write(bytes(path.stat().st_size))
+        file.flush()
+        os.fsync(file.fileno())
+    path.unlink()
+
+
+def _seal(key: bytes, sealed: bytes) -> str:
+    """HMAC-SHA256: without the key it neither fits nor betrays anything of the table."""
+    return hmac.digest(key, b"hedgerow/seal/1:" + sealed, "sha256").hex()
+
+
+def _state(folder: Path) -> dict[str, str]:
+    """What the unfinished run wrote of itself; empty where it did not come so far."""
+    try:
+        state = json.loads((folder / STATE_FILE).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _differs(name: str, folder: Path) -> str:
+    return (
+        f"the {name} differs from that of the unfinished release in {str(folder)!r}; the same "
+        f"noise on anything else would give it away: restore the {name}, or start again with "
+        f"--discard"
+    )
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder has reached the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
