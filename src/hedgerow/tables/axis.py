@@ -31,8 +31,8 @@ class Axis:
         levels: L names, coarsest first.
         columns: L names: what the table and the release call the levels.
         labels: for each level 1..L the codes of its nodes.
-        child_start: for each level k in 0..L-1, int64 (nodes of level k + 1): the children of node
-            j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
+        child_start: for each level k in 0..L-1, int64 (nodes of level k, and one): the children of
+            node j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
         not_stated: the leaf that takes records whose code is not in the list, if any.
         from_table: the list was taken from the table itself and is declared public; the promise
             then says that it gives away which codes the table holds.

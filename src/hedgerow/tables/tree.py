@@ -78,8 +78,8 @@ class Tree:
             name, _, level = entry.partition(".")
             if name not in numbers or not level:
                 raise TableError(
-                    f'refine: {entry!r} is neither an axis nor "axis.level"; '
-                    f"the axes are {', '.join(numbers)}"
+                    f"refine: {entry!r} does not fit; name every axis once, or every step as "
+                    f'"axis.level"; the axes are {", ".join(numbers)}'
                 )
             axis = numbers[name]
             number = self.axes[axis].level_number(level)
