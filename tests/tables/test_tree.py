@@ -78,7 +78,7 @@ def test_a_depth_out_of_range_is_refused():
         (["origin"], "refine must name every axis once (origin, destination), got origin"),
         (["origin", "origin"], "refine must name every axis once"),
         ([], "refine must name every axis once"),
-        (["origin.level1", "sex.sex"], "'sex.sex' is neither an axis nor"),
+        (["origin.level1", "sex.sex"], "'sex.sex' does not fit"),
         (["origin.level2"], "'origin.level2' is out of order; next for axis 'origin' is 'level1'"),
         (["origin.level3"], "axis 'origin' has no level 'level3'"),
         (["origin.level1", "origin.level2"], "refine leaves out 'destination.level1'"),

@@ -89,10 +89,11 @@ class AddRemove(Neighbours):
 
     def describe(self) -> str:
         """One plain sentence: who is protected from what."""
-        what = (
-            "record" if self.contributions == 1 else f"unit of up to {self.contributions} records"
-        )
-        return f"Within the guarantee, the release looks the same with or without any one {what}."
+        m = self.contributions
+        who = f"unit of up to {m} records" if m > 1 else "record"
+        if self.unit is not None:
+            who = f"{self.unit} and its records (of which {m} at most are counted)"
+        return f"The release looks almost the same with or without any one {who}."
 
 
 @dataclass(frozen=True, slots=True)
