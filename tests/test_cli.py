@@ -153,6 +153,17 @@ FILE_ERRORS = {
         "is not a depth of this tree",
     ),
     "contributions of replace": ("contributions = 1", "contributions = 3", "needs exactly = true"),
+    "epsilon endless": ("epsilon       = 1", "epsilon = 1e999", "epsilon must be at most"),
+    "epsilon of many digits": ("epsilon       = 1", f"epsilon = {'9' * 5000}", "is not TOML"),
+    "nested without end": ("[output]", f"x = {'[' * 3000}\n[output]", "is not TOML"),
+    "levels twice": (
+        'levels  = ["region", "province", "municipality"]         #',
+        'levels = ["region", "region", "municipality"] #',
+        "must name each level once",
+    ),
+    "a URL in the wrong place": ("[tree]", 'tree = "postgresql://u:sekret@h/d"\n[other]', "tree"),
+    "output below a file": ('directory = "out"', 'directory = "trips.parquet/out"', "below a file"),
+    "output nowhere": ('directory = "out"', 'directory = "a/.."', "cannot be made"),
     "not toml": ("[privacy]", "[privacy", "is not TOML"),
     "method": ('"chebyshev"', '"simplex"', "[estimate] method"),
 }
@@ -168,6 +179,7 @@ def test_a_wrong_release_file_is_refused_in_one_sentence(run, commuting, name):
     sentence = [line for line in err.splitlines() if line.startswith("Error: ")]
     assert len(sentence) == 1
     assert message in sentence[0]
+    assert "sekret" not in err
     assert "Traceback" not in err
     assert sorted(commuting.parent.iterdir()) == before, "nothing was written"
 
@@ -339,6 +351,7 @@ def test_ctrl_c_leaves_a_release_that_the_next_run_finishes_or_discards(run, cen
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == SIGNAL_EXIT
+    assert "stopped; what a release had begun is kept" in err
     assert "Traceback" not in err
     staging = census.parent / "out.staging"
     assert staging.exists()
@@ -373,6 +386,14 @@ def test_a_full_disk_ends_with_1_and_nothing_half_written(run, census):
     assert "Traceback" not in done.stderr
     assert not (census.parent / "out").exists()
     assert run("release", census, "--discard")[0] == 0
+
+
+def test_a_language_without_unicode_changes_nothing(run, census):
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with hedgerow("release", census, env=plain, stdout=subprocess.PIPE) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert run("check", census.parent / "out")[0] == 0
 
 
 def test_the_installed_command_runs():

@@ -1,12 +1,15 @@
 """The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
 
+import io
 import json
+import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -46,6 +49,8 @@ app = typer.Typer(
 )
 shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
+
+STOPPED = 130
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
@@ -232,23 +237,37 @@ def _bar(what: str) -> Iterator[PassProgress]:
 
 def main() -> None:
     """Run the command that the process was started with."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     sys.exit(run())
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as Ctrl-C does, so that temporary files of the table go away."""
+    sys.exit(128 + number)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of a command; every failure is one sentence, never a traceback."""
     try:
-        return app(arguments, standalone_mode=False) or 0
+        code = app(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
-        return stop.exit_code
+        code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        _tell("stopped; what a release had begun is kept beside its output directory")
-        return 130
-    except Exception as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
+        code = STOPPED
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
         return _explain(error)
+    if code == STOPPED:
+        _tell("stopped; what a release had begun is kept beside its output directory")
+    return int(code)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: BaseException) -> int:
     """Say in one sentence what went wrong; the exit code."""
     if isinstance(error, HedgerowError):
         _tell(str(error), error.confidential)
@@ -271,7 +290,7 @@ def _tell(sentence: str, confidential: str | None = None) -> None:
         told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
 
 
-def _tell_bug(error: Exception) -> None:
+def _tell_bug(error: BaseException) -> None:
     """Where it broke, but not what it says: that may quote the confidential table."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     _tell(

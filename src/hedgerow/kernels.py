@@ -25,7 +25,11 @@ CELLS_WORTH_A_THREAD = 1 << 15
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The compiled function: no Python inside, no interpreter lock, cached on disk."""
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # nowhere to keep it: a read-only installation without a home
+        compiled = numba.njit(**options)(function)
     return cast("Callable[P, R]", compiled)
 
 

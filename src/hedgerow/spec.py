@@ -19,7 +19,7 @@ from hedgerow.plan.depths import Invariant
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
-from hedgerow.tables.axis import Axis
+from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.tree import Tree
@@ -123,8 +123,17 @@ class ReleaseSpec:
 
     @property
     def output(self) -> Path:
-        """Where the release appears."""
-        return self.path.parent / self.file.output.directory
+        """Where the release appears.
+
+        Raises:
+            SpecError: inside the folder that the table is read from: the next run would read it.
+        """
+        output = self.path.parent / self.file.output.directory
+        source = self._source()
+        folder = source if isinstance(source, Path) and source.is_dir() else None
+        if folder is not None and folder.resolve() in output.resolve().parents:
+            raise SpecError("[output] directory lies inside the folder of the table; move it")
+        return output
 
     @property
     def estimator(self) -> Estimator:
@@ -165,6 +174,7 @@ class ReleaseSpec:
         )
 
     def _axis(self, axis: AxisSection) -> Axis:
+        check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
         of_table = axis.areas == AREAS_OF_TABLE
         columns = axis.columns if of_table and axis.columns else axis.levels
         source = self._source() if of_table else self.path.parent / axis.areas
@@ -245,10 +255,10 @@ def _parse(path: Path) -> ReleaseFile:
         raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
     try:
         return ReleaseFile.model_validate(tomllib.loads(text, parse_float=Decimal))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ValidationError):
+            raise SpecError(_first_error(error.errors())) from None
         raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
-    except ValidationError as error:
-        raise SpecError(_first_error(error.errors())) from None
 
 
 def _first_error(errors: list[ErrorDetails]) -> str:
@@ -263,7 +273,8 @@ def _first_error(errors: list[ErrorDetails]) -> str:
     if error["type"] == "missing":
         return f"{where}{key} is missing" if where else f"[{key}] is missing"
     given = error["input"]
-    shown = f", got {given!r}" if isinstance(given, str | int | Decimal) else ""
+    short = isinstance(given, str | int | Decimal) and len(str(given)) < 80
+    shown = f", got {given!r}" if short and "://" not in str(given) else ""
     return f"{where}{key}: {error['msg'].lower()}{shown}"
 
 

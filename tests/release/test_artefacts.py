@@ -412,3 +412,96 @@ def test_a_moved_release_still_checks(made, tmp_path):
 def test_a_table_does_not_show_its_counts_when_printed(made):
     counts, _ = made
     assert repr(counts) == "Counts(confidential)"
+
+
+def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeypatch):
+    """Between opening and locking, another run threw the folder away and began its own."""
+    killed_release(*made, tmp_path / "out")
+    folder = tmp_path / "out.staging"
+    flock = staging.fcntl.flock
+
+    def replaced(lock, how):
+        shutil.rmtree(folder)
+        folder.mkdir()
+        (folder / "lock").touch()
+        flock(lock, how)
+
+    monkeypatch.setattr(staging.fcntl, "flock", replaced)
+    with pytest.raises(hr.ReleaseError, match="another run is at work"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
+    assert folder.exists()
+
+
+def test_a_release_of_another_version_is_not_resumed(made, tmp_path, monkeypatch):
+    killed_release(*made, tmp_path / "out")
+    monkeypatch.setattr(staging, "version", lambda _: "0.0.0")
+    with pytest.raises(hr.ReleaseError, match="Hedgerow version differs"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+
+
+def test_a_complete_release_of_another_table_is_not_passed_off(made, tmp_path, monkeypatch):
+    counts, plan = made
+
+    def die(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_publish", die)
+        with pytest.raises(KilledError):
+            hr.release(counts, plan, directory=tmp_path / "out")
+    other = hr.Counts.from_leaves(plan.tree, counts.codes, counts.values + 1)
+    with pytest.raises(hr.ReleaseError, match="the table differs"):
+        hr.release(other, plan, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+
+
+def test_erasing_a_key_follows_no_link(made, tmp_path):
+    killed_release(*made, tmp_path / "out")
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    key = tmp_path / "out.staging" / "release.key"
+    key.unlink()
+    key.symlink_to(precious)
+    with pytest.raises(hr.MachineError):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["out[1]", "out?", "o*t", "œuvre 🌳"])
+def test_a_directory_may_have_any_name(made, tmp_path, name):
+    release = hr.release(*made, directory=tmp_path / name)
+    assert release.level(depth=0).height == 1
+    assert failures(tmp_path / name) == []
+
+
+@pytest.mark.parametrize("name", ["a/..", "x" * 250, "nul\0", "file/out"])
+def test_a_directory_that_cannot_be_is_refused_before_anything_is_drawn(made, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(hr.ReleaseError, match="directory"):
+        hr.release(*made, directory=tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_check_survives_any_damage(made, tmp_path):
+    """Bytes changed at random and digests made to fit: a finding or nothing, never a crash."""
+    hr.release(*made, directory=tmp_path / "out")
+    rng = np.random.default_rng(0)
+    path = tmp_path / "out" / "counts" / "depth=6.parquet"
+    whole = path.read_bytes()
+    found = 0
+    for _ in range(150):
+        spoiled = bytearray(whole)
+        spoiled[rng.integers(len(whole))] = rng.integers(256)
+        path.write_bytes(spoiled)
+        rehash(tmp_path / "out")
+        found += bool(failures(tmp_path / "out"))
+    assert found > 50
+
+
+def test_check_takes_links_and_folders_for_failures(made, tmp_path):
+    hr.release(*made, directory=tmp_path / "out")
+    (tmp_path / "out" / "link").symlink_to("/dev/zero")
+    assert "link is not in the manifest" in failures(tmp_path / "out")[0].failure
+    manifest = tmp_path / "out" / "manifest.json"
+    manifest.write_text("[" * 100_000)
+    with pytest.raises(hr.ReleaseError, match="cannot be read as JSON"):
+        hr.check(tmp_path / "out")

@@ -343,12 +343,15 @@ def test_anything_between_names_the_missing_column(columns, words):
     assert words in str(caught.value)
 
 
-def test_a_missing_column_names_the_nearest_one_and_no_other():
+def test_what_columns_there_are_is_told_on_a_terminal_alone():
+    """The first line of a CSV file without a header is a record."""
     table = frame_of(ROWS).rename({"town": "Town"}).with_columns(secret=pl.lit(1))
-    with pytest.raises(TableError, match=r"no column 'town'; did you mean 'Town'\?") as caught:
+    with pytest.raises(TableError, match="no column 'town'") as caught:
         counted(table)
+    assert "Town" not in str(caught.value)
     assert "secret" not in str(caught.value)
     assert "secret" in str(caught.value.confidential)
+    assert "did you mean 'Town'?" in str(caught.value.confidential)
     with pytest.raises(TableError, match=r"no column 'trips' *$"):
         counted(frame_of(ROWS), count="trips")
 
@@ -490,3 +493,11 @@ def test_a_real_table_of_trips_agrees_with_polars(folder, levels):
         assert sorted(counts.level(depth).rows()) == sorted(
             expected.filter(pl.col("count") > 0).select(*names, "count").rows()
         )
+
+
+def test_a_lazy_frame_that_fails_does_not_quote_the_table():
+    lazy = pl.LazyFrame({"town": ["SECRET"]}).with_columns(pl.col("town").cast(pl.Int64))
+    with pytest.raises(TableError, match="cannot be computed") as caught:
+        counted(lazy)
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__context__ is None

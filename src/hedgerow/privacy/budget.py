@@ -52,6 +52,8 @@ class Epsilon:
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
 
 
+LARGEST = 10**6
+
 Budget = Rho | EpsilonDelta | Epsilon
 
 
@@ -78,4 +80,6 @@ def _positive(value: Exact, what: str) -> Fraction:
     number = exact(value, what, BudgetError)
     if number <= 0:
         raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+    if number > LARGEST:
+        raise BudgetError(f"{what} must be at most {LARGEST:,}; beyond that nothing is protected")
     return number

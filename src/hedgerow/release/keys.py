@@ -79,10 +79,12 @@ def resumed_key(folder: Path, sealed: bytes) -> bytes:
 
 def erase(path: Path) -> None:
     """Overwrite, then unlink: what a file system allows (a copy-on-write one keeps old blocks)."""
-    if not path.exists():
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
         return
-    with path.open("r+b") as file:
-        file.write(bytes(path.stat().st_size))
+    with os.fdopen(handle, "r+b") as file:
+        file.write(bytes(os.fstat(file.fileno()).st_size))
         file.flush()
         os.fsync(file.fileno())
     path.unlink()
@@ -97,7 +99,7 @@ def _state(folder: Path) -> dict[str, str]:
     """What the unfinished run wrote of itself; empty where it did not come so far."""
     try:
         state = json.loads((folder / STATE_FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
     return state if isinstance(state, dict) else {}
 

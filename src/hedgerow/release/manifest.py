@@ -29,7 +29,8 @@ def write_manifest(folder: Path, plan: Plan, estimator: str) -> dict[str, Any]:
         "software": {"python": platform.python_version(), **{n: version(n) for n in _SOFTWARE}},
         "files": {name: sha256(folder / name) for name in file_names(folder)},
     }
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
     return manifest
 
 
@@ -47,13 +48,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ReleaseError: there is none, or it is none of ours.
     """
     path = folder / MANIFEST
+    if not path.is_file():
+        raise ReleaseError(f"{str(folder)!r} is no release directory: it has no {MANIFEST}")
     try:
-        manifest = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise ReleaseError(
-            f"{str(folder)!r} is no release directory: it has no {MANIFEST}"
-        ) from None
-    except (OSError, ValueError) as error:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
@@ -62,11 +61,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def file_names(folder: Path) -> list[str]:
     """All files below a release directory but the manifest, as relative names."""
-    names = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    every = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    names = (path.relative_to(folder).as_posix() for path in every)
     return sorted(name for name in names if name != MANIFEST)
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """The SHA-256 of a file.
+
+    Raises:
+        ReleaseError: it is a link, a device or a folder.
+    """
+    if path.is_symlink() or not path.is_file():
+        raise ReleaseError(f"{path.name} is no plain file")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

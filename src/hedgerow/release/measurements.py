@@ -144,10 +144,18 @@ def write_domain(path: Path, axis: Axis) -> None:
 
 def read_counts(folder: Path, depth: int) -> pl.DataFrame:
     """The released counts of a depth: codes and ``count``."""
-    return pl.read_parquet(folder / "counts" / f"depth={depth}.parquet")
+    return read_parquet(folder / "counts" / f"depth={depth}.parquet")
 
 
 def read_noisy(folder: Path, depth: int) -> Int64:
     """The noisy counts of a depth: int64 (measured cells)."""
-    frame = pl.read_parquet(folder / "measurements" / f"depth={depth}.parquet")
-    return frame[NOISY_COUNT].to_numpy()
+    return read_parquet(folder / "measurements" / f"depth={depth}.parquet")[NOISY_COUNT].to_numpy()
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """One Parquet file, whatever its name and however damaged.
+
+    Read by PyArrow: Polars takes ``[1]`` in a path for a pattern, and panics on some damage.
+    """
+    with pq.ParquetFile(path) as file:
+        return pl.DataFrame(file.read())

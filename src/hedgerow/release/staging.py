@@ -8,11 +8,13 @@ would be no secret. One run at a time holds the folder's lock.
 """
 
 import fcntl
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -32,6 +34,7 @@ from hedgerow.release.keys import (
 from hedgerow.tables.counts import Counts
 
 LOCK_FILE = "lock"
+LONGEST_NAME = 200
 COMPLETE = "complete"
 CONTENT = "content"
 
@@ -93,8 +96,12 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     Raises:
         ReleaseError: the output exists, or a staging folder is there that nobody spoke of.
     """
-    if not output.name:
-        raise ReleaseError(f"[output] directory {str(output)!r} is no name of a new directory")
+    unusable = output.name in {"", ".."} or "\0" in str(output)
+    if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
+        raise ReleaseError(f"[output] directory {str(output)[:300]!r} cannot be made")
+    above = next(folder for folder in output.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
     folder = staging_folder(output)
     if output.exists() or output.is_symlink():
         raise ReleaseError(
@@ -127,7 +134,7 @@ def open_staging(
     """
     check_output(output, unfinished)
     folder = staging_folder(output)
-    named = {"plan": plan.hash, "estimator": estimator}
+    named = {"plan": plan.hash, "estimator": estimator, "Hedgerow version": version("hedgerow")}
     with machine_errors(f"cannot write to {str(folder)!r}"):
         if unfinished is Unfinished.DISCARD and folder.exists():
             _discard(folder)
@@ -138,10 +145,12 @@ def open_staging(
             lock = on_failure.enter_context(_locked(folder))
             if resumed:
                 check_named(folder, named)
-                if (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
-                    _publish(folder, output)
-                    return None
             sealed = sealed_facts(counts, named)
+            if resumed and (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
+                if (folder / KEY_FILE).exists():
+                    resumed_key(folder, sealed)
+                _publish(folder, output)
+                return None
             key = resumed_key(folder, sealed) if resumed else fresh_key(folder, named, sealed)
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
             (folder / CONTENT).mkdir()
@@ -166,19 +175,22 @@ def _locked(folder: Path) -> IO[bytes]:
     lock = (folder / LOCK_FILE).open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        # Between opening and locking, another run may have removed or replaced the folder.
+        held = os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK_FILE).stat())
+    except (BlockingIOError, FileNotFoundError):
+        held = False
+    if not held:
         lock.close()
-        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
+        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
     return lock
 
 
 def _discard(folder: Path) -> None:
     """Throw a staging folder away: first what makes its key usable, then the key, then all."""
-    lock = _locked(folder)
-    (folder / STATE_FILE).unlink(missing_ok=True)
-    erase(folder / KEY_FILE)
-    shutil.rmtree(folder)
-    lock.close()
+    with _locked(folder):
+        (folder / STATE_FILE).unlink(missing_ok=True)
+        erase(folder / KEY_FILE)
+        shutil.rmtree(folder)
 
 
 def _publish(folder: Path, output: Path) -> None:

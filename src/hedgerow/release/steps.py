@@ -47,7 +47,7 @@ class Refinement:
         return start
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Nodes:
     """Surviving nodes of a depth in tree order.
 

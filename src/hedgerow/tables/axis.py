@@ -16,6 +16,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.frames import as_arrow, as_codes
 
 MAX_LEVELS = 64
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Axis:
     from_table: bool = False
 
     def __post_init__(self) -> None:
-        _check_names(self.name, self.levels, self.columns)
+        check_names(self.name, self.levels, self.columns)
         if self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
                 f"axis {self.name!r}: not_stated = {self.not_stated!r} must be one of the "
@@ -83,7 +84,7 @@ class Axis:
         """
         levels = tuple(levels)
         columns = levels if columns is None else tuple(columns)
-        _check_names(name, levels, columns)
+        check_names(name, levels, columns)
         what = f"the list of areas of axis {name!r}"
         codes = as_codes(pl.DataFrame(as_arrow(areas, what)), list(levels), what)
         paths = _complete(codes, what)
@@ -147,9 +148,18 @@ class Axis:
         return whole.hexdigest()
 
 
-def _check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
+def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    """Refuse names that cannot be those of an axis, its levels and columns.
+
+    Raises:
+        TableError: they cannot.
+    """
     if not name or not set(name).isdisjoint("./\\\0"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
+    if len(name.encode()) > LONGEST_NAME:
+        raise TableError(
+            f"an axis's name has at most {LONGEST_NAME} bytes, got {len(name)} letters"
+        )
     if not 1 <= len(levels) <= MAX_LEVELS:
         raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
     if len(columns) != len(levels):

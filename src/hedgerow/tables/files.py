@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from hedgerow.errors import MachineError, TableError
+from hedgerow.errors import HedgerowError, MachineError, TableError
 from hedgerow.tables.database import explained, literal, quoted
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
@@ -45,6 +45,15 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         TableError: no such file, or a file that is no table.
         MachineError: no permission to read it.
     """
+    try:
+        return _opened(db, path, what)
+    except (ValueError, NotImplementedError, OSError) as error:
+        if isinstance(error, HedgerowError):
+            raise
+        raise TableError(f"{what} cannot be opened: {type(error).__name__}") from None
+
+
+def _opened(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
     if path.is_dir():
         return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what, folders=True)
     if not os.path.lexists(path):

@@ -22,7 +22,7 @@ def as_arrow(frame: Any, what: str) -> pa.Table:
         TableError: the object is no data frame.
     """
     if isinstance(frame, pl.LazyFrame):
-        frame = frame.collect()
+        frame = _collected(frame, what)
     if isinstance(frame, pa.Table):
         return frame
     if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
@@ -47,6 +47,14 @@ def refused_codes(what: str, column: str, kind: str) -> str:
         f"{what} column {column!r} holds {kind}; codes must be text or whole numbers "
         f"(write them as text, so that 01001 keeps its zero)"
     )
+
+
+def _collected(frame: pl.LazyFrame, what: str) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except pl.exceptions.PolarsError as error:
+        failure = TableError(f"{what} cannot be computed", confidential=str(error))
+    raise failure
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], what: str) -> pl.DataFrame:

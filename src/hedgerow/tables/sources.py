@@ -62,9 +62,8 @@ class Source:
             raise TableError(f"{self.what} has {times} columns called {column!r}; rename one")
         if not times:
             # a CSV file without a header shows a record here
-            columns = f"its columns are {', '.join(self.names)[:500]}"
-            hint = self.nearest(column)
-            raise TableError(f"{self.what} has no column {column!r}{hint}", confidential=columns)
+            columns = f"its columns are {', '.join(self.names)[:500]}{self.nearest(column)}"
+            raise TableError(f"{self.what} has no column {column!r}", confidential=columns)
         return self.names.index(column)
 
     def nearest(self, column: str) -> str:
