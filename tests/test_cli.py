@@ -103,12 +103,89 @@ def test_the_signed_plan_is_executed(run, commuting):
 
 
 def test_every_command_explains_itself(run):
-    for command in ((), ("example",), ("plan",), ("release",), ("check",), ("compare",)):
+    for command in (
+        (),
+        ("example",),
+        ("plan",),
+        ("release",),
+        ("check",),
+        ("compare",),
+        ("account",),
+    ):
         code, out, _ = run(*command, "--help")
         assert code == 0
         assert "Usage" in out
     code, out, _ = run("--version")
     assert (code, out.split()[0]) == (0, "hedgerow")
+
+
+STATE_LEVEL = """
+[[use]]
+mechanism = "discrete-gaussian"
+sigma2 = "5"
+times = 10
+"""
+
+
+def test_an_account_states_the_exact_price_beside_the_loose_ones(run, tmp_path):
+    file = tmp_path / "account.toml"
+    file.write_text(STATE_LEVEL)
+    code, out, _ = run(
+        "account", file, "--delta", "1e-11", "--match", "bureau",
+        "--csv", tmp_path / "a.csv", "--picture", tmp_path / "a.png",
+    )  # fmt: skip
+    assert code == 0
+    assert "10.1249" in out, "the tight ε"
+    assert "11.0655" in out, "the Bureau's"
+    assert "15.09% less variance" in out
+    frame = pl.read_csv(tmp_path / "a.csv")
+    assert (frame["delta_low"] <= frame["delta_high"]).all()
+    assert frame["delta_high"].is_sorted(descending=True)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_account_of_a_release_is_that_of_its_plan(run, commuting):
+    planned = run("plan", commuting)[1]
+    assert "Noise variance saved by exact accounting: 31.2%" in planned
+    run("release", commuting)
+    code, out, _ = run("account", commuting.parent / "out", "--delta", "1e-8")
+    assert code == 0
+    assert "1e-08 1 1.05995 1.2093" in " ".join(out.split())
+    manifest = run("account", commuting.parent / "out" / "manifest.json", "--delta", "1e-8")
+    assert manifest[1] == out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "[use] is missing"),
+        ("use = []", "at least 1 item"),
+        ('[[use]]\nmechanism = "discrete-gaussian"', "discrete-gaussian takes sigma2, got nothing"),
+        ('[[use]]\nmechanism = "discrete-gaussian"\nscale = 1', "takes sigma2, got scale"),
+        ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = -1', "sigma2 must be above 0, got -1"),
+        ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = 0', "sigma2 must be above 0, got 0"),
+        ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = nan', "sigma2"),
+        (STATE_LEVEL.replace("10", "-1"), "at least once, got -1"),
+        (STATE_LEVEL + "shift = 0", "other than 0"),
+        (STATE_LEVEL + "shifts = 1", "did you mean 'shift'?"),
+        ('[[use]]\nmechanism = "guarantee"\ndelta = 1', "takes epsilon or delta and epsilon"),
+    ],
+)
+def test_a_wrong_account_is_refused(run, tmp_path, text, message):
+    file = tmp_path / "account.toml"
+    file.write_text(text)
+    code, out, err = run("account", file)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("delta", ["0", "1", "-1", "nan", "much"])
+def test_a_delta_that_is_no_chance_is_refused(run, tmp_path, delta):
+    file = tmp_path / "account.toml"
+    file.write_text(STATE_LEVEL)
+    code, _, err = run("account", file, f"--delta={delta}")
+    assert code == 2
+    assert "delta" in err
 
 
 FILE_ERRORS = {

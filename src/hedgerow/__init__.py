@@ -23,7 +23,7 @@ from hedgerow.plan.depths import Invariant, Measured, Public, Unmeasured
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile import Profile, compose
 from hedgerow.release.check import check
 from hedgerow.release.release import Release, read_release, release
 from hedgerow.release.staging import Unfinished
@@ -68,6 +68,7 @@ __all__ = [
     "Uniform",
     "Unmeasured",
     "check",
+    "compose",
     "make_plan",
     "read_release",
     "release",

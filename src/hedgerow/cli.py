@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
+import polars as pl
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -29,15 +30,18 @@ from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.describe import aligned
+from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.picture import epsilon_grid, picture_of_profile
+from hedgerow.privacy.profile import Profile
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.manifest import promise
 from hedgerow.release.release import read_release
 from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
 from hedgerow.release.topdown import Progress as PassProgress
-from hedgerow.spec import ReleaseSpec
+from hedgerow.spec import ReleaseSpec, read_account
 
 app = typer.Typer(
     name="hedgerow",
@@ -51,6 +55,7 @@ shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
 
 STOPPED = 130
+DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
@@ -163,6 +168,55 @@ def check(directory: Directory) -> None:
 
 
 @app.command()
+def account(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
+    ],
+    delta: Annotated[
+        list[str] | None, typer.Option(help="δ to state ε at; may be given several times.")
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            help="bureau: the σ² that keeps the Bureau's ε at --delta, exactly accounted."
+        ),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write ε, δ(ε) and its bounds here.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
+) -> None:
+    """Say what mechanisms used together cost, exactly, beside the loose conversions."""
+    profile = read_account(file)
+    deltas = delta or DELTAS
+    shown.print(escape(profile.statement()) + "\n")
+    shown.print(escape(price_table(profile, deltas)))
+    if match is not None:
+        _show_match(profile, match, deltas[0])
+    if csv is not None:
+        rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
+        pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row").write_csv(
+            csv
+        )
+        shown.print(f"Table: {escape(str(csv))}")
+    if picture is not None:
+        picture_of_profile(profile, picture)
+        shown.print(f"Picture: {escape(str(picture))}")
+
+
+def _show_match(profile: Profile, match: str, delta: str) -> None:
+    if match != "bureau":
+        raise SpecError(f"--match knows bureau alone, got {match!r}")
+    factor = matched(profile, delta)
+    stated = profile.bureau_epsilon(delta)
+    less = f"{float(1 - factor):.2%} less variance"
+    shown.print(f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:")
+    rows = [("", "uses", "σ²", "reduced σ²")]
+    for use in profile.uses:
+        whole = use.noise.parameter
+        rows.append(("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}"))
+    shown.print(escape(aligned(rows)))
+
+
+@app.command()
 def compare(
     file: ReleaseFile,
     picture: Annotated[
@@ -192,7 +246,11 @@ def _because(failure: str | None) -> str:
 
 
 def _show_plan(made: Plan) -> None:
-    shown.print(f"\n{escape(str(made))}\n\n{escape(promise(made))}\nplan {made.hash}\n")
+    shown.print(f"\n{escape(str(made))}\n\n{escape(promise(made))}\n")
+    shown.print(escape(price_table(made.guarantee, made.deltas)))
+    if made.saved is not None:
+        shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
+    shown.print(f"\nplan {made.hash}\n")
 
 
 @contextmanager

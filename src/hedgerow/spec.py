@@ -10,15 +10,17 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from hedgerow.errors import BudgetError, HedgerowError, PlanError, SpecError, TableError
+from hedgerow.errors import BudgetError, HedgerowError, NoiseError, PlanError, SpecError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.named import ESTIMATORS
-from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.depths import Invariant
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.privacy.profile import Guarantee, Profile, compose, read_profile
+from hedgerow.release.manifest import read_manifest
 from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
@@ -28,6 +30,7 @@ Number = int | Decimal | str
 AREAS_OF_TABLE = "table"
 
 T = TypeVar("T")
+F = TypeVar("F", bound="Section")
 
 
 class Section(BaseModel):
@@ -114,12 +117,59 @@ class ReleaseFile(Section):
     output: OutputSection = OutputSection(directory="out")
 
 
+class UseSection(Section):
+    """``[[use]]``: a mechanism, or a guarantee, and how often it is used."""
+
+    mechanism: Literal["discrete-gaussian", "discrete-laplace", "guarantee"]
+    sigma2: Number | None = None
+    scale: Number | None = None
+    epsilon: Number | None = None
+    delta: Number | None = None
+    times: int = 1
+    shift: int = 1
+
+
+class AccountFile(Section):
+    """A list of mechanisms to account for."""
+
+    use: list[UseSection] = Field(min_length=1)
+
+
+def read_account(path: Path) -> Profile:
+    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest)."""
+    if path.is_dir() or path.suffix == ".json":
+        manifest = read_manifest(path if path.is_dir() else path.parent)
+        return read_profile(manifest["plan"]["guarantee"])
+    file = _parse(path, AccountFile)
+    return compose(_within(f"[[use]] {i}", _use, use) for i, use in enumerate(file.use, start=1))
+
+
+def _use(use: UseSection) -> tuple[Guarantee, int, int]:
+    wanted = {
+        "discrete-gaussian": ({"sigma2"},),
+        "discrete-laplace": ({"scale"},),
+        "guarantee": ({"epsilon"}, {"epsilon", "delta"}),
+    }[use.mechanism]
+    keys = ("sigma2", "scale", "epsilon", "delta")
+    given = {key: getattr(use, key) for key in keys if getattr(use, key) is not None}
+    if set(given) not in wanted:
+        names = " or ".join(" and ".join(sorted(names)) for names in wanted)
+        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
+    kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
+        ("sigma2",): DiscreteGaussian,
+        ("scale",): DiscreteLaplace,
+        ("epsilon",): Epsilon,
+        ("epsilon", "delta"): EpsilonDelta,
+    }
+    return kinds[tuple(given)](*given.values()), use.times, use.shift
+
+
 class ReleaseSpec:
     """A release file and where it lies; relative paths in it are relative to it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.file = _parse(self.path)
+        self.file = _parse(self.path, ReleaseFile)
 
     @property
     def output(self) -> Path:
@@ -221,7 +271,7 @@ def _within(where: str, make: Callable[..., T], *given: Any) -> T:
     """What ``make`` gives; an error says in which section of the file it arose."""
     try:
         return make(*given)
-    except (TableError, BudgetError, PlanError, SpecError) as error:
+    except (TableError, NoiseError, BudgetError, PlanError, SpecError) as error:
         if str(error).startswith("["):
             raise
         raise type(error)(f"{where} {error}", confidential=error.confidential) from error
@@ -247,21 +297,21 @@ def _allocation(allocation: AllocationSection) -> Allocation:
     return Uniform() if allocation.shares is None else Shares(allocation.shares)
 
 
-def _parse(path: Path) -> ReleaseFile:
+def _parse(path: Path, kind: type[F]) -> F:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
     try:
-        return ReleaseFile.model_validate(tomllib.loads(text, parse_float=Decimal))
+        return kind.model_validate(tomllib.loads(text, parse_float=Decimal))
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
-            raise SpecError(_first_error(error.errors())) from None
+            raise SpecError(_first_error(error.errors(), kind)) from None
         raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
 
 
-def _first_error(errors: list[ErrorDetails]) -> str:
+def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     """One sentence for the first thing that is wrong, unknown keys first: they explain others."""
     error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     path = [
@@ -269,7 +319,7 @@ def _first_error(errors: list[ErrorDetails]) -> str:
     ]
     where, key = _place(path)
     if error["type"] == "extra_forbidden":
-        return f"{where}unknown key {key!r}{_nearest(path)}"
+        return f"{where}unknown key {key!r}{_nearest(path, kind)}"
     if error["type"] == "missing":
         return f"{where}{key} is missing" if where else f"[{key}] is missing"
     given = error["input"]
@@ -288,8 +338,7 @@ def _place(path: list[str]) -> tuple[str, str]:
     return f"{name} ", keys[0] if keys else "the section"
 
 
-def _nearest(path: list[str]) -> str:
-    section: type[BaseModel] = ReleaseFile
+def _nearest(path: list[str], section: type[BaseModel]) -> str:
     for part in path[:-1]:
         field = section.model_fields.get(part)
         if field is None:

@@ -6,17 +6,25 @@ from its definition (the noise's law and the ratio of two masses), not from the 
 arithmetic, so what an atom lacks is known: `enclosure` returns proved bounds.
 """
 
+import math
 from collections import defaultdict
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
-import mpmath
-from mpmath import mp, mpf
+from mpmath import MPContext
 
 from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 BITS = 420
 ONE = 1 << BITS
+RESOLUTION = 1e-120
+"""Far above what all roundings of a small composition lose together."""
+
+mp = MPContext()  # of its own: other tests keep their precision
 mp.prec = BITS + 60
+mpf = mp.mpf
+Real = Any  # a number of that context; mpmath has no types
 
 Atoms = dict[Fraction, int]
 
@@ -26,17 +34,17 @@ def atoms(loss: Loss) -> tuple[Atoms, int]:
     if isinstance(loss, PairLoss):
         return pair_atoms(loss)
     weights = {x: noise_weight(loss, x) for x in support(loss)}
-    normaliser = mpmath.fsum(weights.values()) if isinstance(loss, GaussianLoss) else whole(loss)
+    normaliser = mp.fsum(weights.values()) if isinstance(loss, GaussianLoss) else whole(loss)
     found: Atoms = defaultdict(int)
     for x, weight in weights.items():
         found[log_ratio(loss, x)] += scaled(weight / normaliser)
     return dict(found), 0
 
 
-def noise_weight(loss: GaussianLoss | LaplaceLoss, x: int) -> mpf:
+def noise_weight(loss: GaussianLoss | LaplaceLoss, x: int) -> Real:
     if isinstance(loss, GaussianLoss):
-        return mpmath.exp(-number(x * x / (2 * loss.sigma2)))
-    return mpmath.exp(-number(abs(x) / loss.scale))
+        return mp.exp(-number(x * x / (2 * loss.sigma2)))
+    return mp.exp(-number(abs(x) / loss.scale))
 
 
 def log_ratio(loss: GaussianLoss | LaplaceLoss, x: int) -> Fraction:
@@ -50,20 +58,20 @@ def log_ratio(loss: GaussianLoss | LaplaceLoss, x: int) -> Fraction:
 def support(loss: GaussianLoss | LaplaceLoss) -> range:
     """All x whose mass reaches 2^-BITS, and some more."""
     if isinstance(loss, GaussianLoss):
-        reach = int(mpmath.sqrt(2 * number(loss.sigma2) * BITS)) + 2
+        reach = int(mp.sqrt(2 * number(loss.sigma2) * BITS)) + 2
     else:
         reach = int(number(loss.scale) * BITS) + loss.shift + 2
     return range(-reach, reach + 1)
 
 
-def whole(loss: LaplaceLoss) -> mpf:
+def whole(loss: LaplaceLoss) -> Real:
     """Σ_x e^(-|x|/scale) over all integers."""
-    q = mpmath.exp(-number(1 / loss.scale))
+    q = mp.exp(-number(1 / loss.scale))
     return (1 + q) / (1 - q)
 
 
 def pair_atoms(loss: PairLoss) -> tuple[Atoms, int]:
-    up = mpmath.exp(number(loss.epsilon))
+    up = mp.exp(number(loss.epsilon))
     finite = number(1 - loss.delta)
     found: Atoms = defaultdict(int)
     found[loss.epsilon] += scaled(finite * up / (1 + up))
@@ -71,35 +79,39 @@ def pair_atoms(loss: PairLoss) -> tuple[Atoms, int]:
     return dict(found), scaled(number(loss.delta))
 
 
+@cache
 def composed(losses: Losses) -> tuple[Atoms, int]:
     """The composition's finite atoms and the mass at ∞ (all times 2^BITS, rounded down)."""
-    total: Atoms = {Fraction(0): ONE}
+    listed = [(atoms(loss)[0], times) for loss, times in losses]
+    parts = math.lcm(*(atom.denominator for one, _ in listed for atom in one))
+    total = {0: ONE}  # whole numbers of 1/parts, which Python adds faster than fractions
+    for one, times in listed:
+        whole_numbers = {int(atom * parts): mass for atom, mass in one.items()}
+        for _ in range(times):
+            total = convolved(total, whole_numbers)
     finite = mpf(1)
     for loss, times in losses:
-        one, _ = atoms(loss)
         finite *= number(1 - loss.delta) ** times if isinstance(loss, PairLoss) else 1
-        for _ in range(times):
-            total = convolved(total, one)
-    return total, scaled(1 - finite)
+    return {Fraction(place, parts): mass for place, mass in total.items()}, scaled(1 - finite)
 
 
-def convolved(left: Atoms, right: Atoms) -> Atoms:
-    found: Atoms = defaultdict(int)
-    for l, p in left.items():
-        for r, q in right.items():
-            found[l + r] += p * q
-    return {l: mass >> BITS for l, mass in found.items() if mass >> BITS}
+def convolved(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    found: dict[int, int] = defaultdict(int)
+    for one, p in left.items():
+        for other, q in right.items():
+            found[one + other] += p * q
+    return {place: mass >> BITS for place, mass in found.items() if mass >> BITS}
 
 
-def delta(losses: Losses, epsilon: float | Fraction) -> mpf:
+def delta(losses: Losses, epsilon: float | Fraction) -> Real:
     """P[L = ∞] + Σ_{l > ε} p(l) (1 - e^(ε - l)), to about 100 digits after the point."""
     finite, infinite = composed(losses)
     at = Fraction(epsilon)
-    terms = [mass * -mpmath.expm1(number(at - l)) for l, mass in finite.items() if l > at]
-    return (infinite + mpmath.fsum(terms)) / ONE
+    terms = [mass * -mp.expm1(number(at - atom)) for atom, mass in finite.items() if atom > at]
+    return (infinite + mp.fsum(terms)) / ONE
 
 
-def enclosure(losses: Losses, epsilon: float | Fraction) -> tuple[mpf, mpf]:
+def enclosure(losses: Losses, epsilon: float | Fraction) -> tuple[Real, Real]:
     """Proved bounds of δ(ε).
 
     Every term is rounded down, so the sum is a lower bound up to the working precision; what is
@@ -109,30 +121,30 @@ def enclosure(losses: Losses, epsilon: float | Fraction) -> tuple[mpf, mpf]:
     lost = (ONE - sum(finite.values()) - infinite + 1) / mpf(ONE)
     value = delta(losses, epsilon)
     slack = mpf(2) ** -(BITS - 10)
-    return value - slack, value + lost + slack
+    return value - slack, min(mpf(1), value + lost + slack)
 
 
-def tradeoff(losses: Losses, alpha: Fraction) -> mpf:
+def tradeoff(losses: Losses, alpha: Fraction) -> Real:
     """The least type II error at type I error α, Q being the null hypothesis, by Neyman-Pearson.
 
     Reject where the loss is large: first ∞, which Q never takes, then atom by atom from above.
     """
     finite, infinite = composed(losses)
     spent, caught = mpf(0), mpf(infinite) / ONE
-    for l in sorted(finite, reverse=True):
-        p = mpf(finite[l]) / ONE
-        q = p * mpmath.exp(-number(l))
+    for atom in sorted(finite, reverse=True):
+        p = mpf(finite[atom]) / ONE
+        q = p * mp.exp(-number(atom))
         if spent + q >= number(alpha):
             return 1 - caught - p * (number(alpha) - spent) / q
         spent, caught = spent + q, caught + p
     return mpf(0)
 
 
-def number(value: Fraction | int) -> mpf:
+def number(value: Fraction | int) -> Real:
     exact = Fraction(value)
     return mpf(exact.numerator) / exact.denominator
 
 
-def scaled(mass: mpf) -> int:
+def scaled(mass: Real) -> int:
     """The mass times 2^BITS, rounded down (and a little more, so that it never rounds up)."""
-    return max(0, int(mpmath.floor(mass * ONE * (1 - mpf(2) ** -(BITS + 40)))))
+    return max(0, int(mp.floor(mass * ONE * (1 - mpf(2) ** -(BITS + 40)))))

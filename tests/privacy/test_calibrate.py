@@ -11,6 +11,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.zcdp import rho_within
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=100)
 SHARES = st.lists(st.integers(1, 50), min_size=1, max_size=8).map(
@@ -54,15 +55,29 @@ def test_laplace_noise_spends_epsilon_exactly_in_the_given_shares(epsilon, share
 def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
     delta = Fraction(1, 10**places)
     shifts = shifts_below_the_total(neighbours, len(shares))
-    profile = calibrate(DiscreteGaussian, EpsilonDelta(epsilon, delta), shares, shifts)
-    assert profile.epsilon(delta) <= epsilon
+    for is_worst in (True, False):
+        budget = EpsilonDelta(epsilon, delta)
+        profile = calibrate(DiscreteGaussian, budget, shares, shifts, is_worst=is_worst)
+        assert profile.epsilon(delta) <= float(epsilon) * (1 + 2e-9)
+        if is_worst:
+            assert Fraction(profile.delta(epsilon)) <= delta
 
 
-def test_the_commuting_release_gets_the_papers_noise():
-    """Boninsegna et al., Lemma 2: six equal depths, one trip replaced, (1, 1e-8): σ² = 454.02."""
+@pytest.mark.parametrize(
+    ("epsilon", "ours", "papers"),
+    [("1", 312.15, 454.02), ("0.1", 25_323, 44_330), ("10", 4.56, 5.56)],
+)
+def test_six_equal_depths_get_less_noise_than_the_papers(epsilon, ours, papers):
+    """One trip replaced, δ = 1e-8; the paper's σ² is that of Boninsegna et al., Lemma 2."""
     shifts = shifts_below_the_total(Replace(), 6)
-    profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts)
-    assert [round(float(use.mechanism.parameter), 2) for use in profile.uses] == [454.02] * 6
+    budget = EpsilonDelta(epsilon, "1e-8")
+    profile = calibrate(DiscreteGaussian, budget, uniform(6), shifts)
+    (variance,) = {float(use.noise.parameter) for use in profile.uses}
+    assert variance == pytest.approx(ours, rel=1e-5, abs=0.006)
+    loose = 6 * 2 / (2 * float(rho_within(budget.epsilon, budget.delta)))
+    assert loose == pytest.approx(papers, rel=1e-4, abs=0.006)
+    slack = float(epsilon) - profile.epsilon("1e-8")
+    assert -1e-8 * float(epsilon) <= slack < 1e-4
 
 
 def test_a_total_that_is_not_public_takes_its_share():
@@ -111,4 +126,7 @@ def test_a_public_total_takes_no_share():
 def test_an_epsilon_delta_budget_is_not_wasted():
     shifts = shifts_below_the_total(Replace(), 6)
     profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts)
-    assert 0.87 < profile.epsilon("1e-8") <= 1
+    assert 0.999_999 < profile.epsilon("1e-8") <= 1
+    loose = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts, is_worst=False)
+    assert 0.999_999 < loose.epsilon("1e-8") <= 1
+    assert loose.uses[0].noise.parameter > profile.uses[0].noise.parameter

@@ -26,7 +26,7 @@ def energy(mechanism: DiscreteGaussian | DiscreteLaplace, x: int) -> Fraction:
 
 def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
     """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational."""
-    mass = {x: mpmath.exp(-real(energy(mechanism, x))) for x in range(-400, 401)}
+    mass = {x: mpmath.exp(-real(energy(mechanism, x))) for x in range(-2500, 2501)}
     total = sum(mass.values())
     atoms: defaultdict[Fraction, Any] = defaultdict(mpmath.mpf)
     for x, weight in mass.items():
@@ -162,7 +162,7 @@ def test_statements_round_up():
     told = gaussians(3).statement("1e-6")
     epsilon = float(told.split("ε = ")[1].split()[0])
     assert gaussians(3).epsilon("1e-6") <= epsilon <= gaussians(3).epsilon("1e-6") * 1.00001
-    assert told.endswith("at δ = 1e-6.")
+    assert told.endswith("at δ = 1e-06.")
 
 
 def test_a_profile_is_written_down_exactly():
@@ -172,6 +172,7 @@ def test_a_profile_is_written_down_exactly():
             {"mechanism": "discrete-gaussian", "sigma2": "4", "times": 2, "shifts": [1]},
             {"mechanism": "discrete-laplace", "scale": "2", "times": 2, "shifts": [2, -2]},
         ],
+        "is_worst": True,
         "rho": "9/4",
         "pure_epsilon": None,
     }

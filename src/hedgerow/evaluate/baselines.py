@@ -48,11 +48,11 @@ def leaf_noise(
     tree = counts.tree
     if tree.leaves > MOST_CELLS:
         raise TableError(f"leaf noise lays out all {tree.leaves:,} cells; 2**31 are possible")
-    noise = calibrate(mechanism, budget, [Fraction(1)], [neighbours.shifts(tree.depth)]).uses[0]
+    use = calibrate(mechanism, budget, [Fraction(1)], [neighbours.shifts(tree.depth)]).uses[0]
     noisy = np.empty(prod(axis.size(axis.depth) for axis in tree.axes), dtype=np.int64)
     stream = bits.stream(tree.depth)
     for start in range(0, len(noisy), CHUNK_CELLS):
-        noise.mechanism.draw(stream, start, noisy[start : start + CHUNK_CELLS])
+        use.noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
     shape = tuple(axis.size(axis.depth) for axis in tree.axes)
     noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
     return noisy.reshape(shape)

@@ -1,10 +1,14 @@
 """A plan in words: as JSON for machines, as a table for people."""
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
+from hedgerow.noise.numerals import Exact
 from hedgerow.plan.depths import DepthPlan, Measured
+from hedgerow.privacy.profile import Profile, delta_text
 from hedgerow.tables.tree import Tree
 
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
@@ -63,6 +67,23 @@ def plan_rows(tree: Tree, depths: Sequence[DepthPlan]) -> list[tuple[str, ...]]:
 def plan_table(tree: Tree, depths: Sequence[DepthPlan]) -> str:
     """The rows as aligned text."""
     return aligned([HEADINGS, *plan_rows(tree, depths)])
+
+
+def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
+    """ε at several δ as aligned text: exact, and by the two conversions from ρ."""
+    rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, as the Bureau")]
+    for delta in deltas:
+        asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        figures = (_figure(ask(delta)) for ask in asked)
+        rows.append(("", delta_text(delta), *figures))
+    return aligned(rows)
+
+
+def _figure(epsilon: float) -> str:
+    """Six digits, rounded up."""
+    if not isfinite(epsilon):
+        return "none"
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(epsilon)):g}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

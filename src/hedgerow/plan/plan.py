@@ -19,6 +19,7 @@ from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
 
 
@@ -71,7 +72,21 @@ class Plan:
         measured = [t for t, share in enumerate(self.shares) if share is not None]
         shares = [share for share in self.shares if share is not None]
         shifts = [self.neighbours.shifts(t) for t in measured]
-        return calibrate(self.mechanism, self.budget, shares, shifts)
+        worst = self.neighbours.is_worst
+        return calibrate(self.mechanism, self.budget, shares, shifts, is_worst=worst)
+
+    @property
+    def deltas(self) -> list[Fraction]:
+        """The δ at which the price is shown: the budget's own, and usual ones."""
+        own = {self.budget.delta} if isinstance(self.budget, EpsilonDelta) else set()
+        return sorted(own | {Fraction(1, 10**k) for k in (6, 8, 10)}, reverse=True)
+
+    @cached_property
+    def saved(self) -> Fraction | None:
+        """The share of the noise variance that the loose conversion would have added in vain."""
+        if not isinstance(self.budget, EpsilonDelta) or self.guarantee.rho is None:
+            return None
+        return 1 - rho_within(self.budget.epsilon, self.budget.delta) / self.guarantee.rho
 
     @cached_property
     def depths(self) -> tuple[DepthPlan, ...]:
@@ -82,7 +97,7 @@ class Plan:
             if t <= self.public_depth
             else Unmeasured()
             if share is None
-            else Measured(next(uses).mechanism, share)
+            else Measured(next(uses).noise, share)
             for t, share in enumerate(self.shares)
         )
 

@@ -1,14 +1,22 @@
 """How much noise a budget buys: from shares and worst-case shifts to noise parameters."""
 
-from collections.abc import Iterable, Sequence
+import math
+import sys
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+
+from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
 from hedgerow.privacy.zcdp import rho_within
+
+_DIGITS = Context(prec=8, rounding=ROUND_CEILING)
 
 
 def calibrate(
@@ -16,12 +24,14 @@ def calibrate(
     budget: Budget,
     shares: Sequence[Fraction],
     shifts: Sequence[tuple[int, ...]],
+    *,
+    is_worst: bool = True,
 ) -> Profile:
     """The composition that spends the budget in the given shares, one use a measured depth.
 
     Discrete Gaussian noise: σ²_ℓ = Δ₂²/(2 s_ℓ ρ), so that depth ℓ costs s_ℓ ρ and all together ρ,
-    exactly; an (ε, δ) budget first becomes the ρ of `rho_within`, which is on the private side.
-    Discrete Laplace noise: scale_ℓ = Δ₁/(s_ℓ ε), so that depth ℓ costs s_ℓ ε.
+    exactly; an (ε, δ) budget first becomes the largest ρ whose exact profile keeps it
+    (`_widest`). Discrete Laplace noise: scale_ℓ = Δ₁/(s_ℓ ε), so that depth ℓ costs s_ℓ ε.
 
     Args:
         mechanism: `DiscreteGaussian` with `Rho` or `EpsilonDelta`, `DiscreteLaplace` with
@@ -29,31 +39,110 @@ def calibrate(
         budget: what all depths together may cost.
         shares: one a measured depth, above 0, summing to exactly 1.
         shifts: one a measured depth: the worst change of one unit there (`Neighbours.shifts`).
+        is_worst: see `Profile.is_worst`; without it (ε, δ) rests on ρ.
 
     Raises:
         BudgetError: a budget that the mechanism cannot spend, or shares that are no shares.
     """
     _check_shares(shares, shifts)
-    if mechanism is DiscreteGaussian and isinstance(budget, Rho | EpsilonDelta):
-        rho = _total_rho(budget)
-        return _composed(
-            (DiscreteGaussian(l2_squared(moves) / (2 * share * rho)), moves)
-            for share, moves in zip(shares, shifts, strict=True)
-        )
+    if mechanism is DiscreteGaussian and isinstance(budget, Rho):
+        return _gaussian(1 / (2 * budget.rho), shares, shifts, is_worst=is_worst)
+    if mechanism is DiscreteGaussian and isinstance(budget, EpsilonDelta):
+        return _widest(budget, shares, shifts, is_worst=is_worst)
     if mechanism is DiscreteLaplace and isinstance(budget, Epsilon):
-        return _composed(
-            (DiscreteLaplace(l1(moves) / (share * budget.epsilon)), moves)
+        uses = (
+            Use(DiscreteLaplace(l1(moves) / (share * budget.epsilon)), 1, moves)
             for share, moves in zip(shares, shifts, strict=True)
         )
+        return Profile(tuple(uses), is_worst)
     raise BudgetError(_no_such_pair(mechanism, budget))
 
 
-def _composed(noise: Iterable[tuple[Mechanism, tuple[int, ...]]]) -> Profile:
-    return Profile(tuple(Use(mechanism, 1, moves) for mechanism, moves in noise))
+def matched(profile: Profile, delta: Exact) -> Fraction:
+    """The factor on every variance at which the exact ε(δ) is the Bureau's of the whole noise.
+
+    How much noise the loose conversion wastes: 1 minus the factor. The factor has six digits and is
+    rounded up, so that the reduced noise keeps the stated ε.
+
+    Args:
+        profile: discrete Gaussian uses alone.
+        delta: in (0, 1).
+
+    Raises:
+        BudgetError: another mechanism, or a profile that is not exact.
+    """
+    if not all(isinstance(use.mechanism, DiscreteGaussian) for use in profile.uses):
+        raise BudgetError("only discrete Gaussian noise is matched with the Bureau's conversion")
+    stated = EpsilonDelta(Fraction(profile.bureau_epsilon(delta)), delta)
+
+    def scaled(factor: Fraction) -> Profile:
+        uses = (
+            Use(DiscreteGaussian(use.noise.parameter * factor), use.times, use.shifts)
+            for use in profile.uses
+        )
+        return Profile(tuple(uses), profile.is_worst)
+
+    low, high = Fraction(1, 10), Fraction(1)
+    while high - low > Fraction(1, 2_000_000):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _excess(scaled(middle), stated) <= 0 else (middle, high)
+    return Fraction(math.ceil(high * 1_000_000), 1_000_000)
 
 
-def _total_rho(budget: Rho | EpsilonDelta) -> Fraction:
-    return budget.rho if isinstance(budget, Rho) else rho_within(budget.epsilon, budget.delta)
+def _gaussian(
+    base: Fraction,
+    shares: Sequence[Fraction],
+    shifts: Sequence[tuple[int, ...]],
+    *,
+    is_worst: bool,
+) -> Profile:
+    """σ²_ℓ = base · Δ₂²/s_ℓ with base = 1/(2ρ)."""
+    uses = (
+        Use(DiscreteGaussian(base * l2_squared(moves) / share), 1, moves)
+        for share, moves in zip(shares, shifts, strict=True)
+    )
+    return Profile(tuple(uses), is_worst)
+
+
+def _widest(
+    budget: EpsilonDelta,
+    shares: Sequence[Fraction],
+    shifts: Sequence[tuple[int, ...]],
+    *,
+    is_worst: bool,
+) -> Profile:
+    """The least noise whose certified δ(ε) is at most δ: base = 1/(2ρ) of eight digits.
+
+    δ(ε) falls as the noise grows, so a root of ln δ(ε) - ln δ in the logarithm of the base is
+    sought between the base of the loose conversion, which is known to be enough, and smaller ones.
+    The root is rounded up and is not trusted: the base goes up by its last digit until the
+    certified upper bound is seen to be within the budget.
+    """
+
+    def excess(log_base: float) -> float:
+        return _excess(
+            _gaussian(Fraction(math.exp(log_base)), shares, shifts, is_worst=is_worst), budget
+        )
+
+    enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
+    low = enough - 1
+    while excess(low) <= 0:
+        low -= 1
+    found = brentq(excess, low, enough, xtol=1e-9) if excess(enough) < 0 else enough
+    base = Decimal(math.exp(found)).normalize(_DIGITS)
+    while True:
+        profile = _gaussian(Fraction(base), shares, shifts, is_worst=is_worst)
+        if _excess(profile, budget) <= 0:
+            return profile
+        base = base.next_plus(_DIGITS)
+
+
+def _excess(profile: Profile, budget: EpsilonDelta) -> float:
+    """Above 0 where the profile costs more than the budget; falls as its noise grows."""
+    if not profile.is_worst:
+        return profile.zcdp_epsilon(budget.delta) - math.nextafter(float(budget.epsilon), 0)
+    delta = math.nextafter(float(budget.delta), 0)
+    return math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
 
 
 def _check_shares(shares: Sequence[Fraction], shifts: Sequence[tuple[int, ...]]) -> None:

@@ -67,14 +67,14 @@ def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
     reach = math.ceil(math.sqrt(CUT / half))
     distance = np.arange(-reach, reach + 1) + float(centre - mean)
     falls = half * distance * distance
-    lift = float((tilt + tilt * tilt) * loss.shift * loss.offset / Fraction(loss.shift) - exponent)
-    height = math.exp(lift) / normaliser(loss.sigma2)
-    masses = height * np.exp(-falls)
+    lift = float((tilt + tilt * tilt) * loss.offset - exponent)
+    height = 1 / normaliser(loss.sigma2)
+    masses = height * np.exp(lift - falls)
     nearest = reach + 0.5
-    omitted = 2 * math.exp(-half * nearest**2) / -math.expm1(-half * (2 * nearest + 1))
+    omitted = 2 * math.exp(lift - half * nearest**2) / -math.expm1(-half * (2 * nearest + 1))
     # distance errs by u/2 + u|distance|, its square, the factor and the product by u each
     doubt = ROUND * (8 * falls + half + abs(lift) + 20)
-    error = 1.001 * (float(masses @ doubt) + height * omitted)
+    error = 1.001 * (float(masses @ doubt) + height * omitted) + len(masses) * 1e-300
     return Tilted(centre - reach, masses, exponent, error)
 
 
@@ -142,7 +142,8 @@ def _narrowing(loss: GaussianLoss, tilts: Floats) -> Floats:
     away = (means - np.rint(means))[:, np.newaxis]
     near = np.arange(-9, 10)
     terms: Floats = logsumexp(-half * (near - away) ** 2, axis=1)
-    return terms - math.log(normaliser(loss.sigma2))
+    narrowing: Floats = terms - math.log(normaliser(loss.sigma2))
+    return narrowing
 
 
 def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Floats) -> Floats:
@@ -156,7 +157,8 @@ def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Floats) -> Floats:
     between = np.exp(-fall) * np.expm1(-(rungs - 1) * fall) / np.expm1(-fall)
     inside = np.log1p(np.exp(-rungs * fall) - math.expm1(-rate) * between)
     head = math.log(finite) - math.log1p(math.exp(-rate))
-    return head + above * float(rungs * rate) + inside
+    logarithms: Floats = head + above * float(rungs * rate) + inside
+    return logarithms
 
 
 def largest(losses: Losses) -> Fraction | None:
@@ -171,7 +173,7 @@ def largest(losses: Losses) -> Fraction | None:
 
 def infinite(losses: Losses) -> float:
     """P[L = ∞] = 1 - Π (1 - δ_i)^times, to a relative error below 16u."""
-    return -math.expm1(
+    return 0.0 - math.expm1(
         math.fsum(
             times * _log_complement(loss.delta)
             for loss, times in losses

@@ -49,6 +49,17 @@ class Neighbours(ABC):
     def shifts(self, depth: int) -> tuple[int, ...]:
         """The worst change that one unit makes at a depth: integer shifts of distinct nodes."""
 
+    @property
+    def is_worst(self) -> bool:
+        """Whether `shifts` is proved to be the worst change for the whole privacy profile.
+
+        It is for one contribution: a depth then changes by these shifts, by a part of them (where
+        a node did not survive, or the record stays in its node), or not at all, and a part is
+        what remains of the whole when counts are dropped: post-processing. For more contributions
+        the same norms can be split over nodes in other ways, and no order between them is proved.
+        """
+        return self.contributions == 1
+
     @abstractmethod
     def describe(self) -> str:
         """One plain sentence: who is protected from what."""

@@ -1,21 +1,35 @@
-"""What a composition of noisy measurements promises.
+"""What a composition of noisy measurements and other guarantees promises, exactly.
 
-Every figure here is proved through zero-concentrated differential privacy or, for discrete Laplace
-noise alone, by adding pure ε. Binary floats that leave this module are rounded up: towards more
-reported loss.
+δ(ε), ε(δ) and the trade-off curve are those of the composition's privacy loss, with proved bounds
+(`accountant`). They hold for adaptive composition too: each step's pair of laws is dominated by
+that of its worst shifts whatever came before, and dominating pairs compose (Zhu, Dong & Wang 2022,
+Theorem 10). Binary floats that leave this module are rounded towards more reported loss.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import Exact, exact
-from hedgerow.privacy.budget import probability
+from hedgerow.privacy import accountant
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
+from hedgerow.privacy.loss import (
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    Losses,
+    PairLoss,
+    gathered,
+)
 from hedgerow.privacy.neighbours import l1, l2_squared
-from hedgerow.privacy.zcdp import float_above, optimal_epsilon
+from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon
+
+Guarantee = Mechanism | EpsilonDelta | Epsilon
 
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 
@@ -25,12 +39,13 @@ class Use:
     """One mechanism, used ``times`` times on counts that one unit moves by ``shifts``.
 
     Attributes:
-        mechanism: the noise that every count gets.
+        mechanism: the noise that every count gets; or `EpsilonDelta` or `Epsilon`: a guarantee of
+            anything else, by the pair of laws that dominates all that satisfy it.
         times: how often, at least 1.
-        shifts: the worst change that one unit makes, each entry in a node of its own (records).
+        shifts: the change that one unit makes, each entry in a node of its own (records).
     """
 
-    mechanism: Mechanism
+    mechanism: Guarantee
     times: int
     shifts: tuple[int, ...]
 
@@ -42,10 +57,30 @@ class Use:
                 f"shifts must be whole numbers other than 0, got {self.shifts!r}; "
                 "counts that no unit can change are public and need no noise"
             )
+        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.shifts != (1,):
+            raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
 
     @property
-    def rho(self) -> Fraction:
-        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3)."""
+    def noise(self) -> Mechanism:
+        """The mechanism, where it is one that draws noise.
+
+        Raises:
+            BudgetError: it is a mere guarantee.
+        """
+        if isinstance(self.mechanism, EpsilonDelta | Epsilon):
+            raise BudgetError(f"{self.mechanism!r} is a guarantee and draws no noise")
+        return self.mechanism
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3).
+
+        A pure ε costs ε²/2 (their Proposition 1.4); an (ε, δ) guarantee has no ρ.
+        """
+        if isinstance(self.mechanism, EpsilonDelta):
+            return None
+        if isinstance(self.mechanism, Epsilon):
+            return self.times * self.mechanism.epsilon**2 / 2
         return self.times * self.mechanism.rho(l2_squared(self.shifts))
 
     @property
@@ -53,11 +88,27 @@ class Use:
         """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise."""
         if isinstance(self.mechanism, DiscreteLaplace):
             return self.times * self.mechanism.epsilon(l1(self.shifts))
+        if isinstance(self.mechanism, Epsilon):
+            return self.times * self.mechanism.epsilon
         return None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The use as JSON takes it; fractions are text."""
+    @property
+    def losses(self) -> list[tuple[Loss, int]]:
+        """The privacy loss of each shift, with how often it is incurred."""
         mechanism = self.mechanism
+        if isinstance(mechanism, EpsilonDelta):
+            return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
+        if isinstance(mechanism, Epsilon):
+            return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
+        kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
+        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The use as JSON; fractions are text."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, EpsilonDelta | Epsilon):
+            named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
+            return {"mechanism": "guarantee", **named, "times": self.times}
         parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
         return {
             "mechanism": mechanism.name,
@@ -67,24 +118,30 @@ class Use:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """What all uses together promise, also when each is chosen after seeing the ones before.
 
     Attributes:
         uses: at least one.
+        is_worst: whether the shifts are proved to be the worst that one unit can do, for the whole
+            profile and not for ρ and ε alone (see `Neighbours.is_worst`). Where they are not,
+            (ε, δ) statements fall back on ρ.
     """
 
     uses: tuple[Use, ...]
+    is_worst: bool = True
 
     def __post_init__(self) -> None:
         if not self.uses:
             raise BudgetError("a composition of no mechanisms promises nothing; name at least one")
 
     @property
-    def rho(self) -> Fraction:
-        """ρ such that the composition is ρ-zCDP: the sum over the uses, exact."""
-        return sum((use.rho for use in self.uses), Fraction(0))
+    def rho(self) -> Fraction | None:
+        """ρ such that the composition is ρ-zCDP: the sum over the uses, exact; None without."""
+        each = [use.rho for use in self.uses]
+        known = [rho for rho in each if rho is not None]
+        return sum(known, Fraction(0)) if len(known) == len(each) else None
 
     @property
     def pure_epsilon(self) -> Fraction | None:
@@ -93,44 +150,161 @@ class Profile:
         known = [epsilon for epsilon in each if epsilon is not None]
         return sum(known, Fraction(0)) if len(known) == len(each) else None
 
-    def epsilon(self, delta: Exact | float) -> float:
-        """ε such that the composition is (ε, δ)-differentially private, rounded up.
+    @cached_property
+    def losses(self) -> Losses:
+        """The composition's privacy losses."""
+        return gathered(loss for use in self.uses for loss in use.losses)
 
-        The smaller of the optimal conversion of ρ (Canonne, Kamath & Steinke 2020, Corollary 13)
-        and the pure ε, where there is one.
+    def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
+        """Proved lower and upper bounds of δ(ε), round-off included.
+
+        Args:
+            epsilon: any finite number; a number that no float holds is rounded down.
+
+        Raises:
+            BudgetError: ε is no number, or the shifts are not proved to be the worst.
+        """
+        self._check_worst()
+        return accountant.delta_bounds(self.losses, _float_below(_asked(epsilon, "epsilon")))
+
+    def delta(self, epsilon: Exact | float) -> float:
+        """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
+        return self.delta_bounds(epsilon)[1]
+
+    def epsilon(self, delta: Exact | float) -> float:
+        """The least ε such that the composition is (ε, δ)-differentially private, rounded up.
 
         Args:
             delta: in (0, 1). A binary float is allowed in this question, and stands for the
                 smaller of its own value and of the decimal that it prints as.
 
+        Returns:
+            ε, to 1e-9 of itself and never below; infinity where the promise fails with a larger
+            probability than δ.
+
         Raises:
             BudgetError: δ outside (0, 1), or no number.
         """
-        bound = float_above(optimal_epsilon(self.rho, probability(_asked(delta, "delta"))))
+        chance = probability(_asked(delta, "delta"))
+        loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
-        return bound if pure is None else min(bound, float_above(pure))
+        known = loose if pure is None else min(loose, float_above(pure))
+        if not self.is_worst:
+            return known
+        return min(known, accountant.epsilon_above(self.losses, chance, known))
+
+    def zcdp_epsilon(self, delta: Exact | float) -> float:
+        """ε from ρ alone, optimally (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
+        return self._from_rho(delta, optimal_epsilon)
+
+    def bureau_epsilon(self, delta: Exact | float) -> float:
+        """ε as the Census Bureau states it: ρ + 2√(ρ ln(1/δ)) (Bun & Steinke), rounded up."""
+        return self._from_rho(delta, bun_steinke_epsilon)
+
+    def tradeoff(self, alpha: float) -> float:
+        """T(α): the least type II error of any test, at type I error α, of one unit's data.
+
+        A lower bound: the promise, on the safe side.
+
+        Args:
+            alpha: in [0, 1].
+        """
+        self._check_worst()
+        return accountant.tradeoff_bounds(self.losses, alpha)[0]
 
     def statement(self, delta: Exact | float | None = None) -> str:
         """The promise as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up."""
-        pure = self.pure_epsilon
-        promise = (
-            f"ρ = {_shown(self.rho)} zero-concentrated differential privacy"
-            if pure is None
-            else f"ε = {_shown(pure)} differential privacy"
-        )
-        if delta is None:
-            return f"The release satisfies {promise}."
-        implied = f"ε = {_shown(Fraction(self.epsilon(delta)))} at δ = {delta}"
-        return f"The release satisfies {promise}, and {implied}."
+        pure, rho = self.pure_epsilon, self.rho
+        parts = []
+        if pure is not None:
+            parts.append(f"ε = {_shown(pure)} differential privacy")
+        elif rho is not None:
+            parts.append(f"ρ = {_shown(rho)} zero-concentrated differential privacy")
+        if delta is not None:
+            parts.append(f"ε = {_shown(Fraction(self.epsilon(delta)))} at δ = {delta_text(delta)}")
+        return f"The release satisfies {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The composition and its exact costs as JSON takes them; fractions are text."""
-        pure = self.pure_epsilon
+        """The composition and its exact costs as JSON; fractions are text."""
+        pure, rho = self.pure_epsilon, self.rho
         return {
             "uses": [use.to_dict() for use in self.uses],
-            "rho": str(self.rho),
+            "is_worst": self.is_worst,
+            "rho": None if rho is None else str(rho),
             "pure_epsilon": None if pure is None else str(pure),
         }
+
+    def _from_rho(self, delta: Exact | float, conversion: Any) -> float:
+        rho = self.rho
+        if rho is None:
+            return float("inf")
+        return float_above(conversion(rho, probability(_asked(delta, "delta"))))
+
+    def _check_worst(self) -> None:
+        if not self.is_worst:
+            raise BudgetError(
+                "the exact profile is proved for units with one record; for more, ask for "
+                "epsilon(delta), which falls back on zero-concentrated differential privacy"
+            )
+
+
+Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]
+
+
+def compose(uses: Iterable[Composed]) -> Profile:
+    """The profile of mechanisms used together.
+
+    Args:
+        uses: (mechanism, times) or (mechanism, times, shift), the shift being 1 unless given: how
+            far one unit moves the count that the noise is added to. The mechanism may be a
+            `DiscreteGaussian`, a `DiscreteLaplace`, or a guarantee, `EpsilonDelta` or `Epsilon`.
+
+    Raises:
+        BudgetError: no uses, or one that is none.
+    """
+    made = []
+    for use in uses:
+        if not isinstance(use, tuple) or not 2 <= len(use) <= 3:
+            raise BudgetError(
+                f"a use is (mechanism, times) or (mechanism, times, shift), got {use!r}"
+            )
+        mechanism, times, *shift = use
+        known = DiscreteGaussian | DiscreteLaplace | EpsilonDelta | Epsilon
+        if not isinstance(mechanism, known):
+            raise BudgetError(f"{mechanism!r} is no mechanism and no guarantee")
+        made.append(Use(mechanism, times, tuple(shift) or (1,)))
+    return Profile(tuple(made))
+
+
+def read_profile(described: Mapping[str, Any]) -> Profile:
+    """The profile that `Profile.to_dict` describes.
+
+    Raises:
+        BudgetError: no profile can be made of it.
+        KeyError, TypeError: it is no description of a profile.
+    """
+    uses = (
+        Use(_read_guarantee(use), use["times"], tuple(use.get("shifts", (1,))))
+        for use in described["uses"]
+    )
+    return Profile(tuple(uses), described["is_worst"])
+
+
+def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
+    if use["mechanism"] != "guarantee":
+        if use["mechanism"] == DiscreteLaplace.name:
+            return DiscreteLaplace(use["scale"])
+        if use["mechanism"] == DiscreteGaussian.name:
+            return DiscreteGaussian(use["sigma2"])
+        raise BudgetError(f"no mechanism is called {use['mechanism']!r}")
+    return EpsilonDelta(use["epsilon"], use["delta"]) if "delta" in use else Epsilon(use["epsilon"])
+
+
+def delta_text(delta: Exact | float) -> str:
+    """δ as people write it: 1e-10, not 1/10000000000."""
+    value = _asked(delta, "delta")
+    short = f"{float(value):.6g}"
+    return short if exact(short, "delta") == value else str(value)
 
 
 def _asked(value: Exact | float, what: str) -> Fraction:
@@ -139,6 +313,10 @@ def _asked(value: Exact | float, what: str) -> Fraction:
         printed = exact(str(float(value)), what, BudgetError)
         return min(Fraction(value), printed)
     return exact(value, what, BudgetError)
+
+
+def _float_below(value: Fraction) -> float:
+    return -float_above(-value)
 
 
 def _shown(value: Fraction) -> str:

@@ -1,0 +1,127 @@
+"""Accounts and charges as rows of text in a ledger, written and read back exactly, and sealed."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.ledger_records import Account, Charge
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.privacy.profile import Guarantee, Profile, Use
+
+
+def written_account(account: Account) -> tuple[str, str, str, str]:
+    """Dataset, neighbours, measure and cap as the ledger's columns hold them.
+
+    Raises:
+        BudgetError: neighbours that could not be read back as they are.
+    """
+    with _short_enough("cap"):
+        cap = str(account.amount)
+    measure = "rho" if isinstance(account.cap, Rho) else "epsilon"
+    return account.dataset, _written_neighbours(account.neighbours), measure, cap
+
+
+def read_account(dataset: str, neighbours: str, measure: str, cap: str) -> Account:
+    """The account that `written_account` wrote."""
+    amount = Fraction(cap)
+    kept_in = Rho(amount) if measure == "rho" else Epsilon(amount)
+    return Account(dataset, _read_neighbours(neighbours), kept_in)
+
+
+def written_charge(charge: Charge) -> tuple[str, str, str, str, str]:
+    """Release id, time, plan hash, profile and note as the ledger's columns hold them.
+
+    What is written of the profile is what was done, its uses; what they cost follows from them.
+
+    Raises:
+        BudgetError: a profile that could not be read back exactly.
+    """
+    with _short_enough("profile"):
+        uses = [use.to_dict() for use in charge.profile.uses]
+        profile = _canonical({"is_worst": charge.profile.is_worst, "uses": uses})
+    row = (charge.release_id, charge.at.isoformat(), charge.plan_hash, profile, charge.note)
+    try:
+        same = read_charge(*row) == charge
+    except (KeyError, TypeError):
+        same = False
+    if not same:
+        raise BudgetError("a ledger cannot write this release's mechanisms down exactly")
+    return row
+
+
+def read_charge(release_id: str, at: str, plan_hash: str, profile: str, note: str) -> Charge:
+    """The charge that `written_charge` wrote."""
+    facts = json.loads(profile)
+    uses = tuple(_read_use(use) for use in facts["uses"])
+    done = Profile(uses, is_worst=facts["is_worst"])
+    return Charge(release_id, done, plan_hash, datetime.fromisoformat(at), note)
+
+
+def sealed(before: str, row: Sequence[str]) -> str:
+    """SHA-256 of a row and the digest before it."""
+    return hashlib.sha256(_canonical([before, *row]).encode()).hexdigest()
+
+
+def _written_neighbours(neighbours: Neighbours) -> str:
+    """The relation and its unit as JSON, the same text for the same neighbours.
+
+    Raises:
+        BudgetError: neighbours that could not be read back as they are.
+    """
+    with _short_enough("number of contributions"):
+        text = _canonical(
+            {
+                "relation": neighbours.name,
+                "contributions": neighbours.contributions,
+                "unit": neighbours.unit,
+                "total_is_public": neighbours.total_is_public,
+            }
+        )
+    if _read_neighbours(text) != neighbours:
+        raise BudgetError(f"a ledger cannot write these neighbours down: {neighbours!r}")
+    return text
+
+
+def _read_neighbours(text: str) -> Neighbours:
+    facts = json.loads(text)
+    contributions, unit = facts["contributions"], facts["unit"]
+    if facts["relation"] == "replace":
+        return Replace(contributions, unit=unit, exactly=facts["total_is_public"])
+    return AddRemove(contributions, unit=unit)
+
+
+def _read_use(facts: dict[str, Any]) -> Use:
+    return Use(_read_guarantee(facts), facts["times"], tuple(facts.get("shifts", (1,))))
+
+
+def _read_guarantee(facts: dict[str, Any]) -> Guarantee:
+    kind = facts["mechanism"]
+    if kind == DiscreteGaussian.name:
+        return DiscreteGaussian(Fraction(facts["sigma2"]))
+    if kind == DiscreteLaplace.name:
+        return DiscreteLaplace(Fraction(facts["scale"]))
+    if "delta" in facts:
+        return EpsilonDelta(Fraction(facts["epsilon"]), Fraction(facts["delta"]))
+    return Epsilon(Fraction(facts["epsilon"]))
+
+
+def _canonical(facts: object) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@contextmanager
+def _short_enough(what: str) -> Iterator[None]:
+    """Python refuses to write numbers of more than 4300 digits."""
+    try:
+        yield
+    except BudgetError:
+        raise
+    except ValueError:
+        raise BudgetError(f"this {what} has too many digits for a ledger; round it") from None

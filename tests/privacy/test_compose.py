@@ -1,0 +1,184 @@
+"""Composed profiles against published figures, a peer's bracket, and their own laws."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
+
+import hedgerow as hr
+from hedgerow.errors import BudgetError
+from hedgerow.privacy import accountant
+
+RHO = Fraction(365, 100)
+SHARES = [Fraction(a, 1000) for a in (20, 274, 85, 131, 238, 118, 3)]
+FOLDS = (10, 10, 10, 20, 10, 10, 10)
+
+
+def decennial(reduction=1):
+    """The 80 queries of the 2020 DHC allocation (Su, Su & Wang), noise times ``reduction``."""
+    return hr.compose(
+        (hr.DiscreteGaussian(reduction * 10 / (2 * share * RHO)), folds)
+        for share, folds in zip(SHARES, FOLDS, strict=True)
+    )
+
+
+def test_all_queries_of_the_2020_census_cost_less_than_stated():
+    profile = decennial()
+    assert profile.epsilon("1e-10") == pytest.approx(20.3247, abs=5e-5)
+    assert profile.bureau_epsilon("1e-10") == pytest.approx(21.9851, abs=5e-5)
+
+
+def test_the_census_could_have_had_an_eighth_less_noise():
+    """12.28 % less variance at the Bureau's own ε(1e-10); the paper could prove 8.59 %."""
+    stated = decennial().bureau_epsilon("1e-10")
+    assert decennial(Fraction(8772, 10_000)).epsilon("1e-10") <= stated + 1e-4
+    assert decennial(Fraction(8771, 10_000)).epsilon("1e-10") > stated
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "sigma2", "reduced"),
+    [
+        ("US", 20, 68.49, 54.19),
+        ("State", 274, 5.00, 4.25),
+        ("County", 85, 16.12, 13.28),
+        ("PEPG", 131, 10.46, 8.72),
+        ("Tract subset", 238, 5.76, 4.87),
+        ("Optimized block group", 118, 11.61, 9.65),
+        ("Block", 3, 456.62, 343.27),
+    ],
+)
+def test_table_1_of_su_su_and_wang(name, share, sigma2, reduced):
+    unrounded = 10 / (2 * Fraction(share, 1000) * RHO)
+    assert round(float(unrounded), 2) == sigma2, name
+    stated = hr.compose([(hr.DiscreteGaussian(unrounded), 10)]).bureau_epsilon("1e-11")
+
+    def costs(variance):
+        exact = Fraction(str(variance))
+        return hr.compose([(hr.DiscreteGaussian(exact), 10)]).epsilon("1e-11")
+
+    assert costs(round(reduced + 0.005, 4)) <= stated < costs(round(reduced - 0.006, 4))
+
+
+@pytest.mark.parametrize(
+    ("delta", "ours", "bureau"), [("1e-11", 10.13, 11.07), ("1e-5", 6.57, 7.79)]
+)
+def test_the_state_level_of_the_census(delta, ours, bureau):
+    state = hr.compose([(hr.DiscreteGaussian(10 / (2 * Fraction(274, 1000) * RHO)), 10)])
+    assert round(state.epsilon(delta), 2) == ours
+    assert round(state.bureau_epsilon(delta), 2) == bureau
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_the_exact_delta_lies_in_the_peers_bracket(epsilon):
+    """Google's dp-accounting, pessimistic and optimistic, connect-the-dots."""
+
+    def bracket(pessimistic):
+        parts = [
+            from_discrete_gaussian_mechanism(
+                math.sqrt(s), pessimistic_estimate=pessimistic, value_discretization_interval=1e-3
+            ).self_compose(n)
+            for s, n in ((5, 10), (Fraction(37, 3), 4))
+        ]
+        return parts[0].compose(parts[1]).get_delta_for_epsilon(epsilon)
+
+    profile = hr.compose([(hr.DiscreteGaussian(5), 10), (hr.DiscreteGaussian("37/3"), 4)])
+    low, high = profile.delta_bounds(epsilon)
+    assert bracket(pessimistic=False) * (1 - 1e-9) <= low <= high
+    assert high <= bracket(pessimistic=True) * (1 + 1e-9)
+
+
+def test_epsilon_and_delta_are_inverse_and_on_the_private_side():
+    profile = hr.compose(
+        [
+            (hr.DiscreteGaussian("7/3"), 3),
+            (hr.DiscreteLaplace(4), 5, 2),
+            (hr.EpsilonDelta("1/2", "1e-9"), 2),
+        ]
+    )
+    for delta in ("1e-3", "1e-6", "2.1e-9"):
+        epsilon = profile.epsilon(delta)
+        assert Fraction(profile.delta(epsilon)) <= Fraction(delta)
+        assert Fraction(profile.delta(epsilon * (1 - 1e-7))) > Fraction(delta)
+    assert profile.epsilon("1e-9") == math.inf, "the guarantees alone may fail more often"
+    assert profile.rho is None
+
+
+def test_a_pure_guarantee_is_never_stated_worse_than_it_is():
+    profile = hr.compose([(hr.Epsilon("1/10"), 50)])
+    assert profile.pure_epsilon == 5
+    assert profile.epsilon("1e-6") < 5
+    assert profile.delta(5) == 0
+
+
+def test_a_shift_costs_what_its_square_says_and_times_add():
+    one = hr.compose([(hr.DiscreteGaussian(10), 3, 2)])
+    assert one.rho == 3 * Fraction(4, 20)
+    again = hr.compose([(hr.DiscreteGaussian(10), 1, -2), (hr.DiscreteGaussian(10), 2, 2)])
+    assert again.epsilon("1e-6") == one.epsilon("1e-6")
+
+
+def test_the_trade_off_curve_is_convex_and_agrees_with_the_profile():
+    for profile in (
+        hr.compose([(hr.DiscreteGaussian(5), 10)]),
+        hr.compose([(hr.DiscreteGaussian("7/3"), 4), (hr.DiscreteGaussian("11/5"), 3)]),
+    ):
+        alphas = [i / 40 for i in range(41)]
+        curve = [profile.tradeoff(alpha) for alpha in alphas]
+        assert all(t <= 1 - a + 1e-12 for a, t in zip(alphas, curve, strict=True))
+        assert all(
+            2 * b <= a + c + 1e-9 for a, b, c in zip(curve, curve[1:], curve[2:], strict=False)
+        )
+        for epsilon in (0.5, 2.0):
+            supported = 1 - min(
+                t + math.exp(epsilon) * a for a, t in zip(alphas, curve, strict=True)
+            )
+            assert supported <= profile.delta(epsilon) + 1e-9
+
+
+def test_both_ways_to_the_trade_off_curve_agree():
+    profile = hr.compose([(hr.DiscreteGaussian("7/3"), 4), (hr.DiscreteGaussian("11/5"), 3)])
+    for alpha in (0.01, 0.2, 0.6):
+        by_lattice = accountant.lattice_tradeoff_bounds(profile.losses, alpha)
+        by_duality = accountant._by_duality(profile.losses, alpha)
+        assert by_duality == pytest.approx(by_lattice, abs=1e-7)
+
+
+def test_more_than_one_record_a_unit_falls_back_on_rho_and_says_so():
+    tree = hr.Tree([hr.Axis.from_frame("geo", {"area": ["a", "b"]}, ["area"])])
+    plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-8"), neighbours=hr.AddRemove(3))
+    assert not plan.guarantee.is_worst
+    assert plan.guarantee.epsilon("1e-8") == plan.guarantee.zcdp_epsilon("1e-8") <= 1
+    for ask in (plan.guarantee.delta, plan.guarantee.tradeoff):
+        with pytest.raises(BudgetError, match="proved for units with one record"):
+            ask(0.5)
+
+
+@pytest.mark.parametrize(
+    ("uses", "message"),
+    [
+        ([], "no mechanisms promises nothing"),
+        ([(hr.DiscreteGaussian(1), -1)], "at least once, got -1"),
+        ([(hr.DiscreteGaussian(1), 0)], "at least once, got 0"),
+        ([(hr.DiscreteGaussian(1), 1, 0)], "other than 0"),
+        ([(hr.DiscreteGaussian(1), 1, 0.5)], "whole numbers"),
+        ([(hr.Epsilon(1), 1, 2)], "speaks of one unit already"),
+        ([hr.DiscreteGaussian(1)], "a use is"),
+        ([("gauss", 1)], "no mechanism and no guarantee"),
+    ],
+)
+def test_a_composition_that_is_none_is_refused(uses, message):
+    with pytest.raises(BudgetError, match=message):
+        hr.compose(uses)
+
+
+@pytest.mark.parametrize("question", [math.nan, math.inf, "much"])
+def test_an_epsilon_that_is_no_number_is_refused(question):
+    with pytest.raises(BudgetError):
+        hr.compose([(hr.DiscreteGaussian(1), 1)]).delta(question)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, math.nan])
+def test_an_error_probability_that_is_none_is_refused(alpha):
+    with pytest.raises(BudgetError, match="alpha must be in"):
+        hr.compose([(hr.DiscreteGaussian(1), 1)]).tradeoff(alpha)

@@ -1,0 +1,268 @@
+"""The contour accountant against exact convolution, an independent transform and its promises."""
+
+import math
+import random
+import time
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hedgerow.errors import BudgetError
+from hedgerow.privacy import contour_plan
+from hedgerow.privacy.contour import WIDEST, _evaluated, delta, delta_bounds, node_count
+from hedgerow.privacy.contour_kernel import Folded, Smoothed
+from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
+from tests.privacy import oracles_loss as oracle
+
+SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65
+FOLDS = [10, 10, 10, 20, 10, 10, 10]
+DHC = tuple(
+    (GaussianLoss(10 / (2 * Fraction(share, 1000) * Fraction("3.65")), 1), times)
+    for share, times in zip(SHARES, FOLDS, strict=True)
+)
+
+SMALL = {
+    "one": ((GaussianLoss(Fraction(5), 1), 1),),
+    "one shift": ((GaussianLoss(Fraction(5), 7), 1),),
+    "three": ((GaussianLoss(Fraction(5), 1), 3),),
+    "wide": ((GaussianLoss(Fraction(30), 3), 2),),
+    "tiny": ((GaussianLoss(Fraction(1, 100), 1), 2),),
+    "narrow": ((GaussianLoss(Fraction(1, 3), 1), 4), (GaussianLoss(Fraction(1, 5), 2), 2)),
+    "laplace": ((LaplaceLoss(Fraction(3), 2), 3), (LaplaceLoss(Fraction(7, 3), 1), 2)),
+    "one laplace": ((LaplaceLoss(Fraction(3), 5), 1),),
+    "pairs": (
+        (PairLoss(Fraction(1, 10), Fraction(1, 10**6)), 4),
+        (PairLoss(Fraction(3, 17), Fraction(1, 10**9)), 3),
+    ),
+    "mixed": (
+        (GaussianLoss(Fraction(10, 3), 1), 2),
+        (LaplaceLoss(Fraction(7, 2), 3), 1),
+        (PairLoss(Fraction(1, 7), Fraction(1, 10**12)), 1),
+    ),
+    "no common unit to speak of": (
+        (GaussianLoss(Fraction(1000003, 997000), 1), 1),
+        (GaussianLoss(Fraction(1000033, 1010000), 1), 1),
+    ),
+}
+
+
+def transformed(losses, epsilon):
+    """Judge: δ(ε) by FFT of the tilted masses on the common lattice."""
+    parts = math.lcm(*(loss.sigma2.numerator for loss, _ in losses))
+    unit = math.gcd(*(int(loss.step * parts) for loss, _ in losses)) / parts
+    rho = sum(times * float(loss.offset) for loss, times in losses)
+    tilt = max((epsilon - rho) / (2 * rho), 0.1)
+    spread = math.sqrt(2 * rho)
+    mean = rho * (1 + 2 * tilt)
+    size = 1 << math.ceil(math.log2(26 * spread / unit))
+    spectrum, log_moment, origin = np.ones(size // 2 + 1, dtype=complex), 0.0, Fraction(0)
+    for loss, times in losses:
+        sigma2, step = float(loss.sigma2), float(loss.step)
+        middle = round(tilt * loss.shift)
+        reach = math.ceil(13 * math.sqrt(sigma2)) + 3
+        x = np.arange(middle - reach, middle + reach + 1)
+        exponents = -x * x / (2 * sigma2) + tilt * step * x
+        weights = np.exp(exponents - exponents.max())
+        plain = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma2))
+        log_moment += times * (math.log(weights.sum() / plain.sum()) + exponents.max())
+        masses = np.zeros(size)
+        np.add.at(masses, (x - middle) * round(step / unit) % size, weights / weights.sum())
+        spectrum *= np.fft.rfft(masses) ** times
+        origin += times * (loss.offset + middle * loss.step)
+    masses = np.maximum(np.fft.irfft(spectrum), 0)
+    log_moment += tilt * float(sum(times * loss.offset for loss, times in losses))
+    start = round((mean - float(origin)) / unit) - size // 2
+    places = start + np.arange(size)
+    above = float(origin - Fraction(epsilon)) + places * unit
+    terms = np.where(above > 0, np.exp(-tilt * above) * -np.expm1(-np.maximum(above, 0)), 0.0)
+    return math.fsum(terms * masses[places % size]) * math.exp(log_moment - tilt * epsilon)
+
+
+def random_losses(seed, numerators, denominators, uses=10):
+    chosen = random.Random(seed)
+    found = set()
+    while len(found) < 14:
+        sigma2 = Fraction(chosen.choice(numerators), chosen.randrange(*denominators))
+        if 1 <= sigma2 <= 300:
+            found.add(sigma2)
+    return tuple((GaussianLoss(sigma2, 1), uses) for sigma2 in sorted(found))
+
+
+def deviations_above(losses, count):
+    rho = sum(times * float(loss.offset) for loss, times in losses)
+    return rho + count * math.sqrt(2 * rho)
+
+
+def smoothed_contour(losses, epsilon, tolerance=1e-8):
+    """The way that needs no lattice, whether or not there is one."""
+    line = contour_plan.line_through_saddle(losses, epsilon, contour_plan.plain_log_weight)
+    return contour_plan._surveyed(contour_plan._smoothed(line, tolerance), 1 << 22)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_bounds_enclose_exact_convolution(name):
+    losses = SMALL[name]
+    for epsilon in (-1.0, 0.0, 0.1, 1.0, 4.0, 15.0):
+        least, most = oracle.enclosure(losses, epsilon)
+        if most < 1e-60:
+            continue
+        low, high = delta_bounds(losses, epsilon)
+        assert oracle.mpf(low) <= most, epsilon
+        assert oracle.mpf(high) >= least, epsilon
+        assert high - low <= WIDEST * low
+        tolerance = 1e-7 if name.startswith("no common") else 1e-12
+        assert abs(oracle.mpf(delta(losses, epsilon)) - least) <= tolerance * least, epsilon
+
+
+@pytest.mark.parametrize("count", [0.5, 6, 11])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fourteen_variances_agree_with_an_independent_transform(seed, count):
+    numerators = [d for d in range(30, 5041) if 5040 % d == 0]
+    losses = random_losses(seed, numerators, (10, 1001))
+    epsilon = deviations_above(losses, count)
+    judged = transformed(losses, epsilon)
+    contours = [next(contour_plan.contours(losses, epsilon)), smoothed_contour(losses, epsilon)]
+    assert isinstance(contours[0].grid.kernel, Folded)
+    assert isinstance(contours[1].grid.kernel, Smoothed)
+    for contour in contours:
+        figures = _evaluated(contour)
+        assert figures.point == pytest.approx(judged, rel=1e-9, abs=0)
+        assert figures.low * (1 - 1e-11) <= judged <= figures.high * (1 + 1e-11)
+        assert figures.high - figures.low <= 2e-8 * figures.low
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fourteen_variances_without_a_common_unit_are_fast_and_narrow(seed):
+    losses = random_losses(seed, range(100, 100_001), (1, 1001))
+    assert contour_plan.lattice(losses)[1] < Fraction(1, 10**20)
+    tracemalloc.start()
+    for count in (0.5, 6, 11):
+        epsilon = deviations_above(losses, count)
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            low, high = delta_bounds(losses, epsilon)
+            seconds.append(time.perf_counter() - start)
+        assert high - low <= 2e-8 * low
+        assert min(seconds) < 0.2
+        other = _evaluated(smoothed_contour(losses, epsilon, 1e-10))
+        assert low <= other.high
+        assert other.low <= high
+        assert delta(losses, epsilon) == pytest.approx(other.point, rel=1e-9, abs=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+def test_the_2020_census_costs_what_it_costs():
+    """PAPERS.md, Su: ε(1e-10) = 20.3247 for all 80 queries; dp-accounting says 20.32473."""
+    low, high = 20.0, 21.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta(DHC, middle) > 1e-10 else (low, middle)
+    assert round(high, 4) == 20.3247
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        bounds = delta_bounds(DHC, high)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.05
+    assert bounds[1] - bounds[0] <= 1e-10 * bounds[0]
+    assert delta(DHC, high) == pytest.approx(transformed(DHC, high), rel=1e-11, abs=0)
+
+
+def test_delta_may_be_tiny_and_the_folds_many():
+    equal = ((GaussianLoss(Fraction(1890), 1), 1890),)
+    for losses, epsilon in ((DHC, 34.5), (equal, 4.0), (equal, 12.0), (equal, 20.0)):
+        judged = transformed(losses, epsilon)
+        low, high = delta_bounds(losses, epsilon)
+        assert low * (1 - 1e-11) <= judged <= high * (1 + 1e-11)
+        assert high - low <= 1e-9 * low
+    assert delta(DHC, 34.5) < 1e-29
+
+
+@pytest.mark.parametrize("losses", [DHC, SMALL["three"], SMALL["narrow"]])
+@pytest.mark.parametrize("kind", ["folded", "smoothed"])
+def test_the_bounds_stay_honest_when_the_rule_is_made_coarse(monkeypatch, losses, kind):
+    """What is left out and aliased on purpose must show in the bounds, and it does."""
+    epsilon = deviations_above(losses, 2)
+    truth = delta(losses, epsilon)
+    monkeypatch.setattr(contour_plan, "_ALIASED", 0.1)
+    monkeypatch.setattr(contour_plan, "_LEFT_OUT", 0.01)
+    if kind == "folded":
+        contour = next(contour_plan.contours(losses, epsilon))
+    else:
+        contour = smoothed_contour(losses, epsilon, 1e-3)
+    figures = _evaluated(contour)
+    assert figures.low < truth * (1 - 1e-3)
+    assert truth <= figures.high
+    assert abs(figures.point - truth) > 1e-6 * truth  # else nothing was put to the test
+    assert figures.low <= truth
+
+
+def test_many_distinct_losses_with_one_use_each():
+    chosen = random.Random(5)
+    losses = gathered(
+        (GaussianLoss(Fraction(chosen.randrange(3000, 10000), chosen.randrange(500, 1000)), 1), 1)
+        for _ in range(140)
+    )
+    low, high = delta_bounds(losses, deviations_above(losses, 6))
+    assert high - low <= 2e-8 * low
+    assert node_count(losses, deviations_above(losses, 6)) < 100
+
+
+def test_epsilon_zero_is_total_variation():
+    sigma2 = 7
+    weights = {x: math.exp(-x * x / (2 * sigma2)) for x in range(-80, 81)}
+    total = math.fsum(weights.values())
+    # The noise exceeds itself moved by -1 where x ≥ 0, by P(X ≥ 0) - P(X ≥ 1) = P(X = 0) in all.
+    losses = ((GaussianLoss(Fraction(sigma2), 1), 1),)
+    assert delta(losses, 0.0) == pytest.approx(weights[0] / total, rel=1e-12)
+
+
+def test_infinite_losses_and_bounded_ones():
+    pairs = ((PairLoss(Fraction(1, 10), Fraction(1, 1000)), 3),)
+    expected = 1 - 0.999**3
+    for epsilon in (0.3, 0.31, 100.0):
+        low, high = delta_bounds(pairs, epsilon)
+        assert low <= high
+        assert delta(pairs, epsilon) == pytest.approx(expected, rel=1e-12)
+    exactly = ((PairLoss(Fraction(1, 4), Fraction(0)), 2),)
+    assert delta_bounds(exactly, 0.5) == (0.0, 0.0)
+    assert delta_bounds(exactly, 0.4999)[0] > 0
+
+
+def test_certain_losses_need_no_integral():
+    nothing = ((PairLoss(Fraction(0), Fraction(1, 100)), 2),)
+    assert delta(nothing, 1.0) == pytest.approx(0.0199, rel=1e-12)
+    assert delta(nothing, -1.0) == pytest.approx(0.0199 + 0.9801 * (1 - math.exp(-1)), rel=1e-12)
+    assert delta((), 0.0) == 0.0
+    assert node_count(nothing, 1.0) == 0
+    certain = ((GaussianLoss(Fraction(1, 100), 1), 1890),)
+    low, high = delta_bounds(certain, 1.0)
+    assert 1 - 1e-11 < low <= high <= 1
+
+
+def test_far_out_delta_is_bounded_from_above_only():
+    low, high = delta_bounds(((GaussianLoss(Fraction(5), 1), 1),), 50.0)
+    assert low == 0.0
+    assert 0 < high < 1e-270
+
+
+@pytest.mark.parametrize("epsilon", [math.nan, math.inf, -math.inf])
+def test_epsilon_must_be_a_finite_number(epsilon):
+    for ask in (delta, delta_bounds, node_count):
+        with pytest.raises(BudgetError, match="finite"):
+            ask(DHC, epsilon)
+
+
+def test_what_has_too_many_revivals_is_handed_on():
+    """A kink at ε itself, no lattice, hardly any decay: None, and not a wide or wrong answer."""
+    losses = (
+        (LaplaceLoss(Fraction(601, 599), 1), 2),
+        (LaplaceLoss(Fraction(100_003, 1009), 3), 2),
+    )
+    assert delta_bounds(losses, 0.0) is None
+    assert delta(losses, 0.0) is None

@@ -1,0 +1,194 @@
+"""Cumulants and characteristic functions against mpmath; the sieve against every node."""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from hedgerow.privacy.contour_kernel import Folded, Smoothed
+from hedgerow.privacy.contour_sieve import node_blocks, surviving_nodes
+from hedgerow.privacy.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilted
+from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, PairLoss
+
+mp = mpmath.MPContext()
+mp.dps = 50
+
+LOSSES = [
+    GaussianLoss(Fraction(1, 100), 1),
+    GaussianLoss(Fraction(1, 3), 4),
+    GaussianLoss(Fraction(99, 100), 1),
+    GaussianLoss(Fraction(1), 3),
+    GaussianLoss(Fraction(26, 10), 1),
+    GaussianLoss(Fraction(9), 1),
+    GaussianLoss(Fraction(4567, 100), 20),
+    LaplaceLoss(Fraction(1, 20), 1),
+    LaplaceLoss(Fraction(3), 1),
+    LaplaceLoss(Fraction(3), 2),
+    LaplaceLoss(Fraction(70), 60),
+    PairLoss(Fraction(1, 3), Fraction(1, 100)),
+    PairLoss(Fraction(8), Fraction(99, 100)),
+]
+TILTS = [0.011, 0.5, 1.73, 12.5]
+
+
+def atoms(loss):
+    """[(x, P(x) without tilt)], as `tilted` counts: upwards, or downwards from the largest loss."""
+    if isinstance(loss, GaussianLoss):
+        reach = int(16 * math.sqrt(loss.sigma2)) + 13 * loss.shift + 20
+        sigma2 = mp.mpf(loss.sigma2.numerator) / loss.sigma2.denominator
+        weights = [(x, mp.exp(-x * x / (2 * sigma2))) for x in range(-reach, reach + 1)]
+        total = mp.fsum(w for _, w in weights)
+        return [(x, w / total) for x, w in weights]
+    if isinstance(loss, PairLoss):
+        epsilon = mp.mpf(loss.epsilon.numerator) / loss.epsilon.denominator
+        mass = 1 - mp.mpf(loss.delta.numerator) / loss.delta.denominator
+        return [(0, mass / (1 + mp.exp(-epsilon))), (1, mass / (1 + mp.exp(epsilon)))]
+    q = mp.exp(-mp.mpf(loss.scale.denominator) / loss.scale.numerator)
+    found = {x: mp.mpf(0) for x in range(loss.shift + 1)}
+    for x in range(-4000, 4001):
+        found[min(max(x, 0), loss.shift)] += (1 - q) / (1 + q) * q ** abs(x)
+    return list(found.items())
+
+
+@pytest.mark.parametrize("tilt", TILTS)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_transforms_are_right_within_their_own_bounds(loss, tilt):
+    part = tilted(loss, tilt)
+    step, origin = (mp.mpf(v.numerator) / v.denominator for v in (abs(loss.step), part.origin))
+    step *= math.copysign(1, part.step)
+    masses = [(x, p * mp.exp(tilt * (origin + step * x))) for x, p in atoms(loss)]
+    total = mp.fsum(p for _, p in masses)
+    moment = float(cumulant(((loss, 1),), np.array([tilt]))[0])
+    assert abs(moment - mp.log(total)) <= cumulant_error(((loss, 1),), tilt)
+    spread = mp.fsum(p * abs(x - part.centre) for x, p in masses) / total
+    assert spread <= part.spread * (1 + 1e-9) + 1e-25
+    angles = np.array([0.0, 1e-3, 0.3, -1.0, 2.0, 3.1, math.pi])
+    computed = np.exp(part.log_characteristic(angles))
+    for angle, value in zip(angles, computed, strict=True):
+        turn = mp.mpf(angle) / mp.pi
+        exact = mp.fsum(p * mp.expjpi(turn * (x - part.centre)) for x, p in masses) / total
+        assert abs(complex(value) - exact) <= part.error * UNIT_ROUNDOFF
+        bound = mp.exp(-2 * part.sharpness * mp.sin(mp.mpf(angle) / 2) ** 2)
+        assert abs(exact) <= bound * (1 + mp.mpf(10) ** -25)
+
+
+@pytest.mark.parametrize("loss", LOSSES[:7], ids=str)
+def test_the_sharpness_of_a_gaussian_is_nearly_the_best_constant(loss):
+    """|φ(v)| = 1 - B v²/2 + …: a larger constant would be wrong at small angles."""
+    part = tilted(loss, 0.5)
+    assert part.sharpness > 1e-20
+    angle = np.array([1e-3 / max(1.0, math.sqrt(part.sharpness))])
+    fallen = -part.log_characteristic(angle).real[0]
+    if fallen > 1e-12:
+        assert fallen == pytest.approx(2 * part.sharpness * np.sin(angle[0] / 2) ** 2, rel=1e-3)
+
+
+def test_a_huge_variance_is_a_continuous_gaussian():
+    loss = GaussianLoss(Fraction(10**12), 3000)
+    tilts = np.array([0.0, 1.0, 1e3, 1e6])
+    expected = (tilts**2 + tilts) * 9e6 / 2e12
+    assert cumulant(((loss, 7),), tilts) == pytest.approx(7 * expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_sieve_drops_no_node_that_it_should_keep(seed):
+    chosen = random.Random(seed)
+    waves = [
+        (10 ** chosen.uniform(-3, 1), 10 ** chosen.uniform(-1, 3))
+        for _ in range(chosen.choice([0, 1, 2, 5, 30]))
+    ]
+    spacing, last = 10 ** chosen.uniform(-2, 0.5), 100_000
+    rooms = {block: chosen.uniform(-1, 30) for block in node_blocks(last)}
+    found = surviving_nodes(waves, spacing, last, lambda *block: rooms[block], last + 1)
+    nodes = np.arange(last + 1)
+    spent = np.zeros(last + 1)
+    for step, strength in waves:
+        spent += 2 * strength * np.sin(nodes * spacing * step / 2) ** 2
+    allowed = np.zeros(last + 1)
+    for (start, stop), room in rooms.items():
+        allowed[start:stop] = room
+    wanted = set(nodes[(spent < allowed - 1e-6) & (allowed > 0)])
+    idle = set(nodes[(spent > allowed + 1e-3 * (1 + allowed)) | (allowed <= 0)])
+    assert np.all(np.diff(found) > 0)
+    assert wanted <= set(found)
+    assert not idle & set(found)
+
+
+def test_the_sieve_gives_up_in_time():
+    assert surviving_nodes([], 0.1, 1 << 40, lambda *_: 1.0, 1 << 16) is None
+    assert surviving_nodes([(1e3, 50.0)], 1e-6, 1 << 40, lambda *_: 1.0, 1 << 16) is None
+
+
+def test_the_folded_weight_is_the_sum_over_all_periods():
+    unit, gap, tilt = Fraction(1, 2), Fraction(1, 5), 1.3
+    kernel = Folded.of(unit, gap)
+    heights = np.array([0.0, 0.7, 3.0, 6.2])
+    terms = 200_000
+    shifts = 2 * math.pi * np.arange(-terms, terms + 1) / float(unit)
+    for height, weight in zip(heights, kernel.weights(tilt, heights)[0], strict=True):
+        points = tilt + 1j * (height + shifts)
+        # e^(s r) of the lattice point y = ε + r is periodic but for this turn
+        summed = np.sum(np.exp(float(gap) * points) / (points * (points + 1)))
+        assert weight == pytest.approx(summed * np.ones(1)[0], rel=1e-6)
+        assert abs(weight) <= kernel.envelope(tilt, np.array([height]))[0] * (1 + 1e-12)
+
+
+def test_the_envelopes_bound_their_weights_and_fall():
+    heights = np.linspace(0, math.pi / 0.5, 1001)
+    folded = Folded.of(Fraction(1, 2), Fraction(1, 5))
+    bound = folded.envelope(0.4, heights)
+    assert np.all(np.abs(folded.weights(0.4, heights)) <= bound * (1 + 1e-12))
+    assert np.all(np.diff(bound) <= 0)
+    smoothed, heights = Smoothed(0.01), np.linspace(0, 5000, 20001)
+    bound = smoothed.envelope(3.0, heights)
+    assert np.all(np.abs(smoothed.weights(3.0, heights))[1:] <= bound * (1 + 1e-12))
+    assert np.all(np.diff(bound) <= 0)
+    tail = np.trapezoid(bound[10000:], heights[10000:]) / math.pi
+    assert tail <= smoothed.beyond(3.0, heights[10000])
+
+
+def mean_modulus(terms):
+    """E|V_1 + … + V_n| of independent uniforms on [-1, 1], exactly (Irwin and Hall)."""
+    total = sum(
+        (-1) ** k * math.comb(terms, k) * max(Fraction(terms, 2) - k, Fraction(0)) ** (terms + 1)
+        for k in range(terms + 1)
+    )
+    return 4 * total / math.factorial(terms + 1)
+
+
+def test_the_constant_of_the_lower_average():
+    factors, half = Smoothed.FACTORS, 2 * Smoothed.LARGEST_WIDTH
+    ratio = mean_modulus(2 * factors) / mean_modulus(factors)
+    assert ratio == Fraction(7435, 5292)
+    least = float(ratio) / (math.cosh(half) * math.sinh(half) / half) - 1
+    assert least > 1 / Smoothed.EXCESS
+
+
+def test_the_two_averages_enclose_every_kink():
+    """k̂ applied to single losses: δ of a loss certain to be ℓ, averaged by quadrature on a grid."""
+    width, points = 0.02, 81
+    grid = np.linspace(-width, width, points)
+    box = np.full(points, 1.0 / points)
+    density = box
+    for _ in range(Smoothed.FACTORS - 1):
+        density = np.convolve(density, box)
+    steps = np.arange(density.size) - density.size // 2
+    shift = steps * (grid[1] - grid[0])
+    weights = density * np.exp(-shift / 2)
+    weights /= weights.sum()  # = b̂(1/2) up to the grid
+    once = dict(zip(steps.tolist(), weights.tolist(), strict=True))
+    twice = dict(enumerate(np.convolve(weights, weights), start=2 * int(steps[0])))
+    spacing = grid[1] - grid[0]
+
+    def averaged(law, above):
+        return sum(p * -math.expm1(-max(above - k * spacing, 0.0)) for k, p in law.items())
+
+    for above in itertools.chain(np.linspace(-0.2, 0.2, 41), [0.001, -0.001]):
+        truth = -math.expm1(-max(above, 0.0))
+        first, second = averaged(once, above), averaged(twice, above)
+        assert truth <= first * (1 + 1e-9) + 1e-15
+        assert (1 + Smoothed.EXCESS) * first - Smoothed.EXCESS * second <= truth + 1e-12

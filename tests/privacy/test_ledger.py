@@ -1,0 +1,402 @@
+"""The ledger's promises: nothing over the cap, nothing twice, nothing lost, nothing changed."""
+
+import sqlite3
+import stat
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger_records import PLANNED_TOGETHER, Account, Charge, Standing
+from hedgerow.privacy.ledger_rows import read_charge, written_charge
+from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.profile import Profile, Use
+
+PLAN, OTHER_PLAN = "a" * 64, "b" * 64
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+def gaussian(rho: Fraction | int | str) -> Profile:
+    """A composition that costs this ρ."""
+    return Profile((Use(DiscreteGaussian(1 / (2 * Fraction(rho))), 1, (1,)),))
+
+
+def laplace(epsilon: Fraction | int | str) -> Profile:
+    """A composition that costs this pure ε."""
+    return Profile((Use(DiscreteLaplace(1 / Fraction(epsilon)), 1, (1,)),))
+
+
+def charge(release_id: str, profile: Profile, **more: Any) -> Charge:
+    return Charge(release_id, profile, **{"plan_hash": PLAN, "at": NOON, **more})
+
+
+@pytest.fixture
+def ledger(tmp_path) -> Ledger:
+    return create_ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def account(ledger: Ledger) -> Account:
+    return ledger.open_account("census", AddRemove(), Rho(1))
+
+
+def test_a_new_ledger_is_one_file_that_its_owner_alone_reads(tmp_path):
+    ledger = create_ledger(tmp_path / "ledger.sqlite")
+    ledger.open_account("census", AddRemove(), Rho(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
+    assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+
+
+def test_a_charge_is_read_back_as_it_was_made(ledger, account):
+    cest = timezone(timedelta(hours=2))
+    uses = (
+        Use(DiscreteGaussian("1234567890123456789/1000000007"), 7, (3, -3)),
+        Use(DiscreteLaplace("220/7"), 40, (1,)),
+    )
+    made = charge("r1", Profile(uses), at=NOON.astimezone(cest), note="Länder, 2. Fassung")
+    assert ledger.charge(account, made) == made
+    (found,) = Ledger(ledger.path).standing(account).charges
+    assert found == made
+    assert (found.at, found.at.tzinfo) == (NOON, UTC)
+    assert found.profile.uses == uses
+
+
+def test_a_cap_can_be_spent_to_the_last_and_no_further(ledger, account):
+    for n in range(3):
+        ledger.charge(account, charge(f"r{n}", gaussian("1/3")))
+    assert (ledger.standing(account).spent, ledger.standing(account).left) == (1, 0)
+    with pytest.raises(BudgetError, match="more than is left"):
+        ledger.charge(account, charge("r3", gaussian(Fraction(1, 10**30))))
+    assert len(ledger.standing(account).charges) == 3
+
+
+def test_what_is_spent_is_exact_to_any_digit(ledger, account):
+    crumb = Fraction(1, 10**20)
+    ledger.charge(account, charge("r1", gaussian(1 - crumb)))
+    assert ledger.standing(account).left == crumb
+    with pytest.raises(BudgetError, match="more than is left"):
+        ledger.charge(account, charge("r2", gaussian(crumb + Fraction(1, 10**30))))
+    ledger.charge(account, charge("r3", gaussian(crumb)))
+
+
+def test_a_refusal_says_spent_cost_and_left_and_costs_nothing(ledger, account):
+    ledger.charge(account, charge("r1", gaussian("2/3")))
+    ledger.charge(account, charge("r2", gaussian("1/3000000")))
+    with pytest.raises(BudgetError) as refused:
+        ledger.charge(account, charge("r3", gaussian("1/3")))
+    assert str(refused.value) == (
+        "this release costs ρ = 0.333334, which is more than is left for dataset 'census' "
+        "(add-remove, contributions 1): of the cap ρ = 1, 0.666667 is spent and 0.333333 is left; "
+        "give it a smaller budget"
+    )
+    assert [c.release_id for c in ledger.standing(account).charges] == ["r1", "r2"]
+
+
+def test_the_same_release_again_is_not_charged_again(ledger, account):
+    first = ledger.charge(account, charge("r1", gaussian("2/3"), note="first"))
+    later = charge("r1", gaussian("2/3"), at=NOON + timedelta(days=1), note="resumed")
+    assert ledger.charge(account, later) == first
+    assert ledger.standing(account).charges == (first,)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"profile": gaussian("1/4")},
+        {"profile": Profile((Use(DiscreteGaussian(2), 2, (1,)),))},
+        {"plan_hash": OTHER_PLAN},
+    ],
+    ids=["less noise", "same cost by other noise", "another plan"],
+)
+def test_one_release_is_never_two(ledger, account, other):
+    first = ledger.charge(account, charge("r1", gaussian("1/2")))
+    with pytest.raises(BudgetError, match=r"'r1' was charged at 2026-05-04 12:00 UTC for another"):
+        ledger.charge(account, replace(first, **other))
+    assert ledger.standing(account).charges == (first,)
+
+
+NEIGHBOURS = [
+    AddRemove(),
+    AddRemove(2),
+    AddRemove(unit="person"),
+    AddRemove(unit="household"),
+    Replace(),
+    Replace(exactly=False),
+    Replace(2),
+]
+
+
+def test_each_dataset_and_neighbours_have_an_account_of_their_own(ledger):
+    wanted = [(name, who) for who in NEIGHBOURS for name in ("census", "census 2021")]
+    for n, (dataset, neighbours) in enumerate(wanted, start=1):
+        account = ledger.open_account(dataset, neighbours, Rho(n))
+        ledger.charge(account, charge("r", gaussian(n)))
+    assert [(a.dataset, a.neighbours) for a in ledger.accounts()] == wanted
+    for n, (dataset, neighbours) in enumerate(wanted, start=1):
+        standing = ledger.standing(ledger.account(dataset, neighbours))
+        assert (standing.account.cap, standing.spent) == (Rho(n), n)
+
+
+def test_an_account_that_was_not_opened_is_not_there(ledger):
+    ledger.open_account("census", AddRemove(), Rho(1))
+    with pytest.raises(BudgetError, match=r"no account of dataset 'census' \(replace, contribu"):
+        ledger.account("census", Replace())
+    elsewhere = Account("trips", AddRemove(), Rho(100))
+    for ask in (ledger.standing, lambda a: ledger.charge(a, charge("r", gaussian(1)))):
+        with pytest.raises(BudgetError, match="no account of dataset 'trips'"):
+            ask(elsewhere)
+
+
+def test_a_cap_is_fixed_when_the_account_is_opened(ledger, account):
+    assert ledger.open_account("census", AddRemove(), Rho("1.0")) == account
+    for cap in (Rho(2), Rho("0.999"), Epsilon(1)):
+        with pytest.raises(BudgetError, match="has the cap ρ = 1, and a cap is fixed"):
+            ledger.open_account("census", AddRemove(), cap)
+    assert ledger.accounts() == (account,)
+
+
+def test_the_cap_that_counts_is_the_ledgers_own(ledger, account):
+    with pytest.raises(BudgetError, match="of the cap ρ = 1"):
+        ledger.charge(replace(account, cap=Rho(100)), charge("r", gaussian(2)))
+
+
+def test_a_pure_account_adds_epsilon_and_takes_nothing_without_one(ledger):
+    pure = ledger.open_account("census", AddRemove(), Epsilon(1))
+    ledger.charge(pure, charge("r1", laplace("2/3")))
+    with pytest.raises(BudgetError, match="this release has none"):
+        ledger.charge(pure, charge("r2", gaussian("1/1000000")))
+    with pytest.raises(BudgetError, match=r"costs ε = 0\.333334"):
+        ledger.charge(pure, charge("r3", laplace(Fraction(1, 3) + Fraction(1, 10**20))))
+    ledger.charge(pure, charge("r4", laplace("1/3")))
+    assert ledger.standing(pure).left == 0
+
+
+def test_an_account_in_rho_takes_laplace_noise_at_its_rho(ledger, account):
+    ledger.charge(account, charge("r1", laplace(1)))
+    assert ledger.standing(account).spent == Fraction(1, 2)
+
+
+def test_a_release_without_rho_is_not_charged_to_an_account_in_rho(ledger, account):
+    guarantee = Profile((Use(EpsilonDelta(1, "1e-10"), 1, (1,)),))
+    with pytest.raises(BudgetError, match="kept in ρ, and this release has none: mere"):
+        ledger.charge(account, charge("r", guarantee))
+    ledger.charge(account, charge("r", Profile((Use(Epsilon(1), 1, (1,)),))))
+    assert ledger.standing(account).left == Fraction(1, 2)
+
+
+def test_one_profile_that_is_not_proved_to_be_the_worst_makes_all_so(ledger, account):
+    ledger.charge(account, charge("r1", gaussian("1/4")))
+    assert ledger.standing(account).together.is_worst
+    ledger.charge(account, charge("r2", replace(gaussian("1/4"), is_worst=False)))
+    ledger.charge(account, charge("r3", gaussian("1/4")))
+    assert not ledger.standing(account).together.is_worst
+
+
+def test_the_exact_profile_of_all_charges_is_that_of_their_uses_together(ledger, account):
+    assert ledger.standing(account).together is None
+    first, second = gaussian("1/4"), laplace("1/2")
+    ledger.charge(account, charge("r1", first))
+    ledger.charge(account, charge("r2", second))
+    together = ledger.standing(account).together
+    assert together == Profile((*first.uses, *second.uses))
+    assert together.rho == ledger.standing(account).spent
+    assert "planned together" in PLANNED_TOGETHER
+
+
+def test_where_an_account_stands_is_one_sentence(ledger):
+    account = ledger.open_account("trips", Replace(2, unit="person"), Rho("22/7"))
+    ledger.charge(account, charge("r1", gaussian("1/7")))
+    assert ledger.standing(account).describe() == (
+        "dataset 'trips' (replace, contributions 2, unit 'person', total public): "
+        "of the cap ρ = 3.14285, 0.142858 is spent and 3 is left"
+    )
+
+
+@pytest.mark.parametrize("kind", [Rho, Epsilon])
+@pytest.mark.parametrize("cap", [0, -1, "-1/2", 0.5, 1.0, float("nan"), "inf", True])
+def test_no_cap_is_a_float_or_nothing_or_less(kind, cap):
+    with pytest.raises(BudgetError):
+        kind(cap)
+
+
+@pytest.mark.parametrize("cap", [1, 0.5, "1", Fraction(1), EpsilonDelta(1, "1e-10"), None])
+def test_a_cap_is_rho_or_epsilon(ledger, cap):
+    with pytest.raises(BudgetError, match="must be Rho"):
+        ledger.open_account("census", AddRemove(), cap)
+    assert ledger.accounts() == ()
+
+
+def test_what_is_too_long_to_write_down_is_refused(ledger, account):
+    tiny = Fraction(1, 10**5000)
+    with pytest.raises(BudgetError, match="cap has too many digits"):
+        ledger.open_account("trips", AddRemove(), Rho(tiny))
+    with pytest.raises(BudgetError, match="profile has too many digits"):
+        ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, (1,)),))))
+    assert ledger.accounts() == (account,)
+    assert ledger.standing(account).charges == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", " a", "a\n", "a\tb", "a\0b", "\ud800", "x" * 501, 7, None]
+)
+def test_names_are_one_printable_line(ledger, text):
+    with pytest.raises(BudgetError, match="dataset is one printable line"):
+        ledger.open_account(text, AddRemove(), Rho(1))
+    with pytest.raises(BudgetError, match="release id is one printable line"):
+        charge(text, gaussian(1))
+    if text:
+        with pytest.raises(BudgetError, match="note is one printable line"):
+            charge("r", gaussian(1), note=text)
+    if text is not None:
+        with pytest.raises(BudgetError, match="unit is one printable line"):
+            ledger.open_account("census", AddRemove(unit=text), Rho(1))
+
+
+@pytest.mark.parametrize("plan_hash", ["", "a" * 63, "a" * 65, "A" * 64, "g" * 64, None])
+def test_a_plan_is_named_by_its_sha256(plan_hash):
+    with pytest.raises(BudgetError, match="64 hexadecimal digits"):
+        charge("r", gaussian(1), plan_hash=plan_hash)
+
+
+@pytest.mark.parametrize("at", [datetime(2026, 5, 4), "2026-05-04", 0, None])  # noqa: DTZ001
+def test_a_time_without_a_place_is_no_time(at):
+    with pytest.raises(BudgetError, match="offset from UTC"):
+        charge("r", gaussian(1), at=at)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A mechanism that the ledger has never heard of."""
+
+    name: ClassVar[str] = "uniform"
+    parameter: Fraction = Fraction(3)
+
+    def rho(self, l2_squared: Fraction) -> Fraction:
+        return l2_squared
+
+
+def test_a_mechanism_that_cannot_be_read_back_is_not_charged(ledger, account):
+    unknown: Any = Uniform()
+    with pytest.raises(BudgetError, match="cannot write this release's mechanisms down"):
+        ledger.charge(account, charge("r", Profile((Use(unknown, 1, (1,)),))))
+    assert ledger.standing(account).charges == ()
+
+
+parameters = st.fractions(min_value=Fraction(1, 10**6), max_value=10**12)
+mechanisms = st.builds(DiscreteGaussian, parameters) | st.builds(DiscreteLaplace, parameters)
+guarantees = st.builds(
+    Epsilon, st.fractions(min_value=Fraction(1, 10**6), max_value=10)
+) | st.builds(
+    EpsilonDelta,
+    st.fractions(min_value=Fraction(1, 10**6), max_value=10),
+    st.fractions(min_value=Fraction(1, 10**30), max_value=Fraction(1, 2)),
+)
+shifts = st.lists(st.integers(-9, 9).filter(bool), min_size=1, max_size=3).map(tuple)
+times = st.integers(1, 10**9)
+uses = st.builds(Use, mechanisms, times, shifts) | st.builds(Use, guarantees, times, st.just((1,)))
+profiles = st.builds(
+    Profile, st.lists(uses, min_size=1, max_size=4).map(tuple), is_worst=st.booleans()
+)
+
+
+@given(profile=profiles, at=st.datetimes(timezones=st.timezones()), note=st.sampled_from(["", "ü"]))
+def test_every_composition_is_written_down_exactly(profile, at, note):
+    made = charge("r", profile, at=at, note=note)
+    row = written_charge(made)
+    assert all(type(text) is str for text in row)
+    assert read_charge(*row) == made
+
+
+STEPS = st.tuples(
+    st.sampled_from(["pure", "rho"]),
+    st.integers(0, 7),  # the release
+    st.sampled_from(["1/2", "1/3", "1/7", "1/100"]),
+    st.sampled_from([gaussian, laplace]),
+    st.sampled_from([PLAN, PLAN, OTHER_PLAN]),
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps=st.lists(STEPS, min_size=5, max_size=25))
+def test_a_ledger_does_what_a_dictionary_would(tmp_path_factory, steps):
+    ledger = create_ledger(tmp_path_factory.mktemp("model") / "ledger.sqlite")
+    accounts = {
+        "rho": ledger.open_account("census", AddRemove(), Rho(1)),
+        "pure": ledger.open_account("census", Replace(), Epsilon(1)),
+    }
+    model: defaultdict[str, dict[str, Charge]] = defaultdict(dict)
+    for name, release, amount, noise, plan in steps:
+        made = charge(f"r{release}", noise(amount), plan_hash=plan)
+        entries = model[name]
+        prices = [
+            c.profile.rho if name == "rho" else c.profile.pure_epsilon
+            for c in [*entries.values(), made]
+        ]
+        if made.release_id in entries:
+            fits = entries[made.release_id] == made
+        else:
+            fits = None not in prices and sum(prices, Fraction(0)) <= 1
+        if fits:
+            entries.setdefault(made.release_id, made)
+            assert ledger.charge(accounts[name], made) == made
+        else:
+            with pytest.raises(BudgetError):
+                ledger.charge(accounts[name], made)
+    for name, account in accounts.items():
+        assert ledger.standing(account).charges == tuple(model[name].values())
+
+
+def test_a_standing_can_be_asked_before_anything_is_charged():
+    standing = Standing(Account("census", AddRemove(), Rho(1)), (), "")
+    standing.check(gaussian(1))
+    with pytest.raises(BudgetError, match="0 is spent and 1 is left"):
+        standing.check(gaussian("1.000001"))
+
+
+def test_each_charge_seals_those_before_it(ledger, account, tmp_path):
+    other = create_ledger(tmp_path / "other.sqlite")
+    digests = []
+    for each, amount in ((ledger, "1/4"), (other, "1/5")):
+        each.open_account("census", AddRemove(), Rho(1))
+        seen = [each.standing(account).digest]
+        for made in (charge("r1", gaussian(amount)), charge("r2", gaussian("1/2"))):
+            each.charge(account, made)
+            seen.append(each.standing(account).digest)
+        digests.append(seen)
+    assert digests[0][0] == digests[1][0]
+    assert len({*digests[0], *digests[1]}) == 5
+
+
+def test_nothing_in_the_file_depends_on_a_table(ledger):
+    """The columns, so that a new one is asked what it gives away."""
+    with closing(sqlite3.connect(ledger.path)) as connection:
+        columns = {
+            table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            for table in ("account", "charge")
+        }
+    assert columns == {
+        "account": ["id", "dataset", "neighbours", "measure", "cap", "digest"],
+        "charge": [
+            *("account", "number", "release_id", "charged_at", "plan_hash", "profile", "note"),
+            "digest",
+        ],
+    }
+
+
+def test_a_path_is_taken_as_it_is(tmp_path):
+    path: Path = tmp_path / "a ?mode=ro#%20 ledger.sqlite"
+    create_ledger(path).open_account("census", AddRemove(), Rho(1))
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
