@@ -14,6 +14,8 @@ import pytest
 
 from hedgerow import cli
 from hedgerow.examples import EXAMPLES
+from hedgerow.release.charging import Charging
+from hedgerow.release.topdown import Pass
 
 SIGNAL_EXIT = 130
 
@@ -186,6 +188,79 @@ def test_a_delta_that_is_no_chance_is_refused(run, tmp_path, delta):
     code, _, err = run("account", file, f"--delta={delta}")
     assert code == 2
     assert "delta" in err
+
+
+LEDGER = """
+[ledger]
+database = "ledger.sqlite"
+dataset = "commuting-2011"
+"""
+
+
+@pytest.fixture
+def charged(commuting):
+    commuting.write_text(commuting.read_text() + LEDGER)
+    return commuting
+
+
+def test_releases_are_charged_until_the_cap_and_refused_beyond_it(run, charged):
+    folder = charged.parent
+    code, _, err = run("release", charged)
+    assert (code, "there is no ledger" in err) == (2, True)
+    assert run("ledger", "open", charged, "--rho", "0.03")[0] == 0
+    code, out, _ = run("release", charged)
+    assert code == 0
+    assert "0.0192213 is spent and 0.0107787 is left" in out
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert manifest["ledger"]["dataset"] == "commuting-2011"
+    assert (
+        manifest["ledger"]["release_id"][:12] in run("ledger", "show", folder / "ledger.sqlite")[1]
+    )
+    (folder / "out").rename(folder / "first")
+    before = sorted(folder.iterdir())
+    code, _, err = run("release", charged)
+    assert code == 2
+    assert "more than is left" in err
+    assert sorted(folder.iterdir()) == before
+    assert run("check", folder / "first")[0] == 0
+
+
+def test_a_charge_that_another_run_has_made_impossible_leaves_nothing_behind(
+    run, charged, monkeypatch
+):
+    run("ledger", "open", charged, "--rho", "0.001")
+    monkeypatch.setattr(Charging, "check", lambda *_: None)
+    before = sorted(charged.parent.iterdir())
+    code, _, err = run("release", charged)
+    assert (code, "more than is left" in err) == (2, True)
+    assert sorted(charged.parent.iterdir()) == before
+
+
+def test_a_resumed_release_is_charged_once(run, charged, monkeypatch):
+    run("ledger", "open", charged, "--rho", "0.03")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pass, "_measure", die)
+        assert run("release", charged)[0] == SIGNAL_EXIT
+    shown = run("ledger", "show", charged.parent / "ledger.sqlite")[1]
+    assert "0.0192213 is spent" in shown, "charged before any noise was drawn"
+    assert run("release", charged, "--resume")[0] == 0
+    again = run("ledger", "show", charged.parent / "ledger.sqlite")[1]
+    assert again == shown
+
+
+def test_a_ledger_that_is_none_and_caps_that_are_none_are_refused(run, charged):
+    assert run("ledger", "open", charged)[0] == 2
+    assert run("ledger", "open", charged, "--rho", "1", "--epsilon", "1")[0] == 2
+    assert run("ledger", "open", charged, "--rho", "-1")[0] == 2
+    assert run("ledger", "show", charged.parent / "trips.parquet")[0] == 2
+    assert not (charged.parent / "ledger.sqlite").exists()
+    assert run("ledger", "open", charged, "--rho", "1")[0] == 0
+    code, _, err = run("ledger", "open", charged, "--rho", "2")
+    assert (code, "cap" in err) == (2, True)
 
 
 FILE_ERRORS = {

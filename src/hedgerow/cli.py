@@ -32,7 +32,10 @@ from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
 from hedgerow.privacy.picture import epsilon_grid, picture_of_profile
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.check import check as check_directory
@@ -51,6 +54,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
+app.add_typer(ledgers, name="ledger", no_args_is_help=True)
 shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
 
@@ -136,6 +141,9 @@ def release(
         made = spec.plan(spec.tree())
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
+    charging = spec.charging
+    if charging is not None and unfinished is not Unfinished.RESUME:
+        charging.check(made)
     with _stage("reading the table"):
         counts = spec.counts(made.tree)
     with _bar("measuring and estimating") as progress:
@@ -145,11 +153,14 @@ def release(
             estimator=spec.estimator,
             directory=spec.output,
             progress=progress,
+            charging=charging,
             unfinished=unfinished,
         )
     released = int(made_release.level(depth=0)["count"].sum())
     shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     _show_plan(made)
+    if charging is not None:
+        shown.print(escape(charging.standing(made).describe()))
     shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
 
 
@@ -200,6 +211,52 @@ def account(
     if picture is not None:
         picture_of_profile(profile, picture)
         shown.print(f"Picture: {escape(str(picture))}")
+
+
+@ledgers.command("open")
+def open_ledger(
+    file: ReleaseFile,
+    rho: Annotated[
+        str | None, typer.Option(help="All that releases of the dataset may cost, in ρ.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The same in pure ε (discrete Laplace releases alone).")
+    ] = None,
+) -> None:
+    """Open the account that a release file names in [ledger], with its cap; fixed for ever."""
+    spec = ReleaseSpec(file)
+    path = spec.ledger_path
+    if (rho is None) == (epsilon is None):
+        raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
+    cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
+    ledger = Ledger(path) if path.exists() else create_ledger(path)
+    account = ledger.open_account(spec.dataset, spec.neighbours, cap)
+    shown.print(escape(ledger.standing(account).describe()))
+
+
+@ledgers.command("show")
+def show_ledger(
+    database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
+    delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
+) -> None:
+    """Show all accounts of a ledger: what was charged, what is spent, what is left."""
+    ledger = Ledger(database)
+    datasets = [account.dataset for account in ledger.accounts()]
+    for dataset in sorted({name for name in datasets if datasets.count(name) > 1}):
+        told.print(escape(f"Note: the accounts of {dataset!r} do not limit each other; caps add."))
+    for account in ledger.accounts():
+        standing = ledger.standing(account)
+        rows = [("release", "charged", "plan", standing.account.symbol)]
+        for charge in standing.charges:
+            cost = f"{float(account.cost(charge.profile)):.6g}"
+            at = charge.at.isoformat(timespec="seconds")
+            rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
+        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}"))
+        if standing.together is not None:
+            figure = f"{standing.together.epsilon(delta):.6g}"
+            shown.print(
+                escape(f"\nAll together: ε = {figure} at δ = {delta}. {PLANNED_TOGETHER}\n")
+            )
 
 
 def _show_match(profile: Profile, match: str, delta: str) -> None:

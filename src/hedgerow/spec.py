@@ -18,8 +18,10 @@ from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.depths import Invariant
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Guarantee, Profile, compose, read_profile
+from hedgerow.release.charging import Charging
 from hedgerow.release.manifest import read_manifest
 from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.counts import Counts
@@ -98,6 +100,13 @@ class InvariantSection(Section):
     level: str
 
 
+class LedgerSection(Section):
+    """``[ledger]``: where releases of the dataset are charged."""
+
+    database: str = Field(min_length=1)
+    dataset: str
+
+
 class OutputSection(Section):
     """``[output]``: where the release appears."""
 
@@ -114,6 +123,7 @@ class ReleaseFile(Section):
     allocation: AllocationSection = AllocationSection()
     estimate: EstimateSection = EstimateSection()
     invariant: list[InvariantSection] = []
+    ledger: LedgerSection | None = None
     output: OutputSection = OutputSection(directory="out")
 
 
@@ -190,6 +200,29 @@ class ReleaseSpec:
         """From ``[estimate]``."""
         return ESTIMATORS[self.file.estimate.method]()
 
+    @property
+    def ledger_path(self) -> Path:
+        """Where the ledger of ``[ledger]`` lies.
+
+        Raises:
+            SpecError: the file names none.
+        """
+        if self.file.ledger is None:
+            raise SpecError("the release file has no [ledger] with its database and dataset")
+        return self.path.parent / self.file.ledger.database
+
+    @property
+    def charging(self) -> Charging | None:
+        """From ``[ledger]``; the ledger must be there (hedgerow ledger open)."""
+        if self.file.ledger is None:
+            return None
+        return _within("[ledger]", lambda: Charging(Ledger(self.ledger_path), self.dataset))
+
+    @property
+    def dataset(self) -> str:
+        """What the ledger calls the dataset."""
+        return "" if self.file.ledger is None else self.file.ledger.dataset
+
     def tree(self) -> Tree:
         """From ``[[axis]]`` and ``[tree]``; reads the public lists (and no confidential table,
         unless the file asserts that the table's own list is public).
@@ -203,7 +236,7 @@ class ReleaseSpec:
         return make_plan(
             tree,
             budget=_within("[privacy]", _budget, privacy),
-            neighbours=_within("[privacy]", self._neighbours),
+            neighbours=self.neighbours,
             mechanism={kind.name: kind for kind in MECHANISMS}[privacy.mechanism],
             allocation=_within("[allocation]", _allocation, self.file.allocation),
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
@@ -247,6 +280,11 @@ class ReleaseSpec:
         if table.query is None:
             raise SpecError('[table] a database URL as source needs query = "SELECT …"')
         return Query(table.source, table.query)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """From ``[privacy]``."""
+        return _within("[privacy]", self._neighbours)
 
     def _neighbours(self) -> Neighbours:
         privacy, unit = self.file.privacy, self.file.table.unit

@@ -11,6 +11,7 @@ import pytest
 
 from hedgerow.privacy.contour_kernel import Folded, Smoothed
 from hedgerow.privacy.contour_sieve import node_blocks, surviving_nodes
+from hedgerow.privacy.contour_sum import Product, _polar
 from hedgerow.privacy.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilted
 from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, PairLoss
 
@@ -70,10 +71,47 @@ def test_transforms_are_right_within_their_own_bounds(loss, tilt):
     computed = np.exp(part.log_characteristic(angles))
     for angle, value in zip(angles, computed, strict=True):
         turn = mp.mpf(angle) / mp.pi
-        exact = mp.fsum(p * mp.expjpi(turn * (x - part.centre)) for x, p in masses) / total
+        exact = mp.fsum(p * mp.expjpi(turn * (x - mp.mpf(part.centre))) for x, p in masses) / total
         assert abs(complex(value) - exact) <= part.error * UNIT_ROUNDOFF
         bound = mp.exp(-2 * part.sharpness * mp.sin(mp.mpf(angle) / 2) ** 2)
         assert abs(exact) <= bound * (1 + mp.mpf(10) ** -25)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if not isinstance(loss, GaussianLoss)])
+def test_the_sharpness_of_a_geometric_loss_is_the_chance_of_neighbours(loss):
+    masses = dict(atoms(loss))
+    step = mp.mpf(loss.step.numerator) / loss.step.denominator
+    bent = {x: p * mp.exp(-0.5 * step * x) for x, p in masses.items()}
+    total = mp.fsum(bent.values())
+    expected = mp.fsum(p * bent.get(x + 1, 0) for x, p in bent.items()) / total**2
+    assert tilted(loss, 0.5).sharpness == pytest.approx(float(expected), rel=1e-8, abs=0)
+    assert tilted(loss, 0.5).sharpness < expected
+
+
+def test_the_error_of_a_product_covers_angles_of_many_turns():
+    losses = ((GaussianLoss(Fraction(50, 7), 1), 10), (GaussianLoss(Fraction(2000, 17), 3), 5))
+    tilt = 1.75  # exact, and so are the centres
+    factors = tuple((tilted(loss, tilt), times) for loss, times in losses)
+    lag = Fraction(0)  # whose own rounding would hide that of the turns
+    # near joint revivals, where both are near whole turns
+    heights = [50.0, 2 * math.pi * 50 * 400, 2 * math.pi * 2000 * 50 * 16 + 0.01]
+    modulus, angle, error = _polar(Product(factors, lag), np.array(heights))
+    largest = 0.0
+    for place, height in enumerate(heights):
+        t = mp.mpf(height)
+        exact = mp.expj(t * lag.numerator / lag.denominator)
+        for loss, times in losses:
+            step = mp.mpf(loss.step.numerator) / loss.step.denominator
+            sigma2 = mp.mpf(loss.sigma2.numerator) / loss.sigma2.denominator
+            centre = mp.mpf(tilt) * loss.shift
+            reach = range(int(centre) - 250, int(centre) + 251)
+            masses = [(x, mp.exp(-((x - centre) ** 2) / (2 * sigma2))) for x in reach]
+            phi = mp.fsum(p * mp.expj(t * step * x) for x, p in masses)
+            exact *= (phi / mp.fsum(p for _, p in masses)) ** times
+        wrong = abs(mp.mpf(modulus[place]) * mp.expj(mp.mpf(angle[place])) - exact)
+        assert wrong <= error[place]
+        largest = max(largest, float(wrong))
+    assert largest > 1e-13  # the turns did cost digits
 
 
 @pytest.mark.parametrize("loss", LOSSES[:7], ids=str)

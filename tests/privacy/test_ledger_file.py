@@ -114,14 +114,11 @@ def test_the_form_of_a_version_never_changes():
         1,
         "d0a5252772a7baba12dc6e8938701e1648cee8fcc74692dfa5729557d04d4e77",
     )
-    row = (
-        "r1",
-        "2026-11-21T03:18:41.454367+00:00",
-        "0" * 64,
+    profile = (
         '{"is_worst":true,"uses":[{"mechanism":"discrete-gaussian","shifts":[1,-1],"sigma2":"5/2",'
-        '"times":3},{"epsilon":"1/2","mechanism":"guarantee","times":1}]}',
-        "",
+        '"times":3},{"epsilon":"1/2","mechanism":"guarantee","times":1}]}'
     )
+    row = ("r1", "2026-11-21T03:18:41.454367+00:00", "0" * 64, profile, "")
     uses = (Use(DiscreteGaussian("5/2"), 3, (1, -1)), Use(Epsilon("1/2"), 1, (1,)))
     at = datetime(2026, 11, 21, 3, 18, 41, 454367, tzinfo=UTC)
     assert read_charge(*row) == Charge("r1", Profile(uses), "0" * 64, at)

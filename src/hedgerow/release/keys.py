@@ -112,6 +112,14 @@ def _differs(name: str, folder: Path) -> str:
     )
 
 
+def release_id(key: bytes) -> str:
+    """The name of the release in a ledger: of its key, so no other noise can go under its charge.
+
+    It is an HMAC and tells nothing of the key.
+    """
+    return hmac.digest(key, b"hedgerow/release-id/1", "sha256").hex()[:32]
+
+
 def sync(path: Path) -> None:
     """Make sure that a file or folder has reached the disk."""
     handle = os.open(path, os.O_RDONLY)

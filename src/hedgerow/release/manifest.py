@@ -16,7 +16,9 @@ MANIFEST = "manifest.json"
 _SOFTWARE = ("hedgerow", "numpy", "numba", "polars", "pyarrow", "cryptography")
 
 
-def write_manifest(folder: Path, plan: Plan, estimator: str) -> dict[str, Any]:
+def write_manifest(
+    folder: Path, plan: Plan, estimator: str, ledger: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Write ``manifest.json`` for the files that lie in the folder, and return it."""
     manifest = {
         "format": FORMAT,
@@ -25,7 +27,7 @@ def write_manifest(folder: Path, plan: Plan, estimator: str) -> dict[str, Any]:
         "promise": promise(plan),
         "restriction": plan.restriction,
         "estimator": estimator,
-        "ledger": "none kept",
+        "ledger": "none kept" if ledger is None else ledger,
         "software": {"python": platform.python_version(), **{n: version(n) for n in _SOFTWARE}},
         "files": {name: sha256(folder / name) for name in file_names(folder)},
     }

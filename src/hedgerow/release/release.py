@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError, ReleaseError, machine_errors
+from hedgerow.errors import BudgetError, PlanError, ReleaseError, machine_errors
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
+from hedgerow.release.charging import Charging
 from hedgerow.release.content import Content, InMemory, OnDisk
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ReleaseFiles
@@ -126,6 +127,7 @@ def release(
     estimator: Estimator | None = None,
     directory: str | Path | None = None,
     progress: Progress | None = None,
+    charging: Charging | None = None,
     unfinished: Unfinished = Unfinished.REFUSE,
 ) -> Release:
     """Execute a plan on a confidential table, under a fresh key from the operating system.
@@ -137,6 +139,8 @@ def release(
         directory: where the release appears, whole or not at all, built in bounded memory; left
             out, the release stays in memory.
         progress: whom to tell how far the pass is.
+        charging: the ledger that the release is charged to, before its noise is drawn; without
+            one the manifest says that none was kept. Needs a directory.
         unfinished: what to do about a release that a killed run left unfinished for the directory.
 
     Raises:
@@ -148,28 +152,41 @@ def release(
     estimator = Chebyshev() if estimator is None else estimator
     progress = Progress() if progress is None else progress
     if directory is None:
+        if charging is not None:
+            raise ReleaseError("a release that is charged to a ledger needs a directory")
         key = ReleaseKey.fresh()
         return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
     output = Path(directory)
     staging = open_staging(output, counts, plan, estimator.name, unfinished)
     if staging is not None:
-        _release_into(staging, counts, plan, estimator, progress)
+        run = Pass(counts, plan, estimator, staging.key, progress=progress)
+        _release_into(staging, run, charging)
     return read_release(output)
 
 
-def _release_into(
-    staging: Staging, counts: Counts, plan: Plan, estimator: Estimator, progress: Progress
-) -> None:
+def _release_into(staging: Staging, run: Pass, charging: Charging | None) -> None:
+    ledger: dict[str, str] | None = None
     try:
+        if charging is not None:
+            _charge(charging, run.plan, staging)
+            ledger = charging.to_dict(staging.release_id)
         with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-            run = Pass(counts, plan, estimator, staging.key, progress=progress)
-            with ReleaseFiles(staging.content, plan) as files:
+            with ReleaseFiles(staging.content, run.plan) as files:
                 for found in run.results():
                     files.add(found.depth, found.nodes.codes, found.nodes.counts, found.noisy)
-            write_manifest(staging.content, plan, estimator.name)
+            write_manifest(staging.content, run.plan, run.estimator.name, ledger)
             staging.publish()
     finally:
         staging.leave()
+
+
+def _charge(charging: Charging, plan: Plan, staging: Staging) -> None:
+    """Charge the release; where it is refused, nothing was drawn and nothing stays behind."""
+    try:
+        charging.charge(plan, staging.release_id)
+    except BudgetError:
+        staging.abandon()
+        raise
 
 
 def check_match(counts: Counts, plan: Plan) -> None:

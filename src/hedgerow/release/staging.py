@@ -27,6 +27,7 @@ from hedgerow.release.keys import (
     check_named,
     erase,
     fresh_key,
+    release_id,
     resumed_key,
     sealed_facts,
     sync,
@@ -59,12 +60,14 @@ class Staging:
         folder: the staging folder, readable by its owner alone.
         output: where the release will appear.
         key: of this release.
+        release_id: its name in a ledger, the same when it is resumed.
         lock: an open file that holds the lock until the process ends or `publish` is through.
     """
 
     folder: Path
     output: Path
     key: ReleaseKey
+    release_id: str
     lock: IO[bytes]
 
     @property
@@ -78,6 +81,12 @@ class Staging:
         (self.folder / COMPLETE).touch()
         sync(self.folder)
         _publish(self.folder, self.output)
+        self.lock.close()
+
+    def abandon(self) -> None:
+        """Throw the folder away: no noise was drawn."""
+        erase(self.folder / KEY_FILE)
+        shutil.rmtree(self.folder)
         self.lock.close()
 
     def leave(self) -> None:
@@ -155,7 +164,7 @@ def open_staging(
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
             (folder / CONTENT).mkdir()
             on_failure.pop_all()
-    return Staging(folder, output, ReleaseKey(key), lock)
+    return Staging(folder, output, ReleaseKey(key), release_id(key), lock)
 
 
 def _make(folder: Path) -> None:
