@@ -16,7 +16,7 @@ from hedgerow.privacy.neighbours import l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
 from hedgerow.privacy.zcdp import rho_within
 
-_DIGITS = Context(prec=8, rounding=ROUND_CEILING)
+_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def calibrate(
@@ -111,11 +111,12 @@ def _widest(
     *,
     is_worst: bool,
 ) -> Profile:
-    """The least noise whose certified δ(ε) is at most δ: base = 1/(2ρ) of eight digits.
+    """The least noise whose certified δ(ε) is at most δ: base = 1/(2ρ) of six digits.
 
     δ(ε) falls as the noise grows, so a root of ln δ(ε) - ln δ in the logarithm of the base is
     sought between the base of the loose conversion, which is known to be enough, and smaller ones.
-    The root is rounded up and is not trusted: the base goes up by its last digit until the
+    The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
+    bits differ, arrives at the same noise (`check` computes it again). It is not trusted: the base goes up by its last digit until the
     certified upper bound is seen to be within the budget.
     """
 
@@ -128,7 +129,7 @@ def _widest(
     low = enough - 1
     while excess(low) <= 0:
         low -= 1
-    found = brentq(excess, low, enough, xtol=1e-9) if excess(enough) < 0 else enough
+    found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
     base = Decimal(math.exp(found)).normalize(_DIGITS)
     while True:
         profile = _gaussian(Fraction(base), shares, shifts, is_worst=is_worst)

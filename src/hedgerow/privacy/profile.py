@@ -222,6 +222,8 @@ class Profile:
             parts.append(f"ρ = {_shown(rho)} zero-concentrated differential privacy")
         if delta is not None:
             parts.append(f"ε = {_shown(Fraction(self.epsilon(delta)))} at δ = {delta_text(delta)}")
+            if not self.is_worst:
+                parts[-1] += " (from ρ, as no worst case is proved for units of several records)"
         return f"The release satisfies {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
