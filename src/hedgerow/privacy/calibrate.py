@@ -116,8 +116,8 @@ def _widest(
     δ(ε) falls as the noise grows, so a root of ln δ(ε) - ln δ in the logarithm of the base is
     sought between the base of the loose conversion, which is known to be enough, and smaller ones.
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
-    bits differ, arrives at the same noise (`check` computes it again). It is not trusted: the base goes up by its last digit until the
-    certified upper bound is seen to be within the budget.
+    bits differ, arrives at the same noise (`check` computes it again). It is not trusted: the base
+    goes up by its last digit until the certified upper bound is seen to be within the budget.
     """
 
     def excess(log_base: float) -> float:
