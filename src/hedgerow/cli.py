@@ -30,7 +30,7 @@ from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.describe import aligned, figure_above, price_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
@@ -38,6 +38,7 @@ from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
 from hedgerow.privacy.picture import epsilon_grid, picture_of_profile
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.zcdp import float_above
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.manifest import promise
 from hedgerow.release.release import read_release
@@ -198,7 +199,7 @@ def account(
     """Say what mechanisms used together cost, exactly, beside the loose conversions."""
     profile = read_account(file)
     deltas = delta or DELTAS
-    shown.print(escape(profile.statement()) + "\n")
+    shown.print(escape(profile.statement(deltas[0])) + "\n")
     shown.print(escape(price_table(profile, deltas)))
     if match is not None:
         _show_match(profile, match, deltas[0])
@@ -248,12 +249,14 @@ def show_ledger(
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
         for charge in standing.charges:
-            cost = f"{float(account.cost(charge.profile)):.6g}"
+            cost = figure_above(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
         shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}"))
+        for note in sorted({charge.note for charge in standing.charges if charge.note}):
+            shown.print(escape(f"Of some of them: {note}"))
         if standing.together is not None:
-            figure = f"{standing.together.epsilon(delta):.6g}"
+            figure = figure_above(standing.together.epsilon(delta))
             shown.print(
                 escape(f"\nAll together: ε = {figure} at δ = {delta}. {PLANNED_TOGETHER}\n")
             )
@@ -264,7 +267,7 @@ def _show_match(profile: Profile, match: str, delta: str) -> None:
         raise SpecError(f"--match knows bureau alone, got {match!r}")
     factor = matched(profile, delta)
     stated = profile.bureau_epsilon(delta)
-    less = f"{float(1 - factor):.2%} less variance"
+    less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
     shown.print(f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:")
     rows = [("", "uses", "σ²", "reduced σ²")]
     for use in profile.uses:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from hedgerow.errors import BudgetError, HedgerowError, NoiseError, PlanError, SpecError, TableError
+from hedgerow.errors import BudgetError, NoiseError, PlanError, SpecError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.named import ESTIMATORS
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
@@ -386,6 +386,3 @@ def _nearest(path: list[str], section: type[BaseModel]) -> str:
     known = list(section.model_fields)
     near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-
-
-__all__ = ["HedgerowError", "ReleaseSpec"]

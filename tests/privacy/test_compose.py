@@ -136,12 +136,15 @@ def test_the_trade_off_curve_is_convex_and_agrees_with_the_profile():
             assert supported <= profile.delta(epsilon) + 1e-9
 
 
-def test_both_ways_to_the_trade_off_curve_agree():
+def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):
     profile = hr.compose([(hr.DiscreteGaussian("7/3"), 4), (hr.DiscreteGaussian("11/5"), 3)])
     for alpha in (0.01, 0.2, 0.6):
-        by_lattice = accountant.lattice_tradeoff_bounds(profile.losses, alpha)
-        by_duality = accountant._by_duality(profile.losses, alpha)
-        assert by_duality == pytest.approx(by_lattice, abs=1e-7)
+        low, high = accountant.lattice_tradeoff_bounds(profile.losses, alpha)
+        with monkeypatch.context() as patch:
+            patch.setattr(accountant, "FAST_CELLS", 0)
+            by_duality = profile.tradeoff(alpha)
+        assert high - 1e-7 <= by_duality <= high
+        assert profile.tradeoff(alpha) == low
 
 
 def test_more_than_one_record_a_unit_falls_back_on_rho_and_says_so():
@@ -152,6 +155,30 @@ def test_more_than_one_record_a_unit_falls_back_on_rho_and_says_so():
     for ask in (plan.guarantee.delta, plan.guarantee.tradeoff):
         with pytest.raises(BudgetError, match="proved for units with one record"):
             ask(0.5)
+
+
+def test_what_is_out_of_reach_is_answered_from_rho():
+    fine = hr.compose(
+        [
+            (hr.DiscreteLaplace("1.1234567891"), 3),
+            (hr.DiscreteLaplace("2.7654321123"), 2),
+            (hr.DiscreteGaussian("3.1415926"), 2),
+        ]
+    )
+    assert fine.epsilon("1e-10") <= fine.zcdp_epsilon("1e-10")
+    plain = hr.compose([(hr.DiscreteGaussian(5), 10)])
+    assert plain.epsilon("1e-400") == plain.zcdp_epsilon("1e-400")
+    tree = hr.Tree([hr.Axis.from_frame("geo", {"area": ["a", "b"]}, ["area"])])
+    plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-310"))
+    assert plan.guarantee.zcdp_epsilon("1e-310") <= 1
+
+
+def test_statements_of_odd_compositions_are_sentences():
+    guarantee = hr.compose([(hr.EpsilonDelta(1, "1e-6"), 1)])
+    assert guarantee.statement() == (
+        "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
+    )
+    assert guarantee.statement("1e-10") == "The release satisfies no ε at δ = 1e-10."
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,12 @@ def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, as the Bureau")]
     for delta in deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (_figure(ask(delta)) for ask in asked)
+        figures = (figure_above(ask(delta)) for ask in asked)
         rows.append(("", delta_text(delta), *figures))
     return aligned(rows)
 
 
-def _figure(epsilon: float) -> str:
+def figure_above(epsilon: float) -> str:
     """Six digits, rounded up."""
     if not isfinite(epsilon):
         return "none"

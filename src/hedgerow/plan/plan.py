@@ -84,9 +84,12 @@ class Plan:
     @cached_property
     def saved(self) -> Fraction | None:
         """The share of the noise variance that the loose conversion would have added in vain."""
-        if not isinstance(self.budget, EpsilonDelta) or self.guarantee.rho is None:
+        guarantee = self.guarantee
+        if not isinstance(self.budget, EpsilonDelta) or guarantee.rho is None:
             return None
-        return 1 - rho_within(self.budget.epsilon, self.budget.delta) / self.guarantee.rho
+        if not guarantee.is_worst:
+            return None
+        return 1 - rho_within(self.budget.epsilon, self.budget.delta) / guarantee.rho
 
     @cached_property
     def depths(self) -> tuple[DepthPlan, ...]:

@@ -11,28 +11,45 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy import contour, lattice
+from hedgerow.privacy.lattice_convolution import LARGEST_CELLS
 from hedgerow.privacy.lattice_curve import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.loss import Losses
 
 FAST_CELLS = 1 << 16
 """Up to so many lattice points a convolution takes a few milliseconds."""
 
+SMALLEST_DELTA = 1e-250
+"""Below this δ is answered from ρ: doubles end near there."""
+
 _FLOOR = 1e-320
 _NARROW = 1e-10
+
+
+class TooFineError(BudgetError):
+    """A composition that neither accountant can hold; its ρ is still exact."""
 
 
 def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     """Proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
 
     Raises:
-        BudgetError: ε is no finite number, or neither accountant can hold the composition.
+        BudgetError: ε is no finite number.
+        TooFineError: neither accountant can hold the composition.
     """
     if not math.isfinite(epsilon):
         raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
-    if lattice.cells(losses, epsilon) <= FAST_CELLS:
+    cells = lattice.cells(losses, epsilon)
+    if cells <= FAST_CELLS:
         return lattice.delta_bounds(losses, epsilon)
     found = contour.delta_bounds(losses, epsilon)
-    return lattice.delta_bounds(losses, epsilon) if found is None else found
+    if found is not None:
+        return found
+    if cells > LARGEST_CELLS:
+        raise TooFineError(
+            "the losses have no common unit that is coarse enough, and are too few for an "
+            "integral: round the variances to a few digits, or ask for the zCDP figures"
+        )
+    return lattice.delta_bounds(losses, epsilon)
 
 
 def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
@@ -46,6 +63,8 @@ def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
     Returns:
         ε; infinity where no ε is enough (P[L = ∞] > δ).
     """
+    if delta < SMALLEST_DELTA:
+        return known
     target = math.nextafter(float(delta), 0.0)
 
     def excess(epsilon: float) -> float:
@@ -65,29 +84,27 @@ def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
     return found
 
 
-def tradeoff_bounds(losses: Losses, alpha: float) -> tuple[float, float]:
-    """Proved lower and upper bounds of T(α), the least type II error at type I error α.
+def tradeoff_below(losses: Losses, alpha: float) -> float:
+    """A proved lower bound of T(α), the least type II error at type I error α.
 
     From the lattice where it fits. Otherwise from T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong,
-    Roth & Su 2022, Proposition 2.12), which is concave in e^ε: any ε gives a lower bound, and the
-    upper bound is the value found by ternary search plus the width of the bounds of δ there.
+    Roth & Su 2022, Proposition 2.12): every ε gives a lower bound, and the height is concave in
+    e^ε, so that a ternary search comes close to the best.
     """
     if not 0 <= alpha <= 1:
         raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
     if lattice.cells(losses, 0.0) <= FAST_CELLS:
-        return lattice_tradeoff_bounds(losses, alpha)
-    return _by_duality(losses, alpha)
-
-
-def _by_duality(losses: Losses, alpha: float) -> tuple[float, float]:
-    def lines(epsilon: float) -> tuple[float, float]:
-        low, high = delta_bounds(losses, epsilon)
-        slope = math.exp(epsilon) * alpha
-        return 1 - high - slope, 1 - low - slope
-
-    left, right = -60.0, 60.0
-    for _ in range(90):
+        return lattice_tradeoff_bounds(losses, alpha)[0]
+    steepest = -math.log(max(alpha, 1e-290))
+    left, right = -steepest - 60, steepest + 1
+    for _ in range(80):
         a, b = left + (right - left) / 3, right - (right - left) / 3
-        left, right = (left, b) if lines(a)[0] >= lines(b)[0] else (a, right)
-    low, high = lines((left + right) / 2)
-    return max(0.0, low), max(0.0, min(high, 1 - alpha))
+        higher = height(losses, a, alpha) >= height(losses, b, alpha)
+        left, right = (left, b) if higher else (a, right)
+    return max(0.0, height(losses, (left + right) / 2, alpha))
+
+
+def height(losses: Losses, epsilon: float, alpha: float) -> float:
+    """1 - δ(ε) - e^ε α, rounded down: a line that the trade-off curve never goes below."""
+    slope = math.exp(epsilon) * alpha
+    return 1 - delta_bounds(losses, epsilon)[1] - slope - 1e-15 * (1 + slope)

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import Exact
+from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
@@ -73,6 +74,8 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
     """
     if not all(isinstance(use.mechanism, DiscreteGaussian) for use in profile.uses):
         raise BudgetError("only discrete Gaussian noise is matched with the Bureau's conversion")
+    if not profile.is_worst:
+        raise BudgetError("the exact profile is proved for units with one record alone")
     stated = EpsilonDelta(Fraction(profile.bureau_epsilon(delta)), delta)
 
     def scaled(factor: Fraction) -> Profile:
@@ -82,11 +85,14 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
         )
         return Profile(tuple(uses), profile.is_worst)
 
-    low, high = Fraction(1, 10), Fraction(1)
+    low, high = Fraction(1, 1000), Fraction(1)
     while high - low > Fraction(1, 2_000_000):
         middle = (low + high) / 2
         low, high = (low, middle) if _excess(scaled(middle), stated) <= 0 else (middle, high)
-    return Fraction(math.ceil(high * 1_000_000), 1_000_000)
+    factor = Fraction(math.ceil(high * 1_000_000), 1_000_000)
+    while factor < 1 and _excess(scaled(factor), stated) > 0:
+        factor += Fraction(1, 1_000_000)
+    return factor
 
 
 def _gaussian(
@@ -111,10 +117,12 @@ def _widest(
     *,
     is_worst: bool,
 ) -> Profile:
-    """The least noise whose certified δ(ε) is at most δ: base = 1/(2ρ) of six digits.
+    """The least noise, nearly, whose certified δ(ε) is at most δ: base = 1/(2ρ) of six digits.
 
-    δ(ε) falls as the noise grows, so a root of ln δ(ε) - ln δ in the logarithm of the base is
-    sought between the base of the loose conversion, which is known to be enough, and smaller ones.
+    δ(ε) falls as the noise grows (below σ² = 4 it may rise by a little here and there), so a root
+    of ln δ(ε) - ln δ in the logarithm of the base is sought between the base of the loose
+    conversion, which is known to be enough, and smaller ones.
+
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
     bits differ, arrives at the same noise (`check` computes it again). It is not trusted: the base
     goes up by its last digit until the certified upper bound is seen to be within the budget.
@@ -140,10 +148,14 @@ def _widest(
 
 def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     """Above 0 where the profile costs more than the budget; falls as its noise grows."""
-    if not profile.is_worst:
-        return profile.zcdp_epsilon(budget.delta) - math.nextafter(float(budget.epsilon), 0)
+    loose = profile.zcdp_epsilon(budget.delta) - math.nextafter(float(budget.epsilon), 0)
+    if not profile.is_worst or budget.delta < SMALLEST_DELTA:
+        return loose
     delta = math.nextafter(float(budget.delta), 0)
-    return math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
+    try:
+        return math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
+    except TooFineError:
+        return loose
 
 
 def _check_shares(shares: Sequence[Fraction], shifts: Sequence[tuple[int, ...]]) -> None:

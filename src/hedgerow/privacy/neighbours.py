@@ -57,6 +57,8 @@ class Neighbours(ABC):
         a node did not survive, or the record stays in its node), or not at all, and a part is
         what remains of the whole when counts are dropped: post-processing. For more contributions
         the same norms can be split over nodes in other ways, and no order between them is proved.
+        (Where the total is measured under replace neighbours it is an upper bound: the total and
+        two nodes of a depth cannot all change at once.)
         """
         return self.contributions == 1
 

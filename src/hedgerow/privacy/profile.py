@@ -1,11 +1,14 @@
 """What a composition of noisy measurements and other guarantees promises, exactly.
 
 δ(ε), ε(δ) and the trade-off curve are those of the composition's privacy loss, with proved bounds
-(`accountant`). They hold for adaptive composition too: each step's pair of laws is dominated by
-that of its worst shifts whatever came before, and dominating pairs compose (Zhu, Dong & Wang 2022,
-Theorem 10). Binary floats that leave this module are rounded towards more reported loss.
+(`accountant`). What is counted may depend on what was released before (which nodes survive), as
+each step's pair of laws is dominated by that of its worst shifts whatever came before, and
+dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10). The noise itself, and how often it is
+used, must have been fixed beforehand; where it was not, the sums of ρ and of pure ε hold. Binary
+floats that leave this module are rounded towards more reported loss.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -120,7 +123,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Profile:
-    """What all uses together promise, also when each is chosen after seeing the ones before.
+    """What all uses together promise, their noise having been fixed beforehand.
 
     Attributes:
         uses: at least one.
@@ -180,7 +183,8 @@ class Profile:
 
         Returns:
             ε, to 1e-9 of itself and never below; infinity where the promise fails with a larger
-            probability than δ.
+            probability than δ. Where the exact figure is out of reach (`TooFineError`, or δ below
+            1e-250), that of ρ, which is larger.
 
         Raises:
             BudgetError: δ outside (0, 1), or no number.
@@ -191,7 +195,12 @@ class Profile:
         known = loose if pure is None else min(loose, float_above(pure))
         if not self.is_worst:
             return known
-        return min(known, accountant.epsilon_above(self.losses, chance, known))
+        try:
+            return min(known, accountant.epsilon_above(self.losses, chance, known))
+        except accountant.TooFineError:
+            if math.isinf(known):
+                raise
+            return known
 
     def zcdp_epsilon(self, delta: Exact | float) -> float:
         """ε from ρ alone, optimally (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
@@ -210,7 +219,7 @@ class Profile:
             alpha: in [0, 1].
         """
         self._check_worst()
-        return accountant.tradeoff_bounds(self.losses, alpha)[0]
+        return accountant.tradeoff_below(self.losses, alpha)
 
     def statement(self, delta: Exact | float | None = None) -> str:
         """The promise as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up."""
@@ -221,9 +230,13 @@ class Profile:
         elif rho is not None:
             parts.append(f"ρ = {_shown(rho)} zero-concentrated differential privacy")
         if delta is not None:
-            parts.append(f"ε = {_shown(Fraction(self.epsilon(delta)))} at δ = {delta_text(delta)}")
-            if not self.is_worst:
+            epsilon = self.epsilon(delta)
+            figure = "no ε" if math.isinf(epsilon) else f"ε = {_shown(Fraction(epsilon))}"
+            parts.append(f"{figure} at δ = {delta_text(delta)}")
+            if not self.is_worst and pure is None:
                 parts[-1] += " (from ρ, as no worst case is proved for units of several records)"
+        if not parts:
+            return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"The release satisfies {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -289,6 +302,8 @@ def read_profile(described: Mapping[str, Any]) -> Profile:
         Use(_read_guarantee(use), use["times"], tuple(use.get("shifts", (1,))))
         for use in described["uses"]
     )
+    if type(described["is_worst"]) is not bool:
+        raise BudgetError("is_worst must be true or false")
     return Profile(tuple(uses), described["is_worst"])
 
 

@@ -45,7 +45,7 @@ class Charging:
         """
         account = self.ledger.account(self.dataset, plan.neighbours)
         now = datetime.now(UTC)
-        note = (plan.restriction or "")[:LONGEST_TEXT]
+        note = (plan.restriction or "")[:LONGEST_TEXT].strip()
         self.ledger.charge(account, Charge(release_id, plan.guarantee, plan.hash, now, note))
 
     def to_dict(self, release_id: str) -> dict[str, str]:
