@@ -136,6 +136,14 @@ def test_the_trade_off_curve_is_convex_and_agrees_with_the_profile():
             assert supported <= profile.delta(epsilon) + 1e-9
 
 
+def test_the_whole_curve_lies_close_below_its_points():
+    profile = hr.compose([(hr.DiscreteGaussian(5), 10)])
+    alphas = [0.0, 0.001, 0.05, 0.3, 0.9, 1.0]
+    for alpha, low in zip(alphas, profile.tradeoff_curve(alphas), strict=True):
+        assert low <= profile.tradeoff(alpha) + 1e-12
+        assert low >= profile.tradeoff(alpha) - 2e-3
+
+
 def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):
     profile = hr.compose([(hr.DiscreteGaussian("7/3"), 4), (hr.DiscreteGaussian("11/5"), 3)])
     for alpha in (0.01, 0.2, 0.6):

@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.profile import Profile
@@ -18,16 +17,6 @@ def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
     if not math.isfinite(last):
         last = 2 * profile.epsilon("0.5") + 10
     return [float(epsilon) for epsilon in np.linspace(0, max(last, 1e-3), points)]
-
-
-def _tradeoff(profile: Profile, grid: list[float], alphas: NDArray[np.float64]) -> list[float]:
-    """T(α) from below: the highest of the lines 1 - δ(ε) - e^ε α over a grid of ε."""
-    epsilons = sorted({-epsilon for epsilon in grid} | set(grid))
-    deltas = [profile.delta(epsilon) for epsilon in epsilons]
-    return [
-        max(0.0, *(1 - d - math.exp(e) * a for e, d in zip(epsilons, deltas, strict=True)))
-        for a in alphas.tolist()
-    ]
 
 
 def picture_of_profile(profile: Profile, path: Path) -> None:
@@ -58,7 +47,7 @@ def picture_of_profile(profile: Profile, path: Path) -> None:
     curve.set(xlabel="ε", ylabel="δ(ε)", ylim=(1e-15, 1))
     curve.legend(frameon=False)
     alphas = np.linspace(0, 1, 51)
-    trade.plot(alphas, _tradeoff(profile, grid, alphas), color=EXACT)
+    trade.plot(alphas, profile.tradeoff_curve(alphas.tolist()), color=EXACT)
     trade.plot([0, 1], [1, 0], color="grey", linewidth=0.8)
     trade.set(xlabel="type I error α", ylabel="least type II error T(α)", xlim=(0, 1), ylim=(0, 1))
     for axes in (curve, trade):

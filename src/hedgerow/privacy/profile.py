@@ -221,6 +221,20 @@ class Profile:
         self._check_worst()
         return accountant.tradeoff_below(self.losses, alpha)
 
+    def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
+        """T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over a grid of ε.
+
+        One δ(ε) a line serves all α, so a whole curve costs little more than a point of `tradeoff`.
+        """
+        self._check_worst()
+        last = min(self.epsilon("1e-15"), 60.0)
+        grid = [last * (2 * i / (lines - 1) - 1) for i in range(lines)]
+        deltas = [self.delta(epsilon) for epsilon in grid]
+        return [
+            max(0.0, *(1 - d - math.exp(e) * a for e, d in zip(grid, deltas, strict=True)))
+            for a in alphas
+        ]
+
     def statement(self, delta: Exact | float | None = None) -> str:
         """The promise as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up."""
         pure, rho = self.pure_epsilon, self.rho
