@@ -1,10 +1,12 @@
 """Plans: which depth is measured with which noise, from public facts alone."""
 
+import copy
 from fractions import Fraction
 
 import pytest
 
 import hedgerow as hr
+from hedgerow.plan.plan import read_plan
 from tests.made import fixed_axis
 
 GEOGRAPHY = fixed_axis("geo", 3, 4)
@@ -152,3 +154,27 @@ def test_a_plan_for_more_cells_than_a_float_can_count_prints():
     assert tree.leaves == 1000**64
     wide = hr.Tree([fixed_axis(f"a{i}", 200_000, columns=[f"c{i}"]) for i in range(60)])
     assert "all within" in str(hr.make_plan(wide, budget=hr.Rho(1)))
+
+
+def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():
+    plan = hr.make_plan(TRIPS, budget=hr.EpsilonDelta(1, "1e-8"), neighbours=hr.Replace())
+    described = plan.to_dict()
+    assert read_plan(TRIPS, described).to_dict() == described
+
+    def with_noise(factor):
+        """The plan as a machine would state it whose search ended a little elsewhere."""
+        changed = copy.deepcopy(described)
+        changed["guarantee"]["rho"] = str(plan.guarantee.rho / factor)
+        for use in changed["guarantee"]["uses"]:
+            use["sigma2"] = str(Fraction(use["sigma2"]) * factor)
+        for depth in changed["depths"]:
+            if "parameter" in depth:
+                depth["parameter"] = str(Fraction(depth["parameter"]) * factor)
+        return changed
+
+    more = with_noise(Fraction(1_000_003, 1_000_000))
+    assert read_plan(TRIPS, more).to_dict() == more
+    with pytest.raises(hr.BudgetError, match="does not keep"):
+        read_plan(TRIPS, with_noise(Fraction(99, 100)))
+    more["depths"][3]["parameter"] = "1"
+    assert read_plan(TRIPS, more).to_dict() != more

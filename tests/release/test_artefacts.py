@@ -364,7 +364,7 @@ SPOILED = [
     (rewrite(lambda m: m["plan"]["depths"][6].update(parameter="1")), "contradicts itself"),
     (rewrite(lambda m: m["plan"]["depths"][6].pop("share")), "shares must be given"),
     (
-        edit("measurements/depth=6.parquet", lambda f: f.with_columns(pl.col("noisy_count") + 50)),
+        edit("measurements/depth=6.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
         "not what chebyshev makes",
     ),
     (lambda f: (f / "counts/depth=2.parquet").write_bytes(b"PAR1"), "was changed after"),

@@ -35,6 +35,8 @@ class Plan:
         allocation: the name of the rule that shared the budget out.
         shares: for each depth 0..T its share of the budget, None where it is not measured.
         invariants: what is public by declaration.
+        base: of a plan that was read: the 1/(2ρ) that its (ε, δ) budget was calibrated to, which is
+            verified and not sought again.
 
     Raises:
         PlanError: an invariant that cannot be, a share for a public depth, or none for a depth
@@ -49,6 +51,7 @@ class Plan:
     allocation: str
     shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
+    base: Fraction | None = None
 
     def __post_init__(self) -> None:
         wanted = measured_depths(self.tree, self.neighbours, self.invariants)
@@ -73,7 +76,9 @@ class Plan:
         shares = [share for share in self.shares if share is not None]
         shifts = [self.neighbours.shifts(t) for t in measured]
         worst = self.neighbours.is_worst
-        return calibrate(self.mechanism, self.budget, shares, shifts, is_worst=worst)
+        return calibrate(
+            self.mechanism, self.budget, shares, shifts, is_worst=worst, base=self.base
+        )
 
     @property
     def deltas(self) -> list[Fraction]:
@@ -201,7 +206,8 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
     """The plan that `Plan.to_dict` describes, over a tree that must be its own.
 
     Everything that follows from something else (noise, guarantee) is computed again, so a
-    description that contradicts itself does not come back as it was.
+    description that contradicts itself does not come back as it was. Of noise that was calibrated
+    to an (ε, δ) budget it is verified that it keeps it.
 
     Raises:
         PlanError, BudgetError: no plan can be made of it.
@@ -220,6 +226,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
         described["allocation"],
         tuple(Fraction(t["share"]) if "share" in t else None for t in described["depths"]),
         tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
+        1 / (2 * Fraction(described["guarantee"]["rho"])) if kind is EpsilonDelta else None,
     )
 
 

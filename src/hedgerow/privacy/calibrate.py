@@ -17,6 +17,9 @@ from hedgerow.privacy.neighbours import l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
 from hedgerow.privacy.zcdp import rho_within
 
+DOUBT = 1e-7
+"""By how much, relatively, certified bounds of δ may differ between two machines."""
+
 _DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
@@ -27,6 +30,7 @@ def calibrate(
     shifts: Sequence[tuple[int, ...]],
     *,
     is_worst: bool = True,
+    base: Fraction | None = None,
 ) -> Profile:
     """The composition that spends the budget in the given shares, one use a measured depth.
 
@@ -41,15 +45,23 @@ def calibrate(
         shares: one a measured depth, above 0, summing to exactly 1.
         shifts: one a measured depth: the worst change of one unit there (`Neighbours.shifts`).
         is_worst: see `Profile.is_worst`; without it (ε, δ) rests on ρ.
+        base: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be verified instead
+            of found again: the last digits of a search differ between machines.
 
     Raises:
-        BudgetError: a budget that the mechanism cannot spend, or shares that are no shares.
+        BudgetError: a budget that the mechanism cannot spend, shares that are no shares, or a base
+            that does not keep the budget.
     """
     _check_shares(shares, shifts)
     if mechanism is DiscreteGaussian and isinstance(budget, Rho):
         return _gaussian(1 / (2 * budget.rho), shares, shifts, is_worst=is_worst)
     if mechanism is DiscreteGaussian and isinstance(budget, EpsilonDelta):
-        return _widest(budget, shares, shifts, is_worst=is_worst)
+        if base is None:
+            return _widest(budget, shares, shifts, is_worst=is_worst)
+        profile = _gaussian(base, shares, shifts, is_worst=is_worst)
+        if _excess(profile, budget) > DOUBT:
+            raise BudgetError("the noise does not keep the (epsilon, delta) budget")
+        return profile
     if mechanism is DiscreteLaplace and isinstance(budget, Epsilon):
         uses = (
             Use(DiscreteLaplace(l1(moves) / (share * budget.epsilon)), 1, moves)
@@ -124,7 +136,7 @@ def _widest(
     conversion, which is known to be enough, and smaller ones.
 
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
-    bits differ, arrives at the same noise (`check` computes it again). It is not trusted: the base
+    bits differ, mostly arrives at the same noise. It is not trusted: the base
     goes up by its last digit until the certified upper bound is seen to be within the budget.
     """
 
