@@ -178,3 +178,14 @@ def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():
         read_plan(TRIPS, with_noise(Fraction(99, 100)))
     more["depths"][3]["parameter"] = "1"
     assert read_plan(TRIPS, more).to_dict() != more
+
+
+@pytest.mark.parametrize("number", ["1e-99999999", "1/0", "nan", "much"])
+def test_a_forged_number_in_a_plan_is_refused_and_not_expanded(number):
+    plan = hr.make_plan(TRIPS, budget=hr.EpsilonDelta(1, "1e-8"), neighbours=hr.Replace())
+    shares, rho = plan.to_dict(), plan.to_dict()
+    shares["depths"][3]["share"] = number
+    rho["guarantee"]["rho"] = number
+    for forged in (shares, rho):
+        with pytest.raises(hr.PlanError):
+            read_plan(TRIPS, forged)

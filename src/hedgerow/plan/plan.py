@@ -12,6 +12,7 @@ import numpy as np
 
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
+from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Uniform
 from hedgerow.plan.depths import DepthPlan, Invariant, Measured, Public, Unmeasured
 from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
@@ -224,9 +225,14 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
         kind(*(budget[name] for name in kind.__slots__)),
         {kind.name: kind for kind in MECHANISMS}[described["mechanism"]],
         described["allocation"],
-        tuple(Fraction(t["share"]) if "share" in t else None for t in described["depths"]),
+        tuple(
+            exact(t["share"], "share", PlanError) if "share" in t else None
+            for t in described["depths"]
+        ),
         tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
-        1 / (2 * Fraction(described["guarantee"]["rho"])) if kind is EpsilonDelta else None,
+        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
+        if kind is EpsilonDelta
+        else None,
     )
 
 
