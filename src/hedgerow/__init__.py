@@ -19,7 +19,7 @@ from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation import Shares, Uniform
-from hedgerow.plan.depths import Invariant, Measured, Public, Unmeasured
+from hedgerow.plan.depths import All, Invariant, Measured, Public, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
@@ -36,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AddRemove",
+    "All",
     "Axis",
     "BudgetError",
     "Chebyshev",
@@ -62,6 +63,7 @@ __all__ = [
     "Rho",
     "Shares",
     "SpecError",
+    "Survivors",
     "TableError",
     "Tree",
     "Unfinished",

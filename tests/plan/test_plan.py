@@ -104,8 +104,8 @@ def test_an_impossible_invariant_is_refused(neighbours, invariant, message):
     [
         (["1/2", "1/3"], "sum to exactly 1, got 5/6"),
         (["0.333", "0.333", "0.333"], "write thirds as 1/3"),
-        (["3/2", "-1/2"], "above 0, got -1/2 in place 2"),
-        (["1", "0"], "above 0, got 0 in place 2"),
+        (["3/2", "-1/2"], "must not be negative, got -1/2 in place 2"),
+        (["1", "0"], "the last share must be above 0"),
         ([0.5, 0.5], "binary floats"),
     ],
 )
@@ -115,7 +115,7 @@ def test_shares_that_are_no_shares_are_refused(shares, message):
 
 
 def test_the_number_of_shares_must_be_that_of_the_measured_depths():
-    with pytest.raises(hr.PlanError, match=r"measures 3 depths \(total; level1; level2\)"):
+    with pytest.raises(hr.PlanError, match=r"can measure 3 depths \(total; level1; level2\)"):
         hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), allocation=hr.Shares(["1/2", "1/2"]))
 
 

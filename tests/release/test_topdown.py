@@ -103,8 +103,8 @@ class Falling:
 
     name = "falling"
 
-    def shares(self, measured):
-        parts = range(1, len(measured) + 1)
+    def shares(self, problem):
+        parts = range(1, len(problem.depths) + 1)
         return tuple(Fraction(part, sum(parts)) for part in parts)
 
 

@@ -6,7 +6,39 @@ from fractions import Fraction
 from typing import Protocol
 
 from hedgerow.errors import PlanError
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.noise.numerals import Exact, exact
+from hedgerow.plan.depths import Measure
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.tables.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What an allocation may look at: public facts alone.
+
+    Attributes:
+        tree: the public domain.
+        neighbours: the unit of privacy; its shifts say how much noise a share buys at a depth.
+        mechanism: the noise.
+        budget: what all depths together may cost.
+        measure: whether all nodes are measured or survivors alone.
+        depths: the depths that can be measured, coarsest first: neither public nor made of single
+            children. The last of them must be measured.
+    """
+
+    tree: Tree
+    neighbours: Neighbours
+    mechanism: type[Mechanism]
+    budget: Budget
+    measure: Measure
+    depths: tuple[int, ...]
+
+    @property
+    def cuboids(self) -> list[str]:
+        """The names of the depths."""
+        return [self.tree.cuboid_name(t) for t in self.depths]
 
 
 class Allocation(Protocol):
@@ -16,34 +48,34 @@ class Allocation(Protocol):
     def name(self) -> str:
         """What a release file calls it."""
 
-    def shares(self, measured: Sequence[str]) -> tuple[Fraction, ...]:
-        """One share a measured depth, above 0, summing to exactly 1.
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+        """One share for each of `Problem.depths`, summing to exactly 1.
 
-        Args:
-            measured: the cuboid names of the measured depths, coarsest first.
+        Returns:
+            Above 0, or None for a depth that stays unmeasured (never the last one).
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Equal shares for all measured depths."""
+    """Equal shares for all depths that can be measured."""
 
     @property
     def name(self) -> str:
         """``uniform``."""
         return "uniform"
 
-    def shares(self, measured: Sequence[str]) -> tuple[Fraction, ...]:
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """1/n each."""
-        return (Fraction(1, len(measured)),) * len(measured)
+        return (Fraction(1, len(problem.depths)),) * len(problem.depths)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Shares:
-    """Shares as given, one a measured depth.
+    """Shares as given, one for each depth that can be measured; 0 leaves it unmeasured.
 
     Args:
-        given: exact numbers above 0 that sum to exactly 1.
+        given: exact numbers of at least 0, the last above 0, that sum to exactly 1.
 
     Raises:
         PlanError: they are not.
@@ -56,12 +88,14 @@ class Shares:
             exact(share, f"share {i}", PlanError) for i, share in enumerate(given, start=1)
         )
         for i, share in enumerate(fractions, start=1):
-            if share <= 0:
-                raise PlanError(f"shares must be above 0, got {share} in place {i}")
+            if share < 0:
+                raise PlanError(f"shares must not be negative, got {share} in place {i}")
         if sum(fractions) != 1:
             raise PlanError(
                 f"shares must sum to exactly 1, got {sum(fractions)}; write thirds as 1/3"
             )
+        if not fractions[-1]:
+            raise PlanError("the last share must be above 0: the leaves have to be measured")
         object.__setattr__(self, "given", fractions)
 
     @property
@@ -69,15 +103,16 @@ class Shares:
         """``shares``."""
         return "shares"
 
-    def shares(self, measured: Sequence[str]) -> tuple[Fraction, ...]:
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """The given shares.
 
         Raises:
-            PlanError: there are more or fewer of them than measured depths.
+            PlanError: there are more or fewer of them than depths.
         """
-        if len(self.given) != len(measured):
+        wanted = len(problem.depths)
+        if len(self.given) != wanted:
             raise PlanError(
-                f"this plan measures {len(measured)} depths ({'; '.join(measured)}), so it needs "
-                f"{len(measured)} shares, got {len(self.given)}"
+                f"this plan can measure {wanted} depths ({'; '.join(problem.cuboids)}), so it "
+                f"needs {wanted} shares, got {len(self.given)}"
             )
-        return self.given
+        return tuple(share or None for share in self.given)

@@ -48,4 +48,23 @@ class Invariant:
     level: str
 
 
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Measure the children of nodes that were released as positive, depth by depth.
+
+    Nothing depends on the number of possible cells. What survives depends on its own noise, so
+    sums of survivors are biased and depths are not combined.
+    """
+
+    name = "survivors"
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Measure every node of every measured depth, which combining depths needs."""
+
+    name = "all"
+
+
 DepthPlan = Measured | Public | Unmeasured
+Measure = Survivors | All

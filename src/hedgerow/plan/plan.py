@@ -13,8 +13,17 @@ import numpy as np
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.noise.numerals import exact
-from hedgerow.plan.allocation import Allocation, Uniform
-from hedgerow.plan.depths import DepthPlan, Invariant, Measured, Public, Unmeasured
+from hedgerow.plan.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.depths import (
+    All,
+    DepthPlan,
+    Invariant,
+    Measure,
+    Measured,
+    Public,
+    Survivors,
+    Unmeasured,
+)
 from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
@@ -22,6 +31,9 @@ from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
+
+MOST_CELLS = 1 << 32
+"""Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +48,14 @@ class Plan:
         allocation: the name of the rule that shared the budget out.
         shares: for each depth 0..T its share of the budget, None where it is not measured.
         invariants: what is public by declaration.
+        measure: all nodes of a measured depth, or those below survivors alone.
         base: of a plan that was read: the 1/(2ρ) that its (ε, δ) budget was calibrated to, which is
             verified and not sought again.
 
     Raises:
-        PlanError: an invariant that cannot be, a share for a public depth, or none for a depth
-            that is neither public nor made of single children.
+        PlanError: an invariant that cannot be, a share for a depth that is public or made of
+            single children, none for the deepest of the others, or more cells to measure than
+            2³².
         BudgetError: a budget that the mechanism cannot spend, or shares that are no shares.
     """
 
@@ -52,17 +66,27 @@ class Plan:
     allocation: str
     shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
+    measure: Measure
     base: Fraction | None = None
 
     def __post_init__(self) -> None:
-        wanted = measured_depths(self.tree, self.neighbours, self.invariants)
-        if not wanted:
+        possible = measurable_depths(self.tree, self.neighbours, self.invariants)
+        if not possible:
             raise PlanError(
                 "this plan measures nothing: every depth is public or has single children only"
             )
         given = [t for t, share in enumerate(self.shares) if share is not None]
-        if len(self.shares) != self.tree.depth + 1 or given != wanted:
-            raise PlanError(f"shares must be given for the depths {wanted}, got {given}")
+        fits = len(self.shares) == self.tree.depth + 1 and set(given) <= set(possible)
+        if not fits or possible[-1] not in given:
+            raise PlanError(
+                f"shares can be given for the depths {possible} and must be for the last of them, "
+                f"got shares for {given}"
+            )
+        if isinstance(self.measure, All) and self.tree.leaves > MOST_CELLS:
+            raise PlanError(
+                f"measuring all nodes would draw noise for {self.tree.leaves:,} leaves, more than "
+                f'2**32; measure survivors alone (measure = "survivors")'
+            )
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
 
     @cached_property
@@ -153,6 +177,7 @@ class Plan:
             },
             "mechanism": self.mechanism.name,
             "allocation": self.allocation,
+            "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
             "depths": [describe_depth(self.tree, t, what) for t, what in enumerate(self.depths)],
             "guarantee": self.guarantee.to_dict(),
@@ -166,6 +191,7 @@ def make_plan(
     neighbours: Neighbours | None = None,
     mechanism: type[Mechanism] = DiscreteGaussian,
     allocation: Allocation | None = None,
+    measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
     """The plan of a release, from public facts alone.
@@ -180,6 +206,7 @@ def make_plan(
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
         allocation: how the measured depths share the budget; equally unless given.
+        measure: `Survivors` unless given; `All` lets estimators combine depths.
         invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
@@ -188,14 +215,16 @@ def make_plan(
     """
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
-    measured = measured_depths(tree, neighbours, invariants)
-    names = [tree.cuboid_name(t) for t in measured]
-    shares = dict(zip(measured, allocation.shares(names) if names else (), strict=True))
+    measure = Survivors() if measure is None else measure
+    depths = tuple(measurable_depths(tree, neighbours, invariants))
+    problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
+    shares = dict(zip(depths, allocation.shares(problem) if depths else (), strict=True))
     every = tuple(shares.get(t) for t in range(tree.depth + 1))
-    return Plan(tree, neighbours, budget, mechanism, allocation.name, every, tuple(invariants))
+    name, invariants = allocation.name, tuple(invariants)
+    return Plan(tree, neighbours, budget, mechanism, name, every, invariants, measure)
 
 
-def measured_depths(
+def measurable_depths(
     tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
 ) -> list[int]:
     """The depths that are neither public nor made of single children."""
@@ -230,6 +259,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
             for t in described["depths"]
         ),
         tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
+        {kind.name: kind for kind in (Survivors, All)}[described["measure"]](),
         1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
         if kind is EpsilonDelta
         else None,
