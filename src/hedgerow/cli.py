@@ -5,47 +5,30 @@ import json
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
-import polars as pl
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from hedgerow import __version__
+from hedgerow.cli_privacy import account, ledgers
 from hedgerow.errors import HedgerowError, MachineError, PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.describe import aligned, figure_above, price_table
+from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.calibrate import matched
-from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
-from hedgerow.privacy.picture import epsilon_grid, picture_of_profile
-from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.zcdp import float_above
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.manifest import promise
 from hedgerow.release.release import read_release
 from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
-from hedgerow.release.topdown import Progress as PassProgress
-from hedgerow.spec import ReleaseSpec, read_account
+from hedgerow.spec import ReleaseSpec
+from hedgerow.terminal import bar, shown, stage, told
 
 app = typer.Typer(
     name="hedgerow",
@@ -55,13 +38,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
 app.add_typer(ledgers, name="ledger", no_args_is_help=True)
-shown = Console(soft_wrap=True, highlight=False)
-told = Console(stderr=True, soft_wrap=True, highlight=False)
+app.command()(account)
 
 STOPPED = 130
-DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
@@ -92,7 +72,7 @@ def example(
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
         raise SpecError(f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}")
-    with _stage(f"writing the {size} {kind} example"):
+    with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
     shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
@@ -108,7 +88,7 @@ def plan(
     areas = "table").
     """
     spec = ReleaseSpec(file)
-    with _stage("reading the lists of areas"):
+    with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
     if as_json:
         sys.stdout.write(json.dumps({**made.to_dict(), "sha256": made.hash}, indent=2) + "\n")
@@ -138,16 +118,16 @@ def release(
     unfinished = Unfinished.DISCARD if discard else unfinished
     spec = ReleaseSpec(file)
     check_output(spec.output, unfinished)
-    with _stage("reading the lists of areas"):
+    with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
-    with _stage("reading the table"):
+    with stage("reading the table"):
         counts = spec.counts(made.tree)
-    with _bar("measuring and estimating") as progress:
+    with bar("measuring and estimating") as progress:
         made_release = make_release(
             counts,
             made,
@@ -168,7 +148,7 @@ def release(
 @app.command()
 def check(directory: Directory) -> None:
     """Re-verify a release directory: digests, plan, sums, whole numbers, measurements."""
-    with _stage("checking"):
+    with stage("checking"):
         found = check_directory(directory)
     for finding in found:
         mark = "[green]ok[/green]  " if finding.failure is None else "[red]FAIL[/red]"
@@ -177,103 +157,6 @@ def check(directory: Directory) -> None:
     if failed:
         raise ReleaseError(f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}")
     shown.print(f"All {len(found)} checks passed.")
-
-
-@app.command()
-def account(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
-    ],
-    delta: Annotated[
-        list[str] | None, typer.Option(help="δ to state ε at; may be given several times.")
-    ] = None,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            help="bureau: the σ² that keeps the Bureau's ε at --delta, exactly accounted."
-        ),
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write ε, δ(ε) and its bounds here.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
-) -> None:
-    """Say what mechanisms used together cost, exactly, beside the loose conversions."""
-    profile = read_account(file)
-    deltas = delta or DELTAS
-    shown.print(escape(profile.statement(deltas[0])) + "\n")
-    shown.print(escape(price_table(profile, deltas)))
-    if match is not None:
-        _show_match(profile, match, deltas[0])
-    if csv is not None:
-        rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
-        pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row").write_csv(
-            csv
-        )
-        shown.print(f"Table: {escape(str(csv))}")
-    if picture is not None:
-        picture_of_profile(profile, picture)
-        shown.print(f"Picture: {escape(str(picture))}")
-
-
-@ledgers.command("open")
-def open_ledger(
-    file: ReleaseFile,
-    rho: Annotated[
-        str | None, typer.Option(help="All that releases of the dataset may cost, in ρ.")
-    ] = None,
-    epsilon: Annotated[
-        str | None, typer.Option(help="The same in pure ε (discrete Laplace releases alone).")
-    ] = None,
-) -> None:
-    """Open the account that a release file names in [ledger], with its cap; fixed for ever."""
-    spec = ReleaseSpec(file)
-    path = spec.ledger_path
-    if (rho is None) == (epsilon is None):
-        raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
-    cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
-    ledger = Ledger(path) if path.exists() else create_ledger(path)
-    account = ledger.open_account(spec.dataset, spec.neighbours, cap)
-    shown.print(escape(ledger.standing(account).describe()))
-
-
-@ledgers.command("show")
-def show_ledger(
-    database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
-    delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
-) -> None:
-    """Show all accounts of a ledger: what was charged, what is spent, what is left."""
-    ledger = Ledger(database)
-    datasets = [account.dataset for account in ledger.accounts()]
-    for dataset in sorted({name for name in datasets if datasets.count(name) > 1}):
-        told.print(escape(f"Note: the accounts of {dataset!r} do not limit each other; caps add."))
-    for account in ledger.accounts():
-        standing = ledger.standing(account)
-        rows = [("release", "charged", "plan", standing.account.symbol)]
-        for charge in standing.charges:
-            cost = figure_above(float_above(account.cost(charge.profile)))
-            at = charge.at.isoformat(timespec="seconds")
-            rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}"))
-        for note in sorted({charge.note for charge in standing.charges if charge.note}):
-            shown.print(escape(f"Of some of them: {note}"))
-        if standing.together is not None:
-            figure = figure_above(standing.together.epsilon(delta))
-            shown.print(
-                escape(f"\nAll together: ε = {figure} at δ = {delta}. {PLANNED_TOGETHER}\n")
-            )
-
-
-def _show_match(profile: Profile, match: str, delta: str) -> None:
-    if match != "bureau":
-        raise SpecError(f"--match knows bureau alone, got {match!r}")
-    factor = matched(profile, delta)
-    stated = profile.bureau_epsilon(delta)
-    less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
-    shown.print(f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:")
-    rows = [("", "uses", "σ²", "reduced σ²")]
-    for use in profile.uses:
-        whole = use.noise.parameter
-        rows.append(("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}"))
-    shown.print(escape(aligned(rows)))
 
 
 @app.command()
@@ -290,9 +173,9 @@ def compare(
     """
     spec = ReleaseSpec(file)
     released = read_release(spec.output)
-    with _stage("reading the table"):
+    with stage("reading the table"):
         counts = spec.counts(spec.tree())
-    with _stage("comparing"):
+    with stage("comparing"):
         errors = error_by_depth(counts, released)
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
@@ -311,46 +194,6 @@ def _show_plan(made: Plan) -> None:
     if made.saved is not None:
         shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
     shown.print(f"\nplan {made.hash}\n")
-
-
-@contextmanager
-def _stage(what: str) -> Iterator[None]:
-    """A spinner on a terminal, a plain line elsewhere."""
-    if told.is_terminal:
-        with told.status(what):
-            yield
-    else:
-        told.print(what)
-        yield
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[PassProgress]:
-    """A bar with rate and time left on a terminal, a plain line elsewhere."""
-    if not told.is_terminal:
-        told.print(what)
-        yield PassProgress()
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=told) as bar:
-        task = bar.add_task(what, total=1.0, rate="")
-        cells = 0
-
-        def on_cells(more: int) -> None:
-            nonlocal cells
-            cells += more
-            elapsed = bar.tasks[0].elapsed or 0.0
-            if elapsed > 0:
-                bar.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
-
-        yield PassProgress(on_cells, lambda fraction: bar.update(task, completed=fraction))
 
 
 def main() -> None:

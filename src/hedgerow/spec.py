@@ -1,46 +1,31 @@
 """The release file: TOML in, trees, plans and estimators out. Strings become types here alone."""
 
-import difflib
-import tomllib
-from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import Field
 
-from hedgerow.errors import BudgetError, NoiseError, PlanError, SpecError, TableError
+from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.named import ESTIMATORS
-from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
+from hedgerow.estimate.named import read_estimator
+from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
-from hedgerow.plan.depths import Invariant
+from hedgerow.plan.depths import All, Invariant, Survivors
+from hedgerow.plan.optimal import Optimal, Relative
 from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
-from hedgerow.privacy.profile import Guarantee, Profile, compose, read_profile
 from hedgerow.release.charging import Charging
-from hedgerow.release.manifest import read_manifest
 from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.tree import Tree
+from hedgerow.toml_file import Number, Section, parse, within
 
-Number = int | Decimal | str
 AREAS_OF_TABLE = "table"
-
-T = TypeVar("T")
-F = TypeVar("F", bound="Section")
-
-
-class Section(BaseModel):
-    """A section of the file: unknown keys are refused, nothing is converted silently."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
-    )
 
 
 class TableSection(Section):
@@ -80,17 +65,31 @@ class PrivacySection(Section):
     rho: Number | None = None
 
 
+class PriorSection(Section):
+    """``prior = {…}``: an earlier table that is public already, with the same levels."""
+
+    source: str = Field(min_length=1)
+    public: bool
+    count: str | None = None
+
+
 class AllocationSection(Section):
     """``[allocation]``: how the measured depths share the budget."""
 
-    method: Literal["uniform", "shares"] = "uniform"
+    method: Literal["uniform", "shares", "optimal"] = "uniform"
     shares: list[Number] | None = None
+    importance: list[Number] | dict[str, Number] | Literal["relative"] | None = None
+    prior: PriorSection | None = None
+    objective: Literal["cells", "released"] | None = None
 
 
 class EstimateSection(Section):
     """``[estimate]``: how noisy counts become consistent ones."""
 
-    method: Literal["chebyshev", "euclidean"] = "chebyshev"
+    method: Literal["chebyshev", "euclidean", "sparse", "least-squares"] = "chebyshev"
+    measure: Literal["survivors", "all"] = "survivors"
+    combine: bool | None = None
+    penalty: Number | None = None
 
 
 class InvariantSection(Section):
@@ -122,56 +121,9 @@ class ReleaseFile(Section):
     privacy: PrivacySection
     allocation: AllocationSection = AllocationSection()
     estimate: EstimateSection = EstimateSection()
-    invariant: list[InvariantSection] = []
+    invariant: list[InvariantSection] = Field(default_factory=list)
     ledger: LedgerSection | None = None
     output: OutputSection = OutputSection(directory="out")
-
-
-class UseSection(Section):
-    """``[[use]]``: a mechanism, or a guarantee, and how often it is used."""
-
-    mechanism: Literal["discrete-gaussian", "discrete-laplace", "guarantee"]
-    sigma2: Number | None = None
-    scale: Number | None = None
-    epsilon: Number | None = None
-    delta: Number | None = None
-    times: int = 1
-    shift: int = 1
-
-
-class AccountFile(Section):
-    """A list of mechanisms to account for."""
-
-    use: list[UseSection] = Field(min_length=1)
-
-
-def read_account(path: Path) -> Profile:
-    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest)."""
-    if path.is_dir() or path.suffix == ".json":
-        manifest = read_manifest(path if path.is_dir() else path.parent)
-        return read_profile(manifest["plan"]["guarantee"])
-    file = _parse(path, AccountFile)
-    return compose(_within(f"[[use]] {i}", _use, use) for i, use in enumerate(file.use, start=1))
-
-
-def _use(use: UseSection) -> tuple[Guarantee, int, int]:
-    wanted = {
-        "discrete-gaussian": ({"sigma2"},),
-        "discrete-laplace": ({"scale"},),
-        "guarantee": ({"epsilon"}, {"epsilon", "delta"}),
-    }[use.mechanism]
-    keys = ("sigma2", "scale", "epsilon", "delta")
-    given = {key: getattr(use, key) for key in keys if getattr(use, key) is not None}
-    if set(given) not in wanted:
-        names = " or ".join(" and ".join(sorted(names)) for names in wanted)
-        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
-    kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
-        ("sigma2",): DiscreteGaussian,
-        ("scale",): DiscreteLaplace,
-        ("epsilon",): Epsilon,
-        ("epsilon", "delta"): EpsilonDelta,
-    }
-    return kinds[tuple(given)](*given.values()), use.times, use.shift
 
 
 class ReleaseSpec:
@@ -179,7 +131,7 @@ class ReleaseSpec:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.file = _parse(self.path, ReleaseFile)
+        self.file = parse(self.path, ReleaseFile)
 
     @property
     def output(self) -> Path:
@@ -198,7 +150,10 @@ class ReleaseSpec:
     @property
     def estimator(self) -> Estimator:
         """From ``[estimate]``."""
-        return ESTIMATORS[self.file.estimate.method]()
+        given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
+        if "penalty" in given:
+            given["penalty"] = float(exact(given["penalty"], "penalty", EstimateError))
+        return within("[estimate]", read_estimator, given)
 
     @property
     def ledger_path(self) -> Path:
@@ -216,7 +171,7 @@ class ReleaseSpec:
         """From ``[ledger]``; the ledger must be there (hedgerow ledger open)."""
         if self.file.ledger is None:
             return None
-        return _within("[ledger]", lambda: Charging(Ledger(self.ledger_path), self.dataset))
+        return within("[ledger]", lambda: Charging(Ledger(self.ledger_path), self.dataset))
 
     @property
     def dataset(self) -> str:
@@ -227,25 +182,61 @@ class ReleaseSpec:
         """From ``[[axis]]`` and ``[tree]``; reads the public lists (and no confidential table,
         unless the file asserts that the table's own list is public).
         """  # noqa: D205
-        axes = [_within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
-        return _within("[tree]", Tree, axes, self.file.tree.refine)
+        axes = [within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
+        return within("[tree]", Tree, axes, self.file.tree.refine)
 
     def plan(self, tree: Tree) -> Plan:
         """From ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
         privacy = self.file.privacy
         return make_plan(
             tree,
-            budget=_within("[privacy]", _budget, privacy),
+            budget=within("[privacy]", _budget, privacy),
             neighbours=self.neighbours,
             mechanism={kind.name: kind for kind in MECHANISMS}[privacy.mechanism],
-            allocation=_within("[allocation]", _allocation, self.file.allocation),
+            allocation=within("[allocation]", self._allocation, tree),
+            measure={"survivors": Survivors, "all": All}[self.file.estimate.measure](),
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
+        )
+
+    def prior(self, tree: Tree) -> Prior | None:
+        """From ``prior`` in ``[allocation]``.
+
+        Raises:
+            SpecError: it is the confidential table itself.
+        """
+        given = self.file.allocation.prior
+        if given is None:
+            return None
+        path, table = self.path.parent / given.source, self._source()
+        if isinstance(table, Path) and path.resolve() == table.resolve():
+            raise SpecError(
+                "the prior is the confidential table itself: shares that follow from it would "
+                "publish some of it; name a public table, such as an earlier release"
+            )
+        return Prior.read(tree, path, count=given.count, public=given.public)
+
+    def _allocation(self, tree: Tree) -> Allocation:
+        given = self.file.allocation
+        if (given.shares is not None) != (given.method == "shares"):
+            raise SpecError('shares = [...] goes with method = "shares", and only with it')
+        if given.method == "optimal":
+            return self.optimal(tree)
+        if (given.importance, given.prior, given.objective) != (None, None, None):
+            raise SpecError('importance, prior and objective go with method = "optimal"')
+        return Uniform() if given.shares is None else Shares(given.shares)
+
+    def optimal(self, tree: Tree) -> Optimal:
+        """The optimal allocation with the importance, prior and objective of ``[allocation]``."""
+        given = self.file.allocation
+        importance = Relative() if given.importance == "relative" else _floats(given.importance)
+        return Optimal(
+            importance=importance, prior=self.prior(tree), objective=given.objective or "cells"
         )
 
     def counts(self, tree: Tree) -> Counts:
         """The confidential table of ``[table]``."""
         table = self.file.table
-        return _within(
+        return within(
             "[table]",
             lambda: Counts.from_frame(
                 tree,
@@ -257,19 +248,9 @@ class ReleaseSpec:
         )
 
     def _axis(self, axis: AxisSection) -> Axis:
-        check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
-        of_table = axis.areas == AREAS_OF_TABLE
-        columns = axis.columns if of_table and axis.columns else axis.levels
-        source = self._source() if of_table else self.path.parent / axis.areas
-        areas = read_areas(source, columns, repeated=of_table)
-        return Axis.from_frame(
-            axis.name,
-            areas.rename(dict(zip(columns, axis.levels, strict=True))),
-            axis.levels,
-            columns=axis.columns,
-            not_stated=axis.not_stated,
-            from_table=of_table,
-        )
+        if axis.areas == AREAS_OF_TABLE:
+            return listed_axis(axis, self._source(), of_table=True)
+        return listed_axis(axis, self.path.parent / axis.areas)
 
     def _source(self) -> Path | Query:
         table = self.file.table
@@ -284,7 +265,7 @@ class ReleaseSpec:
     @property
     def neighbours(self) -> Neighbours:
         """From ``[privacy]``."""
-        return _within("[privacy]", self._neighbours)
+        return within("[privacy]", self._neighbours)
 
     def _neighbours(self) -> Neighbours:
         privacy, unit = self.file.privacy, self.file.table.unit
@@ -305,16 +286,6 @@ class ReleaseSpec:
         return Replace(m, exactly=m == 1 if exactly is None else exactly, unit=unit)
 
 
-def _within(where: str, make: Callable[..., T], *given: Any) -> T:
-    """What ``make`` gives; an error says in which section of the file it arose."""
-    try:
-        return make(*given)
-    except (TableError, NoiseError, BudgetError, PlanError, SpecError) as error:
-        if str(error).startswith("["):
-            raise
-        raise type(error)(f"{where} {error}", confidential=error.confidential) from error
-
-
 def _budget(privacy: PrivacySection) -> Budget:
     given = {n for n in ("epsilon", "delta", "rho") if getattr(privacy, n) is not None}
     if privacy.rho is not None and given == {"rho"}:
@@ -329,60 +300,31 @@ def _budget(privacy: PrivacySection) -> Budget:
     )
 
 
-def _allocation(allocation: AllocationSection) -> Allocation:
-    if (allocation.shares is not None) != (allocation.method == "shares"):
-        raise SpecError('shares = [...] goes with method = "shares", and only with it')
-    return Uniform() if allocation.shares is None else Shares(allocation.shares)
+def _floats(
+    importance: list[Number] | dict[str, Number] | str | None,
+) -> list[float] | dict[str, float] | None:
+    """The importances as given: no privacy rests on their last digits."""
+    if isinstance(importance, list):
+        return [float(exact(w, "importance", PlanError)) for w in importance]
+    if isinstance(importance, dict):
+        return {n: float(exact(w, f"importance of {n}", PlanError)) for n, w in importance.items()}
+    return None
 
 
-def _parse(path: Path, kind: type[F]) -> F:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
-    try:
-        return kind.model_validate(tomllib.loads(text, parse_float=Decimal))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            raise SpecError(_first_error(error.errors(), kind)) from None
-        raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
+def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
+    """The axis of a section from its list of areas, or from the table's own codes.
 
-
-def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
-    """One sentence for the first thing that is wrong, unknown keys first: they explain others."""
-    error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
-    path = [
-        str(part) for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
-    ]
-    where, key = _place(path)
-    if error["type"] == "extra_forbidden":
-        return f"{where}unknown key {key!r}{_nearest(path, kind)}"
-    if error["type"] == "missing":
-        return f"{where}{key} is missing" if where else f"[{key}] is missing"
-    given = error["input"]
-    short = isinstance(given, str | int | Decimal) and len(str(given)) < 80
-    shown = f", got {given!r}" if short and "://" not in str(given) else ""
-    return f"{where}{key}: {error['msg'].lower()}{shown}"
-
-
-def _place(path: list[str]) -> tuple[str, str]:
-    """``[section] `` and the key within it."""
-    if len(path) < 2:
-        return "", path[0] if path else "the file"
-    number = f" {int(path[1]) + 1}" if path[1].isdigit() else ""
-    name = f"[[{path[0]}]]{number}" if number else f"[{path[0]}]"
-    keys = path[2:] if number else path[1:]
-    return f"{name} ", keys[0] if keys else "the section"
-
-
-def _nearest(path: list[str], section: type[BaseModel]) -> str:
-    for part in path[:-1]:
-        field = section.model_fields.get(part)
-        if field is None:
-            continue
-        inner = getattr(field.annotation, "__args__", (field.annotation,))[0]
-        section = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else section
-    known = list(section.model_fields)
-    near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+    Raises:
+        TableError: the list does not fit.
+    """
+    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
+    columns = axis.columns if of_table and axis.columns else axis.levels
+    areas = read_areas(source, columns, repeated=of_table)
+    return Axis.from_frame(
+        axis.name,
+        areas.rename(dict(zip(columns, axis.levels, strict=True))),
+        axis.levels,
+        columns=axis.columns,
+        not_stated=axis.not_stated,
+        from_table=of_table,
+    )

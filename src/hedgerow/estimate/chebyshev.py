@@ -1,7 +1,7 @@
 """The estimator of InfTDA: the smallest largest change of any cell."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,24 @@ from hedgerow.estimate.ascending import (
     survey,
     water_level,
 )
-from hedgerow.estimate.estimator import check_families
-from hedgerow.kernels import kernel, over_families
+from hedgerow.estimate.chebyshev_weighted import project_least_distance
+from hedgerow.estimate.estimator import check_combine, over_integers
+from hedgerow.estimate.known import is_real, project_real
+from hedgerow.kernels import kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Chebyshev:
-    """Minimise ``max_i |y_i - x_i|`` over integers ``y >= 0`` with ``Σ y = c``, in each family.
+    """Minimise ``max_i |y_i - x_i| / s_i`` over integers ``y >= 0`` with ``Σ y = c``, in a family.
 
-    x (int64, cells) are the family's noisy counts, c is its total, y its estimate, all in records;
-    b is the number of cells. Among the many optima this is the one that lowers small noisy counts
-    first, so cells that are truly empty tend to be released as 0. It equals, cell by cell, the
-    result of IntOpt∞ (Boninsegna & Silvestri, Algorithms 2 and 4, with a stable ascending sort),
-    but takes a few passes over the family and no sort.
+    x (cells) are the family's noisy counts or combined estimates, s their standard deviations, c is
+    the family's total, y its estimate, all in records; b is the number of cells. Among the many
+    optima this is one that lowers small noisy counts first, so cells that are truly empty tend to
+    be released as 0. For real x or unequal s see `hedgerow.estimate.chebyshev_weighted`.
+
+    For integer x and equal s it equals, cell by cell, the result of IntOpt∞ (Boninsegna &
+    Silvestri, Algorithms 2 and 4, with a stable ascending sort), but takes a few passes over the
+    family and no sort.
 
     Why it is the same. Let ``z = y - x``. Line 1 starts from ``z = max(raised, -x)`` with
     ``raised = ceil((c - Σx) / b)``, line 2 from ``t0 = max |z|``. A pass at t that does not end the
@@ -45,31 +50,39 @@ class Chebyshev:
     """
 
     name: ClassVar[str] = "chebyshev"
+    combine: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_combine(self.combine)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Method and parameters for the manifest."""
+        return {"method": self.name, "combine": self.combine}
 
     def project(
         self,
-        noisy: NDArray[np.int64],
+        noisy: NDArray[np.int64] | NDArray[np.float64],
         family_start: NDArray[np.int64],
         totals: NDArray[np.int64],
+        variance: float | NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
         """The consistent counts, int64 (cells), in records.
 
         Args:
-            noisy: int64 (cells), records, within ±2^61.
+            noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
             family_start: int64 (families + 1): where each family's cells begin, and the end; a
                 family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^61: what each family must sum to.
+            totals: int64 (families), records, 0 to 2^61 (2^40 for real noisy counts or an array of
+                variances): what each family must sum to.
+            variance: records²; only ratios matter, so None and any one positive number are the
+                same. An array, float64 (cells), makes int64 noisy counts real ones.
 
         Raises:
             EstimateError: for arrays that break these rules; within them no sum wraps.
         """
-        check_families(noisy, family_start, totals)
-        result = np.empty(len(noisy), dtype=np.int64)
-        over_families(
-            lambda first, last: _project(noisy, family_start, totals, first, last, result),
-            family_start,
-        )
-        return result
+        if is_real(noisy, variance):
+            return project_real(project_least_distance, noisy, family_start, totals, variance)
+        return over_integers(_project, noisy, family_start, totals)
 
 
 @kernel

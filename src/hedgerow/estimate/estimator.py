@@ -1,12 +1,15 @@
 """What every estimator promises, and what every estimator refuses."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, over_families
+
+Int64 = NDArray[np.int64]
 
 LARGEST_COUNT = 1 << 61
 """Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
@@ -23,21 +26,37 @@ class Estimator(Protocol):
         """What the release file and the manifest call this estimator."""
         ...
 
+    @property
+    def combine(self) -> bool | None:
+        """Whether upward-combined estimates are projected (True) or raw noisy counts (False).
+
+        None, the default, combines where the plan measures all nodes. The top-down pass reads
+        this; `project` does not.
+        """
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Method and parameters for the manifest; `hedgerow.estimate.named` reads them back."""
+        ...
+
     def project(
         self,
-        noisy: NDArray[np.int64],
+        noisy: NDArray[np.int64] | NDArray[np.float64],
         family_start: NDArray[np.int64],
         totals: NDArray[np.int64],
+        variance: float | NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
         """Non-negative counts near the noisy ones; each family sums exactly to its total.
 
         Args:
-            noisy: int64 (cells), records: the noisy counts, one family after the other; not
-                changed.
+            noisy: int64 or float64 (cells), records: the noisy counts or combined estimates, one
+                family after the other; not changed.
             family_start: int64 (families + 1): family f owns the cells
                 ``family_start[f]:family_start[f + 1]``; begins with 0, ends with the number of
                 cells. A family may be empty when its total is 0.
             totals: int64 (families), records, not negative: what each family must sum to.
+            variance: records²: of every noisy count (a float), or of each, float64 (cells); None
+                for equal and unknown. See `hedgerow.estimate.known` for 0 and infinity.
 
         Returns:
             int64 (cells), records.
@@ -46,6 +65,12 @@ class Estimator(Protocol):
             EstimateError: for arrays that break these rules or pass the limits of this module.
         """
         ...
+
+
+def check_combine(combine: object) -> None:
+    """Refuse anything but True, False and None."""
+    if combine is not None and not isinstance(combine, bool):
+        raise EstimateError(f"combine must be True, False or None, got {combine!r}")
 
 
 def check_families(
@@ -59,6 +84,34 @@ def check_families(
             "noisy counts must lie between -2^61 and 2^61, where no sum can wrap; "
             "at least one does not: is the noise far larger than the table?"
         )
+
+
+def over_integers(
+    project: Callable[[Int64, Int64, Int64, int, int, Int64], None],
+    noisy: NDArray[np.int64] | NDArray[np.float64],
+    family_start: Int64,
+    totals: Int64,
+) -> Int64:
+    """The estimates, int64 (cells), that a kernel for integer counts makes of all families.
+
+    Args:
+        project: ``(noisy, family_start, totals, first, last, result)``.
+        noisy: see `check_families`, like the rest.
+        family_start: int64 (families + 1).
+        totals: int64 (families), records.
+
+    Raises:
+        EstimateError: for arrays that break the rules.
+    """
+    check_vector("noisy", noisy, np.int64)
+    counts = noisy.astype(np.int64, copy=False)
+    check_families(counts, family_start, totals)
+    result = np.empty(len(counts), dtype=np.int64)
+    over_families(
+        lambda first, last: project(counts, family_start, totals, first, last, result),
+        family_start,
+    )
+    return result
 
 
 def check_structure(

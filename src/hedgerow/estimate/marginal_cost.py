@@ -1,22 +1,28 @@
-"""Integer least squares with weights: real water-filling, rounding, then the cheapest units.
+"""The cheapest units of a family: what integer least squares and integer least distance share.
 
-Minimise ``Σ w_i (y_i - x_i)²`` over integers ``y >= 0`` with ``Σ y = c``: x (float64, cells) and c
-in records, w (float64, cells) positive. Raising y_i from k to k + 1, one unit, costs
-``w_i (2 (k - x_i) + 1)``, which grows with k; so y is optimal if and only if no unit in it costs
-more than a unit left out.
+A *unit* raises the estimate of cell i from k - 1 to k, for k = 1, 2, …, and costs
 
-1. *Water-filling.* The real optimum is ``max(x - s / w, 0)``, with s where that sums to c.
-2. *Rounding.* Of cell i's units ``max(floor(x_i - s / w_i + 1/2), 0)`` cost at most -2s: that is
-   the real optimum, rounded. In doubles it may be a unit off, so the costs themselves decide. The
-   result holds the cheapest units of all cells, only too many or too few of them.
-3. *Repair.* Taking the dearest units out, or putting the cheapest in, one by one from a heap, keeps
-   them the cheapest, and ends at c. Of equal costs the largest in (x, index) gains first and loses
-   last, so small cells go to zero first.
+    (k - offset - x_i) / s_i,
 
-So y consists of the first c units in the order of (cost, -x, -index), whatever the rounding of s:
-optimal for the costs that doubles give (relative error 2^-52 for integer x), that is, up to the
-rounding of the objective. Rounding leaves some sqrt(b) units to repair, rarely more than b / 2,
-with a heap of b cells: O(b log b).
+x (float64, cells) in records, s (float64, cells) positive. Within a cell costs grow with k, so the
+c cheapest units of a family are an estimate: ``y_i`` is the number of cell i's units among them.
+Of equal costs the largest in (rank, index) comes first, rank being x or x in units of its sd.
+
+With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over integers ``y >= 0``
+with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
+twice its cost. For offsets 0 and 1 see `hedgerow.estimate.chebyshev_weighted`.
+
+1. *Real level.* Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
+2. *Level just below.* ``N(λ) = Σ max(floor(x + offset + s λ), 0)`` counts the units that cost at
+   most λ. Secant steps, jumps to the next cost (past which whole groups of equal costs lie), and
+   at worst bisection find a λ where N falls short of c by a few units, or by units that all cost
+   the same. Each step is one pass over the family.
+3. *The last units.* The costs themselves, in doubles, decide which units cost at most λ; the few
+   that are still missing follow one group of equal costs at a time.
+
+So y holds the first c units in the order of (cost, -rank, -index), whatever the rounding of λ:
+optimal for the costs that doubles give (relative error 2^-51 for integer x), that is, up to the
+rounding of the objective.
 """
 
 import numpy as np
@@ -24,161 +30,290 @@ from numpy.typing import NDArray
 
 from hedgerow.kernels import kernel
 
+FEW = 6.0
+"""Units short of the total that are handed out one by one."""
 
-@kernel
-def project_weighted(
-    noisy: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    family_start: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    families: tuple[int, int],
-    result: NDArray[np.int64],
-) -> None:
-    """Write the families from the first up to the last, exclusive; shapes as in `Euclidean`."""
-    first, last = families
-    widest = 0
-    for family in range(first, last):
-        widest = max(widest, family_start[family + 1] - family_start[family])
-    scratch = np.empty(widest, dtype=np.float64)
-    heap = np.empty(widest, dtype=np.int64)
-    for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
-        total = totals[family]
-        x = noisy[begin:end]
-        w = weights[begin:end]
-        y = result[begin:end]
-        missing = _round_water(x, w, total, scratch, y)
-        if missing != 0:
-            _repair(x, w, missing, scratch, heap, y)
+PATIENCE = 16
+"""Steps after which every other one is a bisection, so that the search ends on any family."""
 
 
 @kernel
-def _round_water(
+def write_variances(variance: NDArray[np.float64], begin: int, s: NDArray[np.float64]) -> bool:
+    """Write a family's variances to s, ones where all are equal; whether they are."""
+    if len(variance) == 1:
+        s[:] = 1.0
+        return True
+    equal = True
+    for i in range(len(s)):
+        s[i] = variance[begin + i]
+        equal &= s[i] == s[0]
+    if equal:
+        s[:] = 1.0
+    return equal
+
+
+@kernel
+def cheapest_units(
     x: NDArray[np.float64],
-    w: NDArray[np.float64],
-    total: int,
-    reciprocal: NDArray[np.float64],
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int],
+    keys: NDArray[np.float64],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
+
+    Args:
+        x: float64 (cells), records.
+        s: float64 (cells), positive.
+        rank: float64 (cells): which of equal costs comes first.
+        problem: the offset, and how many units there are, c.
+        keys: float64 (cells): scratch.
+        y: int64 (cells), records.
+    """
+    offset, total = problem
+    if total == 0 or len(x) == 1:
+        y[:] = total
+        return (total - offset - x[0]) / s[0], False
+    if len(x) == 2:
+        return _share_between_two(x, s, rank, problem, y)
+    level = _level_below(x, s, offset, float(total), _real_level(x, s, offset, float(total)))
+    missing = _units_at(x, s, problem, level, keys, y)
+    nudge = 2.0**-51 * (abs(level) + 1.0)
+    while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
+        level -= nudge
+        nudge *= 4.0
+        missing = _units_at(x, s, problem, level, keys, y)
+    left = False
+    while missing > 0:
+        level = keys.min()
+        ties = 0
+        for i in range(len(x)):
+            ties += keys[i] == level
+        if ties > missing:
+            _hand_out(keys, rank, level, missing, y)
+            return level, True
+        for i in range(len(x)):
+            if keys[i] == level:
+                y[i] += 1
+                keys[i] = (y[i] + 1 - offset - x[i]) / s[i]
+        missing -= ties
+    return level, left
+
+
+@kernel
+def _real_level(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float
+) -> float:
+    """A level where the real solution is a little short of the total."""
+    shift = offset - 0.5
+    sum_x = 0.0
+    size = total
+    slope = 0.0
+    for i in range(len(x)):
+        sum_x += x[i] + shift
+        size += abs(x[i])
+        slope += s[i]
+    # All cells active gives a level to the right of the root; the margin covers the sums' rounding.
+    resolution = (len(x) + 8) * 2.0**-52
+    level = (total - sum_x + resolution * size) / slope
+    while True:
+        excess = -total
+        slope = 0.0
+        active = 0
+        for i in range(len(x)):
+            part = x[i] + shift + level * s[i]
+            if part > 0.0:
+                excess += part
+                slope += s[i]
+                active += 1
+        # Integers decide the rest. N differs from the real sum by some 0.3 sqrt(active).
+        if excess <= 0.25 + resolution * total or level - excess / slope >= level:
+            return level - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope
+        level -= excess / slope
+
+
+@kernel
+def _level_below(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
+) -> float:
+    """A level that few units, or units of about one cost, keep from the total."""
+    low = -np.inf
+    high = np.inf
+    step = 0
+    while True:
+        units, slope = _count(x, s, offset, total, level)
+        missing = total - units
+        if 0.0 < missing <= FEW:
+            return level
+        if missing > 0.0:
+            low = level
+        else:
+            high = level
+        after = level + (missing - 0.5 * FEW) / slope
+        if step % 4 == 2 and low > -np.inf:
+            after = _past_next_cost(x, s, offset, low)
+            if after < high and _count(x, s, offset, total, after)[0] >= total:
+                return low
+            low = min(after, high)
+            after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - level)
+        if not low < after < high or (step > PATIENCE and step % 2 == 0):
+            after = _between(low, high, level, step)
+        if after <= low or after >= high:
+            return low
+        level = after
+        step += 1
+
+
+@kernel
+def _between(low: float, high: float, level: float, step: int) -> float:
+    """The middle of the bracket, or further out where it has no end yet."""
+    if low == -np.inf:
+        return level - (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+    if high == np.inf:
+        return level + (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+    return low + (high - low) / 2.0
+
+
+@kernel
+def _count(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
+) -> tuple[float, float]:
+    """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
+    units = 0.0
+    slope = 0.0
+    for i in range(len(x)):
+        part = np.floor(x[i] + offset + level * s[i])
+        units += min(max(part, 0.0), total)
+        slope += s[i] if part > 0.0 else 0.0
+    return units, slope
+
+
+@kernel
+def _past_next_cost(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, level: float
+) -> float:
+    """A few roundings beyond the smallest cost above the level."""
+    least = np.inf
+    margin = 0.0
+    for i in range(len(x)):
+        unit = max(np.floor(x[i] + offset + level * s[i]), 0.0) + 1.0
+        cost = (unit - offset - x[i]) / s[i]
+        if cost < least:
+            least = cost
+            margin = (abs(x[i]) + unit) / s[i]
+    return least + (abs(least) + margin) * 2.0**-50
+
+
+@kernel
+def _units_at(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    problem: tuple[float, int],
+    level: float,
+    keys: NDArray[np.float64],
     y: NDArray[np.int64],
 ) -> int:
-    """Write the units that cost at most -2s to y; how many units that is short of the total."""
-    level = _real_level(x, w, total, reciprocal)
+    """Write the units that cost at most the level, and the next ones' costs; how many are short."""
+    offset, total = problem
     missing = total
     for i in range(len(x)):
         # Clipped before the cast: doubles beyond int64 have no defined integer.
-        rounded = np.floor(x[i] - level * reciprocal[i] + 0.5)
-        units = int(min(max(rounded, 0.0), float(total)))
-        while units < total and _unit_cost(x[i], w[i], units + 1) <= -2.0 * level:
-            units += 1
-        while units > 0 and _unit_cost(x[i], w[i], units) > -2.0 * level:
+        whole = np.floor(x[i] + offset + level * s[i])
+        units = int(min(max(whole, 0.0), float(total)))
+        while units > 0 and (units - offset - x[i]) / s[i] > level:
             units -= 1
+        following = (units + 1 - offset - x[i]) / s[i]
+        while units < total and following <= level:
+            units += 1
+            following = (units + 1 - offset - x[i]) / s[i]
+        keys[i] = following
         y[i] = units
         missing -= units
     return missing
 
 
 @kernel
-def _real_level(
-    x: NDArray[np.float64],
-    w: NDArray[np.float64],
-    total: int,
-    reciprocal: NDArray[np.float64],
-) -> float:
-    """The s with ``Σ max(x - s / w, 0) = c``, by Newton's method from the left."""
-    excess = -float(total)
-    size = float(total)
-    slope = 0.0
-    for i in range(len(x)):
-        reciprocal[i] = 1.0 / w[i]
-        excess += x[i]
-        size += abs(x[i])
-        slope += reciprocal[i]
-    # All cells active gives a level to the left of s; the margin covers the rounding of the sums.
-    resolution = (len(x) + 8) * 2.0**-52
-    level = (excess - resolution * size) / slope
-    while True:
-        excess = -float(total)
-        slope = 0.0
-        for i in range(len(x)):
-            part = x[i] - level * reciprocal[i]
-            if part > 0.0:
-                excess += part
-                slope += reciprocal[i]
-        # What the sum's rounding hides is left to the repair: Newton's steps would only crawl.
-        if excess <= resolution * total or level + excess / slope <= level:
-            return level
-        level += excess / slope
-
-
-@kernel
-def _repair(
-    x: NDArray[np.float64],
-    w: NDArray[np.float64],
-    missing: int,
+def _hand_out(
     keys: NDArray[np.float64],
-    heap: NDArray[np.int64],
+    rank: NDArray[np.float64],
+    level: float,
+    missing: int,
     y: NDArray[np.int64],
 ) -> None:
-    """Add the cheapest missing units, or take the dearest surplus ones."""
-    step = 1 if missing > 0 else -1
-    size = 0
-    for i in range(len(x)):
-        if step > 0 or y[i] > 0:
-            keys[i] = _key(x[i], w[i], y[i], step)
-            heap[size] = i
-            size += 1
-    for root in range(size // 2 - 1, -1, -1):
-        _sift_down(x, keys, heap, root, size, step)
-    for _ in range(abs(missing)):
-        i = heap[0]
-        y[i] += step
-        if y[i] == 0 and step < 0:
-            size -= 1
-            heap[0] = heap[size]
+    """One unit each to the cells largest in (rank, index) of those whose next cost is the level.
+
+    Bisection between ranks for the smallest that at most ``missing`` of these cells lie above.
+    """
+    low = np.inf
+    high = -np.inf
+    for i in range(len(keys)):
+        if keys[i] == level:
+            low = min(low, rank[i])
+            high = max(high, rank[i])
+    while low < high:
+        middle = low + (high - low) / 2.0
+        if middle >= high:
+            middle = low
+        count = 0
+        below = -np.inf
+        above = np.inf
+        for i in range(len(keys)):
+            tied = keys[i] == level
+            over = tied and rank[i] > middle
+            count += over
+            below = max(below, rank[i] if tied and not over else -np.inf)
+            above = min(above, rank[i] if over else np.inf)
+        if count <= missing:
+            high = below
         else:
-            keys[i] = _key(x[i], w[i], y[i], step)
-        _sift_down(x, keys, heap, 0, size, step)
+            low = above
+    for i in range(len(keys)):
+        if keys[i] == level and rank[i] > high:
+            y[i] += 1
+            missing -= 1
+    for i in range(len(keys) - 1, -1, -1):
+        if missing > 0 and keys[i] == level and rank[i] == high:
+            y[i] += 1
+            missing -= 1
 
 
 @kernel
-def _unit_cost(x: float, w: float, unit: int) -> float:
-    """What raising the cell from ``unit - 1`` to ``unit`` adds to the objective."""
-    # One double a unit, whether it is added or taken: all steps see one and the same order.
-    return w * (2.0 * (unit - x) - 1.0)
-
-
-@kernel
-def _key(x: float, w: float, y: int, step: int) -> float:
-    """What one unit more (step 1) or less (step -1) adds to the objective."""
-    return _unit_cost(x, w, y + 1) if step > 0 else -_unit_cost(x, w, y)
-
-
-@kernel
-def _sift_down(
+def _share_between_two(
     x: NDArray[np.float64],
-    keys: NDArray[np.float64],
-    heap: NDArray[np.int64],
-    root: int,
-    size: int,
-    step: int,
-) -> None:
-    """Restore the heap below its root: the cell whose step costs least comes first."""
-    while 2 * root + 1 < size:
-        child = 2 * root + 1
-        if child + 1 < size and _comes_first(x, keys, heap[child + 1], heap[child], step):
-            child += 1
-        if not _comes_first(x, keys, heap[child], heap[root], step):
-            return
-        heap[child], heap[root] = heap[root], heap[child]
-        root = child
-
-
-@kernel
-def _comes_first(
-    x: NDArray[np.float64], keys: NDArray[np.float64], one: int, other: int, step: int
-) -> bool:
-    if keys[one] != keys[other]:
-        return bool(keys[one] < keys[other])
-    if x[one] != x[other]:
-        return bool(x[one] < x[other]) == (step < 0)
-    return (one < other) == (step < 0)
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """`cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    offset, total = problem
+    level = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
+    ideal = np.floor(x[0] + offset + level * s[0])
+    first = int(min(max(ideal, 0.0), float(total)))
+    second = total - first
+    ahead = rank[0] > rank[1]
+    while True:
+        take = (first + 1 - offset - x[0]) / s[0]
+        last = (second - offset - x[1]) / s[1]
+        if second == 0 or take > last or (take == last and not ahead):
+            break
+        first += 1
+        second -= 1
+    while True:
+        last_first = (first - offset - x[0]) / s[0]
+        take_second = (second + 1 - offset - x[1]) / s[1]
+        if first == 0 or take_second > last_first or (take_second == last_first and ahead):
+            break
+        first -= 1
+        second += 1
+    y[0] = first
+    y[1] = second
+    take = (first + 1 - offset - x[0]) / s[0]
+    last = (second - offset - x[1]) / s[1]
+    highest = -np.inf
+    if first > 0:
+        highest = last_first
+    if second > 0:
+        highest = max(highest, last)
+    return highest, take == highest or take_second == highest

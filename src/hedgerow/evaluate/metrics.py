@@ -1,5 +1,6 @@
 """Error of a release against the truth, by depth. Confidential where the table is."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 from hedgerow.evaluate.baselines import sum_to_depth
 from hedgerow.release.measurements import COUNT
 from hedgerow.release.release import Release
+from hedgerow.release.steps import Nodes
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
@@ -36,6 +39,31 @@ def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
         truth, released = counts.level(depth), release.level(depth=depth)
         rows.append(_row(tree, depth, *_aligned(truth, released, tree.columns(depth))))
     return pl.DataFrame(rows)
+
+
+def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
+    """The frame of `error_by_depth` for the survivors of a simulated pass.
+
+    Args:
+        counts: the truth.
+        nodes: by depth, as `hedgerow.release.topdown.gathered` gives them.
+    """
+    tree = counts.tree
+    rows = []
+    for depth in range(tree.depth + 1):
+        codes, values = counts.roll_up(depth)
+        true = _coded(codes, values)
+        both = _coded(nodes[depth].codes, nodes[depth].counts).join(
+            true, on=true.columns[:-1], how="full", suffix="_true"
+        )
+        columns = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}_true"))
+        rows.append(_row(tree, depth, *columns))
+    return pl.DataFrame(rows)
+
+
+def _coded(codes: Codes, values: Int64) -> pl.DataFrame:
+    named = {str(axis): code for axis, code in enumerate(codes)}
+    return pl.DataFrame({**named, COUNT: values})
 
 
 def error_of_leaves(counts: Counts, leaves: Int64) -> pl.DataFrame:

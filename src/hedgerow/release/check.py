@@ -8,27 +8,33 @@ nor that a whole directory was not forged: compare the plan's hash with the one 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.named import ESTIMATORS
-from hedgerow.plan.depths import Measured
-from hedgerow.plan.describe import describe_tree
-from hedgerow.plan.plan import Plan, read_plan
-from hedgerow.release.manifest import file_names, promise, read_manifest, sha256
-from hedgerow.release.measurements import COUNT, read_counts, read_noisy, read_parquet
-from hedgerow.release.steps import Refinement
-from hedgerow.tables.axis import Axis
-from hedgerow.tables.order import Codes
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.named import read_estimator
+from hedgerow.plan.plan import Plan
+from hedgerow.release.again import estimated_again
+from hedgerow.release.certainty import certainty
+from hedgerow.release.manifest import file_names, read_manifest, sha256
+from hedgerow.release.measurements import (
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    read_counts,
+    released_columns,
+)
+from hedgerow.release.steps import Nodes
+from hedgerow.release.stored import read_nodes, stated_plan
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
@@ -65,11 +71,11 @@ def check(directory: str | Path) -> list[Finding]:
     found.append(
         _finding(
             "plan, public domain and promise belong together",
-            lambda: plans.append(_stated_plan(folder, manifest)),
+            lambda: plans.append(stated_plan(folder, manifest)),
         )
     )
     if plans:
-        found += _depths(folder, ESTIMATORS[manifest["estimator"]](), plans[0])
+        found += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
     return found
 
 
@@ -100,92 +106,77 @@ def _plan(manifest: dict[str, Any]) -> None:
         raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
-def _tree(folder: Path, manifest: dict[str, Any]) -> Tree:
-    described = manifest["plan"]["tree"]
-    axes = [
-        Axis.from_frame(
-            axis["name"],
-            read_parquet(folder / "domain" / f"{axis['name']}.parquet"),
-            axis["levels"],
-            columns=axis["columns"],
-            not_stated=axis["not_stated"],
-            from_table=axis["from_table"],
-        )
-        for axis in described["axes"]
-    ]
-    tree = Tree(axes, described["refine"])
-    if describe_tree(tree) != described:
-        raise ReleaseError("the lists of areas in domain/ are not those of the plan")
-    return tree
-
-
-def _stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
-    """The plan of the manifest over the domain of the directory."""
-    tree = _tree(folder, manifest)
-    plan = read_plan(tree, manifest["plan"])
-    if plan.to_dict() != manifest["plan"]:
-        raise ReleaseError(
-            "the plan contradicts itself: its noise or guarantee is not its budget's"
-        )
-    if [manifest["promise"], manifest["restriction"]] != [promise(plan), plan.restriction]:
-        raise ReleaseError("the promise in the manifest is not what the plan guarantees")
-    if manifest["estimator"] not in ESTIMATORS:
-        raise ReleaseError(f"no estimator is called {manifest['estimator']!r}")
-    return plan
-
-
 def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
     """Findings for each depth, coarsest first; they end where codes cannot be read."""
-    upper: tuple[Codes, Int64] | None = None
-    for t, planned in enumerate(plan.depths):
-        read: list[tuple[Codes, Int64]] = []
+    released: dict[int, Nodes] = {}
+    for t in range(plan.tree.depth + 1):
+        read: list[Nodes] = []
         what = f"depth {t} ({plan.tree.cuboid_name(t)})"
         yield _finding(
             f"{what}: known codes, counts whole and above 0",
-            partial(_read_nodes, folder, plan.tree, t, read),
+            partial(_read, folder, plan, t, read),
         )
         if not read:
             return
-        if upper is not None:
+        if t > 0:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(_sums, plan.tree, t, upper, read[0]),
+                partial(_sums, plan.tree, t, released[t - 1], read[0]),
             )
-        if isinstance(planned, Measured):
+        released[t] = read[0]
+    yield from _estimates(folder, estimator, plan, released)
+
+
+def _read(folder: Path, plan: Plan, depth: int, read: list[Nodes]) -> None:
+    read.append(read_nodes(folder, plan.tree, depth))
+
+
+def _estimates(
+    folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
+) -> Iterator[Finding]:
+    """Whether each depth is what the estimator makes of the noisy counts."""
+    again: dict[int, Nodes] = {}
+
+    def estimate() -> None:
+        try:
+            again.update(estimated_again(folder, estimator, plan, released))
+        except ReleaseError as error:
+            raise ReleaseError(
+                f"the counts are not what {estimator.name} makes of the noisy counts: {error}"
+            ) from None
+
+    found = _finding("the noisy counts are those of the plan's nodes", estimate)
+    yield found
+    if found.failure is None:
+        for t, nodes in released.items():
             yield _finding(
-                f"{what}: the counts are the estimate from the noisy counts",
-                partial(_estimated, folder, estimator, plan.tree, t, upper, read[0]),
+                f"depth {t} ({plan.tree.cuboid_name(t)}): the counts and intervals are the "
+                f"estimate from the noisy counts",
+                partial(_same, folder, plan, t, estimator.name, again[t], nodes),
             )
-        upper = read[0]
 
 
-def _read_nodes(folder: Path, tree: Tree, depth: int, read: list[tuple[Codes, Int64]]) -> None:
-    """Append to ``read`` the node codes and counts of a depth, from the labels in its file."""
+def _same(
+    folder: Path, plan: Plan, depth: int, estimator: str, again: Nodes, released: Nodes
+) -> None:
+    codes = zip(again.codes, released.codes, strict=True)
+    same = all(np.array_equal(one, other) for one, other in codes)
+    if not same or not np.array_equal(again.counts, released.counts):
+        raise ReleaseError(f"the counts are not what {estimator} makes of the noisy counts")
+    total = int(released.counts.sum())
+    columns = released_columns(again, certainty(plan.to_dict(), depth, total), Confidence())
     frame = read_counts(folder, depth)
-    if frame.columns != [*tree.columns(depth), COUNT] or frame.schema[COUNT] != pl.Int64:
-        raise ReleaseError(f"the columns are {', '.join(frame.columns)}")
-    if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
-        raise ReleaseError("a count or code is missing, or not above 0")
-    codes = []
-    for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True):
-        if level == 0:
-            codes.append(np.zeros(len(frame), dtype=np.int32))
-            continue
-        known = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
-        labels = frame.select(code=axis.columns[level - 1])
-        node = labels.join(known, on="code", how="left", maintain_order="left")["node"]
-        if node.null_count():
-            raise ReleaseError(f"a code of {axis.columns[level - 1]} is not in the domain")
-        codes.append(node.to_numpy().astype(np.int32))
-        for label in axis.path(level, codes[-1]):
-            if not (label == frame[label.name]).all():
-                raise ReleaseError(f"a code of {label.name} is not the parent in the domain")
-    read.append((tuple(codes), frame[COUNT].to_numpy()))
+    for name in (ESTIMATE, STANDARD_ERROR):
+        if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=1e-9):
+            raise ReleaseError(f"column {name} does not follow from the noisy counts")
+    for name in (LOW, HIGH):
+        if np.abs(frame[name].to_numpy() - columns[name]).max(initial=0) > 1:
+            raise ReleaseError(f"column {name} does not follow from the noisy counts")
 
 
-def _sums(tree: Tree, depth: int, upper: tuple[Codes, Int64], lower: tuple[Codes, Int64]) -> None:
+def _sums(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
     axis, level = tree.steps[depth - 1]
-    codes, counts = lower
+    codes, counts = lower.codes, lower.counts
     child_start = tree.axes[axis].child_start[level - 1]
     parents = list(codes)
     parents[axis] = np.searchsorted(child_start, codes[axis], side="right").astype(np.int32) - 1
@@ -197,30 +188,6 @@ def _sums(tree: Tree, depth: int, upper: tuple[Codes, Int64], lower: tuple[Codes
     new_family[:1] = True
     start = np.flatnonzero(new_family)
     sums = np.add.reduceat(counts, start) if len(start) else counts
-    same = [np.array_equal(a[start], b) for a, b in zip(parents, upper[0], strict=True)]
-    if not all(same) or not np.array_equal(sums, upper[1]):
+    same = [np.array_equal(a[start], b) for a, b in zip(parents, upper.codes, strict=True)]
+    if not all(same) or not np.array_equal(sums, upper.counts):
         raise ReleaseError("some families do not add up to their parents' counts")
-
-
-def _estimated(
-    folder: Path,
-    estimator: Estimator,
-    tree: Tree,
-    depth: int,
-    upper: tuple[Codes, Int64] | None,
-    lower: tuple[Codes, Int64],
-) -> None:
-    noisy = read_noisy(folder, depth)
-    if upper is None:
-        estimate = np.maximum(noisy, 0)
-        cells = 1
-    else:
-        start = Refinement.of(tree, depth).family_start(upper[0])
-        cells = int(start[-1])
-        estimate = noisy
-        if len(noisy) == cells:
-            estimate = estimator.project(noisy, start, upper[1])
-    if len(noisy) != cells:
-        raise ReleaseError("the noisy counts are more or fewer than the survivors' children")
-    if not np.array_equal(estimate[estimate > 0], lower[1]):
-        raise ReleaseError(f"the counts are not what {estimator.name} makes of the noisy counts")

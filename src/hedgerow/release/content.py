@@ -3,19 +3,23 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.release import measurements
+from hedgerow.release.certainty import certainty
 from hedgerow.release.manifest import write_manifest
-from hedgerow.release.measurements import COUNT, ReleaseFiles
+from hedgerow.release.measurements import ReleaseFiles, released_columns
+from hedgerow.release.source import Noisy
 from hedgerow.release.staging import whole_or_not
+from hedgerow.release.steps import Nodes
 from hedgerow.tables.counts import labelled
-from hedgerow.tables.order import Codes
 
 Int64 = NDArray[np.int64]
 
@@ -24,7 +28,7 @@ class Content(Protocol):
     """Where the frames of a release come from: memory or a directory."""
 
     def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes, in tree order."""
+        """The positive released counts of a depth, in tree order: the columns of its file."""
 
     def noisy(self, depth: int) -> Int64:
         """The noisy counts of a measured depth."""
@@ -35,28 +39,30 @@ class Content(Protocol):
 
 @dataclass(frozen=True)
 class InMemory:
-    """A release in memory: for each depth node codes and counts, and noisy counts."""
+    """A release in memory: for each depth the survivors, and noisy counts."""
 
     plan: Plan
-    estimator: str
-    nodes: dict[int, tuple[Codes, Int64]]
-    measured: dict[int, Int64]
+    estimator: Estimator
+    nodes: dict[int, Nodes]
+    measured: dict[int, Noisy]
 
     def counts(self, depth: int) -> pl.DataFrame:
         """The positive released counts of a depth with their codes."""
-        codes, values = self.nodes[depth]
-        return labelled(self.plan.tree, depth, codes, **{COUNT: values})
+        nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
+        known = certainty(self.plan.to_dict(), depth, total)
+        columns = released_columns(nodes, known, Confidence())
+        return labelled(self.plan.tree, depth, nodes.codes, **columns)
 
     def noisy(self, depth: int) -> Int64:
         """The noisy counts of a measured depth."""
-        return self.measured[depth]
+        return cast("Int64", self.measured[depth])
 
     def write(self, directory: Path) -> None:
         """Write the files beside their place and let them appear there in one rename."""
         with whole_or_not(directory) as folder:
             with ReleaseFiles(folder, self.plan) as files:
-                for t, (codes, values) in self.nodes.items():
-                    files.add(t, codes, values, self.measured.get(t))
+                for t, nodes in self.nodes.items():
+                    files.add(t, nodes, self.measured.get(t))
             write_manifest(folder, self.plan, self.estimator)
 
 

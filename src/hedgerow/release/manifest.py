@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 
@@ -17,7 +18,7 @@ _SOFTWARE = ("hedgerow", "numpy", "numba", "polars", "pyarrow", "cryptography")
 
 
 def write_manifest(
-    folder: Path, plan: Plan, estimator: str, ledger: dict[str, str] | None = None
+    folder: Path, plan: Plan, estimator: Estimator, ledger: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """Write ``manifest.json`` for the files that lie in the folder, and return it."""
     manifest = {
@@ -26,7 +27,7 @@ def write_manifest(
         "plan_sha256": plan.hash,
         "promise": promise(plan),
         "restriction": plan.restriction,
-        "estimator": estimator,
+        "estimator": estimator.to_dict(),
         "ledger": "none kept" if ledger is None else ledger,
         "software": {"python": platform.python_version(), **{n: version(n) for n in _SOFTWARE}},
         "files": {name: sha256(folder / name) for name in file_names(folder)},

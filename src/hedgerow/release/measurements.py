@@ -2,17 +2,19 @@
 
 Both grow as the pass finds them. ``counts/depth=K.parquet`` has one row a node with a positive
 count, in tree order, with the codes of its ancestors; a node that is not listed has a count of 0.
+Beside its count stand an unbiased ``estimate`` (before rounding, and where it may be negative), its
+``standard_error``, and ``low`` and ``high``, the interval of the true count at 95 %.
 ``measurements/depth=K.parquet`` has one column, ``noisy_count``: the children of the nodes of
-``counts/depth=(K-1).parquet``, family by family, each family in the order of
-``domain/AXIS.parquet``. It is written down before anything is estimated from it, and with the
-noise variance in the manifest it can be re-estimated for ever at no privacy cost.
+``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below the public ones), family
+by family, each in the order of ``domain/AXIS.parquet``. With the noise of the manifest
+it can be estimated again for ever at no privacy cost.
 """
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -20,10 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured
 from hedgerow.plan.plan import Plan
+from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.source import Noisy
+from hedgerow.release.steps import Nodes
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.order import Codes, join
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
@@ -31,6 +36,7 @@ Part = TypeVar("Part")
 
 ROWS_A_GROUP = 1 << 20
 COUNT = "count"
+ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
 NOISY_COUNT = "noisy_count"
 NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
 
@@ -77,25 +83,31 @@ class ReleaseFiles:
             (folder / name).mkdir()
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
-        self._counts = {
-            t: GrowingFile(
-                folder / "counts" / f"depth={t}.parquet",
-                count_schema(plan.tree, t),
-                partial(_labelled, plan.tree, t),
-            )
-            for t in range(plan.tree.depth + 1)
-        }
+        self._folder, self._plan, self._described = folder, plan, plan.to_dict()
+        self._counts: dict[int, GrowingFile[Nodes]] = {}
+        self._total: int | None = None
         self._noisy = {
             t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA, _noisy)
             for t, what in enumerate(plan.depths)
             if isinstance(what, Measured)
         }
 
-    def add(self, depth: int, codes: Codes, counts: Int64, noisy: Int64 | None) -> None:
-        """Append what a job found at a depth."""
+    def add(self, depth: int, nodes: Nodes, noisy: Noisy | None) -> None:
+        """Append what a job found at a depth; the first one found is the total."""
         if noisy is not None:
-            self._noisy[depth].add(noisy, len(noisy))
-        self._counts[depth].add((codes, counts), len(counts))
+            self._noisy[depth].add(cast("Int64", noisy), len(noisy))
+        if not self._counts:
+            self._open(int(nodes.counts.sum()))
+        self._counts[depth].add(nodes, len(nodes))
+
+    def _open(self, total: int) -> None:
+        for t in range(self._plan.tree.depth + 1):
+            known = certainty(self._described, t, total)
+            self._counts[t] = GrowingFile(
+                self._folder / "counts" / f"depth={t}.parquet",
+                count_schema(self._plan.tree, t),
+                partial(_labelled, self._plan.tree, t, known),
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +118,8 @@ class ReleaseFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for file in (*self._counts.values(), *self._noisy.values()):
+        files: list[GrowingFile[Any]] = [*self._counts.values(), *self._noisy.values()]
+        for file in files:
             if kind is None:
                 file.close()
             else:
@@ -114,23 +127,40 @@ class ReleaseFiles:
 
 
 def count_schema(tree: Tree, depth: int) -> pa.Schema:
-    """The columns of ``counts/depth=K.parquet``: codes, then the count."""
-    labels = [pa.field(name, pa.string(), nullable=False) for name in tree.columns(depth)]
-    return pa.schema([*labels, pa.field(COUNT, pa.int64(), nullable=False)])
+    """The columns of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
+    kinds = dict.fromkeys(tree.columns(depth), pa.string())
+    kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
+    kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
 
 def _noisy(parts: list[Int64]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(np.concatenate(parts))], schema=NOISY_SCHEMA)
 
 
-def _labelled(tree: Tree, depth: int, parts: list[tuple[Codes, Int64]]) -> pa.Table:
+def _labelled(tree: Tree, depth: int, known: Certainty, parts: list[Nodes]) -> pa.Table:
     """Nodes of a depth with their labels and counts, as `count_schema` describes."""
-    codes, counts = join(parts)
-    schema = count_schema(tree, depth)
+    nodes = Nodes.joined(parts)
     columns: list[Any] = []
-    for axis, nodes, level in zip(tree.axes, codes, tree.cuboid(depth), strict=True):
-        columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, nodes)]
-    return pa.Table.from_arrays([*columns, pa.array(counts)], schema=schema)
+    for axis, codes, level in zip(tree.axes, nodes.codes, tree.cuboid(depth), strict=True):
+        columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]
+    values = released_columns(nodes, known, Confidence()).values()
+    columns += [pa.array(column) for column in values]
+    return pa.Table.from_arrays(columns, schema=count_schema(tree, depth))
+
+
+def released_columns(
+    nodes: Nodes, known: Certainty, confidence: Confidence
+) -> dict[str, NDArray[Any]]:
+    """The columns of released counts but their labels, by name."""
+    low, high = known.interval(nodes.estimate, nodes.variance, confidence)
+    return {
+        COUNT: nodes.counts,
+        ESTIMATE: nodes.estimate,
+        STANDARD_ERROR: np.sqrt(nodes.variance),
+        LOW: low,
+        HIGH: high,
+    }
 
 
 def write_domain(path: Path, axis: Axis) -> None:
@@ -143,7 +173,7 @@ def write_domain(path: Path, axis: Axis) -> None:
 
 
 def read_counts(folder: Path, depth: int) -> pl.DataFrame:
-    """The released counts of a depth: codes and ``count``."""
+    """The released counts of a depth: codes, counts, estimates, standard errors, intervals."""
     return read_parquet(folder / "counts" / f"depth={depth}.parquet")
 
 

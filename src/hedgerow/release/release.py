@@ -1,5 +1,6 @@
 """`release`: execute a plan on a table. `Release`: what came out, for those outside too."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,23 +10,31 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import BudgetError, PlanError, ReleaseError, machine_errors
+from hedgerow.errors import (
+    BudgetError,
+    PlanError,
+    ReleaseError,
+    machine_errors,
+)
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
+from hedgerow.release.again import check_combines
+from hedgerow.release.certainty import certainty
 from hedgerow.release.charging import Charging
 from hedgerow.release.content import Content, InMemory, OnDisk
 from hedgerow.release.manifest import read_manifest, write_manifest
-from hedgerow.release.measurements import COUNT, ReleaseFiles
+from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
+from hedgerow.release.source import Drawn
 from hedgerow.release.staging import (
     Staging,
     Unfinished,
     open_staging,
 )
-from hedgerow.release.topdown import Pass, Progress
+from hedgerow.release.topdown import Outline, Pass, Progress, gathered
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes, join
 
 Int64 = NDArray[np.int64]
 
@@ -47,21 +56,42 @@ class Release:
         """The label columns of each axis, coarsest level first."""
         return {axis["name"]: axis["columns"] for axis in self.plan["tree"]["axes"]}
 
-    def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
-        """The released counts of one depth of the tree.
+    def level(
+        self,
+        level: str | None = None,
+        *,
+        depth: int | None = None,
+        confidence: Confidence | None = None,
+    ) -> pl.DataFrame:
+        """The released counts of one depth of the tree, and how sure they are.
 
         Args:
             level: a depth by the name that the plan shows, such as ``"county"``; or
             depth: its number, 0 being everything.
+            confidence: of the intervals, 95 % for each of them unless given.
 
         Returns:
             One row a node with a positive count, in tree order: its codes under the table's own
-            column names, and ``count`` (records). A node that is not listed has 0.
+            column names, ``count`` (records), and of the unbiased estimate below it the
+            ``standard_error``, and ``low`` and ``high``: with the given confidence, over all
+            measured nodes and not only those listed, the true count is one of low..high. (See
+            `hedgerow.estimate.intervals`; the count itself may lie outside, where its siblings'
+            noisy counts leave it no room.) A node that is not listed has a count of 0.
 
         Raises:
             ReleaseError: no such depth.
         """
-        return self.content.counts(self._depth(level, depth))
+        number = self._depth(level, depth)
+        frame = self.content.counts(number)
+        if confidence is not None:
+            known = certainty(self.plan, number, self._total())
+            variance = frame[STANDARD_ERROR].to_numpy() ** 2
+            low, high = known.interval(frame[ESTIMATE].to_numpy(), variance, confidence)
+            frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
+        return frame.drop(ESTIMATE)
+
+    def _total(self) -> int:
+        return int(self.content.counts(0)[COUNT].sum())
 
     def cuboid(self, **levels: str) -> pl.DataFrame:
         """The released counts by any choice of one level an axis, summed from the leaves.
@@ -150,6 +180,7 @@ def release(
     """
     check_match(counts, plan)
     estimator = Chebyshev() if estimator is None else estimator
+    check_combines(estimator, plan)
     progress = Progress() if progress is None else progress
     if directory is None:
         if charging is not None:
@@ -157,24 +188,26 @@ def release(
         key = ReleaseKey.fresh()
         return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
     output = Path(directory)
-    staging = open_staging(output, counts, plan, estimator.name, unfinished)
+    named = json.dumps(estimator.to_dict(), sort_keys=True)
+    staging = open_staging(output, counts, plan, named, unfinished)
     if staging is not None:
-        run = Pass(counts, plan, estimator, staging.key, progress=progress)
-        _release_into(staging, run, charging)
+        source = Drawn(counts, plan, staging.key)
+        run = Pass(Outline.of(plan), source, estimator, progress=progress)
+        _release_into(staging, plan, run, charging)
     return read_release(output)
 
 
-def _release_into(staging: Staging, run: Pass, charging: Charging | None) -> None:
+def _release_into(staging: Staging, plan: Plan, run: Pass, charging: Charging | None) -> None:
     ledger: dict[str, str] | None = None
     try:
         if charging is not None:
-            _charge(charging, run.plan, staging)
+            _charge(charging, plan, staging)
             ledger = charging.to_dict(staging.release_id)
         with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-            with ReleaseFiles(staging.content, run.plan) as files:
+            with ReleaseFiles(staging.content, plan) as files:
                 for found in run.results():
-                    files.add(found.depth, found.nodes.codes, found.nodes.counts, found.noisy)
-            write_manifest(staging.content, run.plan, run.estimator.name, ledger)
+                    files.add(found.depth, found.nodes, found.noisy)
+            write_manifest(staging.content, plan, run.estimator, ledger)
             staging.publish()
     finally:
         staging.leave()
@@ -221,18 +254,10 @@ def in_memory(
     progress: Progress | None = None,
 ) -> Release:
     """A release that stays in memory, from given random bits (a seed in simulations alone)."""
-    parts: dict[int, list[tuple[Codes, Int64]]] = {}
-    noisy: dict[int, list[Int64]] = {}
-    run = Pass(counts, plan, estimator, bits, progress=progress or Progress())
-    for found in run.results():
-        parts.setdefault(found.depth, []).append((found.nodes.codes, found.nodes.counts))
-        if found.noisy is not None:
-            noisy.setdefault(found.depth, []).append(found.noisy)
-    whole = {t: join(found) for t, found in parts.items()}
-    content = InMemory(
-        plan, estimator.name, whole, {t: np.concatenate(found) for t, found in noisy.items()}
-    )
-    return Release(plan.to_dict(), content)
+    source = Drawn(counts, plan, bits)
+    run = Pass(Outline.of(plan), source, estimator, progress=progress or Progress())
+    nodes, noisy = gathered(run.results())
+    return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))
 
 
 def read_release(directory: str | Path) -> Release:

@@ -1,7 +1,8 @@
 """One step down the tree: the children of surviving nodes, their noisy counts, the survivors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
+Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,14 @@ class Refinement:
         axis: the number of the refined axis.
         child_start: int64 (nodes of the upper level + 1): children in the lower level.
         leaf_start: int64 (nodes of the lower level + 1): where each one's leaves begin.
+        single: whether no family has a second child.
     """
 
     depth: int
     axis: int
     child_start: Int64
     leaf_start: Int64
+    single: bool
 
     @classmethod
     def of(cls, tree: Tree, depth: int) -> "Refinement":
@@ -37,7 +41,9 @@ class Refinement:
         number, level = tree.steps[depth - 1]
         axis = tree.axes[number]
         leaf_start = axis.descendant_start(level, axis.depth)
-        return cls(depth, number, axis.child_start[level - 1], leaf_start)
+        child_start = axis.child_start[level - 1]
+        single = len(child_start) - 1 == child_start[-1]
+        return cls(depth, number, child_start, leaf_start, single)
 
     def family_start(self, codes: Codes) -> Int64:
         """Where each parent's children begin when they are laid end to end: int64 (parents + 1)."""
@@ -49,16 +55,20 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Nodes:
-    """Surviving nodes of a depth in tree order.
+    """Nodes of a depth in tree order, with what was estimated of them so far.
 
     Attributes:
         codes: one int32 array (nodes) an axis.
-        counts: int64 (nodes): released counts, all positive.
+        counts: int64 (nodes): released counts.
+        estimate: float64 (nodes), records: unbiased estimates of the true counts.
+        variance: float64 (nodes), records²: their variances.
         start, stop: int64 (nodes): the slice of the confidential leaves below each node.
     """
 
     codes: Codes
     counts: Int64
+    estimate: Float64
+    variance: Float64
     start: Int64
     stop: Int64
 
@@ -69,13 +79,20 @@ class Nodes:
         """The nodes ``first <= i < last``."""
         cut = slice(first, last)
         codes = tuple(code[cut] for code in self.codes)
-        return Nodes(codes, self.counts[cut], self.start[cut], self.stop[cut])
+        return Nodes(codes, *(values[cut] for values in self.arrays()))
+
+    def taken(self, kept: Int64) -> "Nodes":
+        """Some of the nodes, in ascending order."""
+        return Nodes(
+            tuple(code[kept] for code in self.codes), *(values[kept] for values in self.arrays())
+        )
 
     @staticmethod
     def none(axes: int) -> "Nodes":
         """No nodes at all."""
-        nothing = np.empty(0, dtype=np.int64)
-        return Nodes((np.empty(0, dtype=np.int32),) * axes, nothing, nothing, nothing)
+        whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+        codes = (np.empty(0, dtype=np.int32),) * axes
+        return Nodes(codes, whole, real, real, whole, whole)
 
     @staticmethod
     def joined(parts: list["Nodes"]) -> "Nodes":
@@ -83,13 +100,13 @@ class Nodes:
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
-        axes = range(len(parts[0].codes))
-        return Nodes(
-            tuple(np.concatenate([part.codes[a] for part in parts]) for a in axes),
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.start for part in parts]),
-            np.concatenate([part.stop for part in parts]),
-        )
+        codes = zip(*(part.codes for part in parts), strict=True)
+        values = zip(*(part.arrays() for part in parts), strict=True)
+        return Nodes(tuple(map(np.concatenate, codes)), *map(np.concatenate, values))
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """All attributes but the codes, in their order."""
+        return [getattr(self, field.name) for field in fields(self)[1:]]
 
 
 def true_nodes(counts: Counts, depth: int) -> Nodes:
@@ -100,14 +117,26 @@ def true_nodes(counts: Counts, depth: int) -> Nodes:
     for code in node:
         changed[1:] |= code[1:] != code[:-1]
     start = np.append(np.zeros(min(1, len(values)), dtype=np.int64), np.flatnonzero(changed))
-    return Nodes(codes, values, start, np.append(start[1:], len(counts.values))[: len(values)])
+    stop = np.append(start[1:], len(counts.values))[: len(values)]
+    exact = values.astype(np.float64)
+    return Nodes(codes, values, exact, np.zeros(len(values)), start, stop)
 
 
 def only_children(parents: Nodes, step: Refinement) -> Nodes:
     """The children of a step where no family has a second one: the parents under new codes."""
     codes = list(parents.codes)
     codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
-    return Nodes(tuple(codes), parents.counts, parents.start, parents.stop)
+    return replace(parents, codes=tuple(codes))
+
+
+def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
+    """How many nodes of a deeper depth lie below each node of a depth: int64 (nodes)."""
+    many = np.ones(len(codes[0]), dtype=np.int64)
+    levels = zip(tree.axes, tree.cuboid(depth), tree.cuboid(deeper), codes, strict=True)
+    for axis, level, lower, code in levels:
+        if level < lower:
+            many *= np.diff(axis.descendant_start(level, lower))[code]
+    return many
 
 
 def add_true_counts(
@@ -132,11 +161,22 @@ def add_true_counts(
     )  # fmt: skip
 
 
-def survivors(
-    released: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
+def children(
+    kept: Int64,
+    family_start: Int64,
+    parents: Nodes,
+    step: Refinement,
+    counts: Counts,
 ) -> Nodes:
-    """The children with a positive released count, with their slices of leaves."""
-    kept = np.flatnonzero(released > 0)
+    """Some of the children of ``parents``, with their slices of leaves and no counts yet.
+
+    Args:
+        kept: int64 (children), ascending: which cells of the families laid end to end.
+        family_start: int64 (parents + 1).
+        parents: the parents.
+        step: the refinement.
+        counts: the confidential leaves.
+    """
     parent = np.searchsorted(family_start, kept, side="right") - 1
     refined = step.child_start[parents.codes[step.axis][parent]] + kept - family_start[parent]
     codes = tuple(
@@ -153,7 +193,8 @@ def survivors(
         ),
         first,
     )  # fmt: skip
-    return Nodes(codes, released[kept], start, stop)
+    nothing = np.zeros(len(kept))
+    return Nodes(codes, np.zeros(len(kept), dtype=np.int64), nothing, nothing, start, stop)
 
 
 @kernel

@@ -1,41 +1,54 @@
-"""The top-down pass: measure the children of every survivor, estimate, drop zeros, descend.
+"""The top-down pass: measure, estimate, drop zeros, descend.
 
-Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3. Privacy: at each measured depth every
+Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3; with `All`, their pass over estimates
+that are combined upward first (`hedgerow.release.block`). Privacy: at each measured depth every
 measured count is its true count plus one draw of the depth's noise; the counts of one depth are
 those of disjoint sets of records, so a unit changes them by at most the plan's shifts. Which nodes
-are measured depends on released counts of coarser depths alone, so the depths compose adaptively
-and the pass satisfies the plan's guarantee; everything else is post-processing.
+are measured depends on released counts of coarser depths alone (with `All`, on the public domain),
+so the depths compose adaptively and the pass satisfies the plan's guarantee; everything else is
+post-processing.
 
 The tree is cut (`cut_depth`) into subtree jobs. The noise of a job at a depth is one keyed stream
 under the place of the job, and the i-th cell that the job measures there takes the i-th draw. Which
 cells those are follows from the same stream's coarser depths, so whoever runs a job again, on
-whichever machine and in whichever chunks, draws the same noise for the same cell.
+whichever machine and in whichever chunks, draws the same noise for the same cell. Where all nodes
+are measured each job runs twice: *up*, which hands back what its nodes say of the root's count, and
+*down*, which draws the same noise again and releases everything below.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from hedgerow.engines.local import LocalEngine
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.noise.bits import Bits, Stream
-from hedgerow.plan.depths import Measured
+from hedgerow.estimate.least_squares import combine
+from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
+from hedgerow.release.block import (
+    Generation,
+    measured_block,
+    parents_below,
+    survivors_of_block,
+)
+from hedgerow.release.source import Float64, Noisy, Reader, Source
 from hedgerow.release.steps import (
     Int64,
     Nodes,
     Refinement,
-    add_true_counts,
+    children,
+    descendants,
     only_children,
-    survivors,
-    true_nodes,
 )
-from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 21
 UNCUT_LEAVES = 1 << 24
+UNCUT_LEAVES_OF_ALL = 1 << 22
 MIN_JOBS = 256
 
 
@@ -45,14 +58,14 @@ class DepthResult:
 
     Attributes:
         depth: the depth.
-        nodes: the survivors with their released counts.
-        noisy: int64 (measured cells): the noisy counts, families of surviving parents end to end;
-            None where nothing was measured.
+        nodes: the survivors with their released counts and unbiased estimates.
+        noisy: int64 (measured cells): the noisy counts, families end to end, of surviving parents
+            or (`All`) of all; None where nothing was measured.
     """
 
     depth: int
     nodes: Nodes
-    noisy: Int64 | None
+    noisy: Noisy | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,52 @@ class Progress:
     on_fraction: Callable[[float], None] = lambda _fraction: None
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a pass needs to know of a plan.
+
+    Attributes:
+        tree: the tree.
+        public_depth: the deepest public depth, -1 if none is.
+        measured: the measured depths.
+        everything: whether all nodes of a measured depth are, not survivors' children alone.
+        cut: where the tree is cut into jobs.
+    """
+
+    tree: Tree
+    public_depth: int
+    measured: frozenset[int]
+    everything: bool
+    cut: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Outline":
+        """The outline of a plan."""
+        measured = frozenset(t for t, d in enumerate(plan.depths) if isinstance(d, Measured))
+        everything = isinstance(plan.measure, All)
+        return cls(plan.tree, plan.public_depth, measured, everything, cut_depth(plan))
+
+    @property
+    def first(self) -> int:
+        """The depth that the pass starts below."""
+        return max(self.public_depth, 0)
+
+    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
+        """The steps from a depth down to another, by block; see `hedgerow.release.block`."""
+        blocks: list[list[Refinement]] = []
+        waiting: list[Refinement] = []
+        deepest = max(self.measured)
+        for t in range(above + 1, last + 1):
+            step = Refinement.of(self.tree, t)
+            waiting.append(step)
+            ends = t in self.measured and not (self.everything and t < min(deepest, last))
+            alone = step.single and len(waiting) == 1 and t not in self.measured
+            if ends or t > deepest or (alone and not self.everything):
+                blocks.append(waiting)
+                waiting = []
+        return [*blocks, waiting] if waiting else blocks
+
+
 def cut_depth(plan: Plan) -> int:
     """Where the tree is cut into jobs: public, and fixed by the plan alone.
 
@@ -75,111 +134,237 @@ def cut_depth(plan: Plan) -> int:
     at or below the public ones: jobs enough for any number of workers, and few enough to be cheap.
     """
     tree, first = plan.tree, max(plan.public_depth, 0)
-    if tree.leaves <= UNCUT_LEAVES:
+    whole = UNCUT_LEAVES_OF_ALL if isinstance(plan.measure, All) else UNCUT_LEAVES
+    if tree.leaves <= whole:
         return first
-    wide = (t for t in range(first, tree.depth) if tree.nodes(t) >= MIN_JOBS)
+    deepest = max(t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured))
+    wide = (t for t in range(first, deepest) if tree.nodes(t) >= MIN_JOBS)
     return next(wide, first)
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One run of the pass over a table.
+    """One run of the pass.
 
     Attributes:
-        counts: the confidential table, over the plan's tree.
-        plan: what to measure with which noise.
+        outline: what to measure.
+        source: where noisy counts come from.
         estimator: from noisy counts and parents' counts to consistent counts.
-        bits: where random words come from: a release key, or a seed in simulation.
         engine: who runs the jobs.
         progress: whom to tell.
     """
 
-    counts: Counts
-    plan: Plan
+    outline: Outline
+    source: Source
     estimator: Estimator
-    bits: Bits
     engine: LocalEngine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
 
+    @cached_property
+    def combines(self) -> bool:
+        """Whether combined estimates are projected."""
+        wanted = self.estimator.combine
+        return self.outline.everything if wanted is None else wanted
+
     def results(self) -> Iterator[DepthResult]:
         """The results of all jobs; the results of each depth come in tree order."""
-        tree = self.plan.tree
-        steps = [Refinement.of(tree, t) for t in range(1, tree.depth + 1)]
-        first, cut = max(self.plan.public_depth, 0), cut_depth(self.plan)
-        for result in self._undivided():
-            yield result
-        nodes = result.nodes
-        upper, lower = steps[first:cut], steps[cut:]
-        for result in self._down(nodes, (first,), upper or lower):
-            yield result
-            self.progress.on_fraction(0.0 if upper else (result.depth - first) / len(lower))
-            nodes = result.nodes
-        if upper and lower:
-            yield from self._jobs(nodes, cut, lower)
+        outline = self.outline
+        first, cut, last = outline.first, outline.cut, outline.tree.depth
+        for t in range(outline.public_depth + 1):
+            nodes = self.source.public(t)
+            yield DepthResult(t, nodes, None)
+        if outline.public_depth < 0:
+            nodes = self._everything()
+        if cut in (first, last):
+            yield from self._down(nodes, (first,), outline.blocks(first, last), first)
+        elif outline.everything:
+            yield from self._up_and_down(nodes)
+        else:
+            for result in self._down(nodes, (first,), outline.blocks(first, cut), first):
+                yield result
+            yield from self._jobs(result.nodes, outline.blocks(cut, last))
         self.progress.on_fraction(1.0)
 
-    def _undivided(self) -> Iterator[DepthResult]:
-        """The public depths, or the measured total where even that is not public."""
-        for t in range(self.plan.public_depth + 1):
-            yield DepthResult(t, true_nodes(self.counts, t), None)
-        root = self.plan.depths[0]
-        if isinstance(root, Measured):
-            noisy = np.empty(1, dtype=np.int64)
-            root.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
-            noisy += self.counts.total
-            yield DepthResult(0, self._root(max(0, int(noisy[0]))), noisy)
+    def _everything(self) -> Nodes:
+        """The root, of which nothing is known yet."""
+        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
+        nothing, unknown = np.zeros(1, dtype=np.int64), np.full(1, np.inf)
+        stop = np.array([len(self.source.counts.values)])
+        return Nodes(codes, nothing, np.zeros(1), unknown, nothing, stop)
 
-    def _root(self, released: int) -> Nodes:
-        survives = min(1, released)
-        everything = np.full(survives, released, dtype=np.int64)
-        codes = tuple(np.zeros(survives, dtype=np.int32) for _ in self.plan.tree.axes)
-        stop = np.full(survives, len(self.counts.values), dtype=np.int64)
-        return Nodes(codes, everything, np.zeros(survives, dtype=np.int64), stop)
+    def _root(
+        self, root: Nodes, below: tuple[Float64, Float64] | None
+    ) -> tuple[Nodes, DepthResult]:
+        """The total from its measurement and what the depths below say of it; 0 or more.
 
-    def _jobs(self, roots: Nodes, cut: int, lower: list[Refinement]) -> Iterator[DepthResult]:
-        """One job a surviving node of the cut."""
+        It comes with its count, and as a result, which lists it only if that is positive.
+        """
+        noisy, variance = self.source.root()
+        estimate, known = noisy.astype(np.float64), np.full(1, variance)
+        if below is not None:
+            measured = None if 0 not in self.outline.measured else noisy
+            estimate, known = combine(measured, variance, *below, np.array([0, 1]))
+        value = estimate[0] if self.combines or 0 not in self.outline.measured else noisy[0]
+        released = np.array([max(0, round(value))], dtype=np.int64)
+        root = Nodes(root.codes, released, estimate, known, root.start, root.stop)
+        listed = root.taken(np.flatnonzero(released > 0))
+        return root, DepthResult(0, listed, noisy if 0 in self.outline.measured else None)
+
+    def _down(
+        self, nodes: Nodes, place: tuple[int, ...], blocks: list[list[Refinement]], above: int
+    ) -> Iterator[DepthResult]:
+        """The job *down*: given the released counts of its roots, release everything below."""
+        if above == 0 and self.outline.public_depth < 0:
+            if 0 in self.outline.measured and not self.outline.everything:
+                _, result = self._root(nodes, None)
+                yield result
+                nodes = result.nodes
+            else:
+                for result in self._with_root(nodes, place, blocks[0]):
+                    yield result
+                nodes, blocks = result.nodes, blocks[1:]
+        for block in blocks:
+            for result in self._block(nodes, place, block):
+                yield result
+                if above == self.outline.first:
+                    done = (result.depth - above) / (self.outline.tree.depth - above)
+                    self.progress.on_fraction(done)
+            nodes = result.nodes
+
+    def _with_root(
+        self, root: Nodes, place: tuple[int, ...], steps: list[Refinement]
+    ) -> Iterator[DepthResult]:
+        """The first block together with a total of which it says something."""
+        found = self._measured(root, self._readers(place, steps), steps)
+        root, result = self._root(root, parents_below(found[0]))
+        yield result
+        yield from self._released(found, root)
+
+    def _block(
+        self, nodes: Nodes, place: tuple[int, ...], steps: list[Refinement]
+    ) -> Iterator[DepthResult]:
+        """One block below roots whose counts are released, in chunks that fit the caches."""
+        if self.outline.measured.isdisjoint(step.depth for step in steps):
+            for step in steps:
+                nodes = only_children(nodes, step)
+                yield DepthResult(step.depth, nodes, None)
+            return
+        readers = self._readers(place, steps)
+        start = {step.depth: self._cells_before(nodes, steps[0].depth - 1, step) for step in steps}
+        cells = start[steps[-1].depth]
+        edges = np.arange(CHUNK_CELLS, cells[-1], CHUNK_CELLS)
+        cuts = [0, *np.unique(np.searchsorted(cells, edges)).tolist(), len(nodes)]
+        parts: list[list[DepthResult]] = []
+        for i, j in pairwise(cuts):
+            starts = {t: int(begin[i]) for t, begin in start.items()}
+            found = self._measured(nodes.part(i, j), readers, steps, starts)
+            parts.append(list(self._released(found, found[0].parents)))
+        for depth in zip(*parts, strict=True):
+            yield _joined(depth)
+
+    def _cells_before(self, nodes: Nodes, above: int, step: Refinement) -> Int64:
+        """How many cells of a depth lie below the nodes before each node, and below all."""
+        many = descendants(self.outline.tree, above, step.depth, nodes.codes)
+        return np.append(0, np.cumsum(many))
+
+    def _readers(self, place: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
+        readers = {step.depth: self.source.reader(place, step.depth) for step in steps}
+        return {t: reader for t, reader in readers.items() if reader is not None}
+
+    def _measured(
+        self,
+        nodes: Nodes,
+        readers: dict[int, Reader],
+        steps: list[Refinement],
+        starts: dict[int, int] | None = None,
+        below: tuple[Float64, Float64] | None = None,
+    ) -> list[Generation]:
+        starts = dict.fromkeys(readers, 0) if starts is None else starts
+        found = measured_block(self.source, readers, nodes, steps, starts, below)
+        self.progress.on_cells(sum(len(g.noisy) for g in found if g.noisy is not None))
+        return found
+
+    def _released(self, found: Sequence[Generation], roots: Nodes) -> Iterator[DepthResult]:
+        every = survivors_of_block(
+            found,
+            roots,
+            self.estimator,
+            self.source,
+            combines=self.combines,
+            pruned=not self.outline.everything,
+        )
+        for generation, nodes in zip(found, every, strict=True):
+            yield DepthResult(generation.step.depth, nodes, generation.noisy)
+
+    def _jobs(self, roots: Nodes, blocks: list[list[Refinement]]) -> Iterator[DepthResult]:
+        """One job *down* a node of the cut; of a node that was released as 0, its noise alone."""
+        cut = self.outline.cut
 
         def run(i: int) -> list[DepthResult]:
             place = (cut, *(int(code[i]) for code in roots.codes))
-            return list(self._down(roots.part(i, i + 1), place, lower))
+            return list(self._down(roots.part(i, i + 1), place, blocks, cut))
 
-        released, finished = int(roots.counts.sum()), 0
+        released, finished = max(int(roots.counts.sum()), 1), 0
         for i, results in enumerate(self.engine.run(range(len(roots)), run)):
             yield from results
             finished += int(roots.counts[i])
             self.progress.on_fraction(finished / released)
 
-    def _down(
-        self, nodes: Nodes, place: tuple[int, ...], steps: list[Refinement]
-    ) -> Iterator[DepthResult]:
-        """The job *down*: given the released counts of its roots, release everything below."""
+    def _up_and_down(self, nodes: Nodes) -> Iterator[DepthResult]:
+        """A tree that is cut and measured everywhere: all jobs *up*, the top, all jobs *down*."""
+        outline = self.outline
+        (steps,) = outline.blocks(outline.first, outline.cut)
+        blocks = outline.blocks(outline.cut, outline.tree.depth)
+        roots = nodes
         for step in steps:
-            what = self.plan.depths[step.depth]
-            if isinstance(what, Measured):
-                stream = self.bits.stream(*place, step.depth)
-                nodes, noisy = self._measure(nodes, step, what, stream)
-                yield DepthResult(step.depth, nodes, noisy)
-            else:
-                nodes = only_children(nodes, step)
-                yield DepthResult(step.depth, nodes, None)
+            start = step.family_start(roots.codes)
+            roots = children(np.arange(start[-1]), start, roots, step, self.source.counts)
 
-    def _measure(
-        self, parents: Nodes, step: Refinement, what: Measured, stream: Stream
-    ) -> tuple[Nodes, Int64]:
-        """The survivors among the children of ``parents``, and all their noisy counts."""
-        family_start = step.family_start(parents.codes)
-        cells = int(family_start[-1])
-        noisy = np.empty(cells, dtype=np.int64)
-        edges = np.arange(CHUNK_CELLS, cells, CHUNK_CELLS)
-        cuts = [0, *np.unique(np.searchsorted(family_start, edges)).tolist(), len(parents)]
-        found = [Nodes.none(len(parents.codes))]
-        for first, last in pairwise(cuts):
-            start, stop = family_start[first], family_start[last]
-            part, family = parents.part(first, last), family_start[first : last + 1] - start
-            chunk = noisy[start:stop]
-            what.mechanism.draw(stream, int(start), chunk)
-            add_true_counts(chunk, family, part, step, self.counts)
-            released = self.estimator.project(chunk, family, part.counts)
-            found.append(survivors(released, family, part, step, self.counts))
-            self.progress.on_cells(len(chunk))
-        return Nodes.joined(found), noisy
+        def up(i: int) -> tuple[Float64, Float64]:
+            place = (outline.cut, *(int(code[i]) for code in roots.codes))
+            readers = self._readers(place, blocks[0])
+            return parents_below(self._measured(roots.part(i, i + 1), readers, blocks[0])[0])
+
+        said = zip(*self.engine.run(range(len(roots)), up), strict=True)
+        estimate, variance = (np.concatenate(each) for each in said)
+        readers = self._readers((outline.first,), steps)
+        top = self._measured(nodes, readers, steps, below=(estimate, variance))
+        if outline.public_depth < 0:
+            nodes, result = self._root(nodes, parents_below(top[0]))
+            yield result
+        for result in self._released(top, nodes):
+            yield result
+        yield from self._jobs(_placed(result.nodes, roots), blocks)
+
+
+def _placed(survivors: Nodes, every: Nodes) -> Nodes:
+    """All nodes, with what is known of the survivors among them; the others are released as 0."""
+    order = {codes: i for i, codes in enumerate(zip(*every.codes, strict=True))}
+    kept = np.array([order[codes] for codes in zip(*survivors.codes, strict=True)], dtype=np.int64)
+    counts, estimate, variance = every.counts.copy(), every.estimate.copy(), every.variance.copy()
+    counts[kept] = survivors.counts
+    estimate[kept], variance[kept] = survivors.estimate, survivors.variance
+    return replace(every, counts=counts, estimate=estimate, variance=variance)
+
+
+def _joined(parts: Sequence[DepthResult]) -> DepthResult:
+    """The results of one depth from chunks that follow each other."""
+    noisy = [part.noisy for part in parts if part.noisy is not None]
+    nodes = Nodes.joined([part.nodes for part in parts])
+    return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None)
+
+
+def _end_to_end(parts: list[Noisy]) -> Noisy:
+    return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
+
+
+def gathered(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
+    """All survivors and all noisy counts by depth."""
+    nodes: dict[int, list[Nodes]] = {}
+    noisy: dict[int, list[Noisy]] = {}
+    for found in results:
+        nodes.setdefault(found.depth, []).append(found.nodes)
+        if found.noisy is not None:
+            noisy.setdefault(found.depth, []).append(found.noisy)
+    whole = {t: Nodes.joined(parts) for t, parts in nodes.items()}
+    return whole, {t: _end_to_end(parts) for t, parts in noisy.items()}

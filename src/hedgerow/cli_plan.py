@@ -1,0 +1,105 @@
+"""The command `plan`: what a release will measure, promise, and get wrong, before it is made."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from rich.markup import escape
+
+from hedgerow.errors import SpecError
+from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
+from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
+from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.fairness import fairness, fairness_rows
+from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
+from hedgerow.plan.forecast_picture import picture_of_forecast
+from hedgerow.plan.plan import Plan
+from hedgerow.release.manifest import promise
+from hedgerow.spec import ReleaseSpec
+from hedgerow.terminal import shown, stage
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+
+
+def plan(
+    file: ReleaseFile,
+    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Draw the expected error here.")] = None,
+    simulate: Annotated[
+        int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
+    ] = 0,
+    fair: Annotated[
+        bool, typer.Option("--fairness", help="Who is counted less precisely for having siblings.")
+    ] = False,
+    target_mse: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MSE", help="The least budget whose weighted squared error is at most this."
+        ),
+    ] = None,
+) -> None:
+    """Show what a release will measure, the error to expect, and what it promises.
+
+    Reads the public lists of areas and no confidential table (unless the file says
+    areas = "table").
+    """
+    spec = ReleaseSpec(file)
+    with stage("reading the lists of areas"):
+        tree = spec.tree()
+        made = spec.plan(tree)
+    if target_mse is not None:
+        made = _cheapest(spec, made, target_mse)
+    expected = forecast(made)
+    if as_json:
+        facts = {**made.to_dict(), "sha256": made.hash, "forecast": expected.to_dicts()}
+        if fair:
+            facts["fairness"] = fairness(made).to_dicts()
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        return
+    show_plan(made, expected)
+    if simulate:
+        prior = spec.prior(tree)
+        if prior is None:
+            raise SpecError(
+                '--simulate needs a public prior: prior = {source = "…", public = true}'
+            )
+        with stage(f"simulating {simulate} releases of the prior"):
+            found = simulated_errors(made, prior.counts, spec.estimator, runs=simulate)
+        shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(found)])) + "\n")
+    if fair:
+        _show_fairness(made)
+    if picture is not None:
+        picture_of_forecast(expected, picture)
+        shown.print(f"Picture: {escape(str(picture))}")
+    shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
+
+
+def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
+    """What is measured, the error to expect, the promise and its price."""
+    rows: list[Any] = [HEADINGS, *forecast_rows(forecast(made) if expected is None else expected)]
+    shown.print(f"\n{escape(aligned(rows))}\n\n{escape(promise(made))}\n")
+    shown.print(escape(price_table(made.guarantee, made.deltas)))
+    if made.saved is not None:
+        shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
+    shown.print(f"\nplan {made.hash}\n")
+
+
+def _show_fairness(made: Plan) -> None:
+    shown.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
+    sentences = fairness_rows(made)
+    for sentence in sentences:
+        shown.print(escape(sentence))
+    if not sentences:
+        frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+        heading = ("depth", "cuboid", "siblings", "families", "sd", "ratio")
+        rows = [
+            (str(r["depth"]), r["cuboid"], f"{r['siblings']:,}", f"{r['families']:,}",
+             f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
+            for r in frame.iter_rows(named=True)
+        ]  # fmt: skip
+        shown.print(escape(aligned([heading, *rows])))
+    shown.print("")

@@ -1,0 +1,254 @@
+"""Intervals for counts, from unbiased estimates, their variances and the kind of noise.
+
+An estimate x of a true count T is ``T + S``, where S is one draw of the noise (a *raw* noisy count)
+or ``Σ a_j η_j`` over independent draws of one kind of noise at several depths (*combined*: least
+squares). Public facts bound T: it is an integer, at least 0, and at most the public total where
+there is one. The interval is
+
+    { integers n : |n - x| <= reach, or n nearest to x }, both ends moved into [0, total].
+
+Why moving the ends keeps the coverage: clipping to [0, total] never falls, and it leaves T where it
+is, so T lies between the clipped ends whenever it lies between the ends. An interval wholly
+below 0 becomes [0, 0], one wholly above the total [total, total]; both only add coverage. So
+
+    P(low <= T <= high) >= P(|S| <= reach).
+
+The probability is over the noise, for each measured cell, whether or not it is then listed. It is
+not conditional on survival: of the cells that a pruned release lists, those with a true count of 0
+are there because their noise was large, and are covered less often.
+
+Reach of a raw count: the exact quantile of the mechanism (`Mechanism.tail_bound`), so coverage is
+at least the level; proved. All cells at once (`simultaneous`): the draws are independent, so each
+cell gets the level ``level ** (1 / cells)`` (Šidák 1967); exact. Which cells are measured depends
+on depths above at most, so both statements hold given the set of measured cells.
+
+Reach of a combined estimate with variance V, where one draw of its own depth has variance v:
+
+    reach = min(q √(V s²/v) + max(h, 1 - h)/2,  k + 1/2),   h = V/v.
+
+- h is the coefficient of the cell's own noisy count: by the normal equations, the coefficient of a
+  measurement with variance v in the least-squares estimate of what it measures is V/v. Estimates
+  are unbiased, so the coefficients on a path through the cell add up to 1, and no other draw has
+  one above 1 - h.
+- s² is sigma2 or 2 scale², the variance of the continuous law that the noise is a lattice version
+  of; it is above v, much so where nearly all draws are 0. Its tails bound those of the noise:
+  P(|η| > k) <= P(|Z| > k) for the normal Z (see `DiscreteGaussian.tail_bound`).
+- q is the two-sided quantile of a law of variance 1: normal for the discrete Gaussian. For
+  the discrete Laplace it is the larger of the normal's and the Laplace's, ln(1/α)/√2 (2.118
+  against 1.960 at 95 %): sums of Laplace draws lie between, from one dominant draw to many.
+- half a step of the lattice is the continuity correction: S takes steps of h or 1 - h.
+- k is the raw quantile, so the interval is never wider than a raw one before clipping. (Laplace
+  noise below a level of 0.905, where the normal quantile is the larger: there the second term is
+  the normal's if that is more.)
+
+An unmeasured depth has no own count: there the reach is ``q √(V s²/v) + 1/2``.
+
+Proved: the raw reach; and the combined one where h = 1 and α <= 0.317 for Gaussian noise, any α
+for Laplace. There the reach is at least k: exp(-x²/2sigma2) is convex beyond sigma, so
+P(|η| > k - 1) <= P(|Z| >= k - 1/2), and with a reach below k the right side would be below α, which
+contradicts the choice of k; for Laplace,
+P(|η| > k - 1) = 2q^k/(1+q) <= exp(-(k - 1/2)/scale) with q = exp(-1/scale).
+Otherwise the reach is an approximation, verified against the exact law of S (by Fourier transform,
+no sampling), for every depth of the trees of depths 1-3 with branching 2, 3, 5, 8, 10, the root
+public or measured, and parameters that stay, quadruple or fall to a quarter from depth to depth
+(scales double or halve). Least coverage of any depth, mean coverage, and mean width relative to a
+raw interval's, at 95 %:
+
+    sigma2  0.1    0.2    0.5    1      4      25     400      scale  0.3    0.7    1      3      20
+    least   0.965  0.963  0.963  0.960  0.955  0.952  0.950           0.961  0.961  0.959  0.954  0.953
+    mean    0.992  0.996  0.984  0.984  0.973  0.961  0.953           0.995  0.984  0.975  0.965  0.958
+    width   0.13   0.44   0.60   0.64   0.76   0.78   0.80            0.47   0.70   0.72   0.80   0.80
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ive, ndtri
+
+from hedgerow.errors import EstimateError
+from hedgerow.kernels import kernel
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+LARGEST_INT = (1 << 62) - 1
+LAST_JUMPY_VARIANCE = 64.0
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure an interval is, and of what.
+
+    Attributes:
+        level: the probability, in (0, 1), that an interval holds the true count.
+        simultaneous: whether it is the probability that all intervals of a depth hold at once.
+
+    Raises:
+        EstimateError: the level is not in (0, 1).
+    """
+
+    level: float = 0.95
+    simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise EstimateError(
+                f"level must be in (0, 1), got {self.level}; 0.95 leaves out one count in twenty"
+            )
+
+    def reach(
+        self,
+        mechanism: Mechanism,
+        variance: float | Float64 | None,
+        cells: int,
+        *,
+        measured: bool = True,
+    ) -> int | Float64:
+        """How far, at most, estimates are from the true counts: records; see this module's head.
+
+        Args:
+            mechanism: the noise of the depth; where the depth is not measured, of the depth with
+                the smallest parameter that tells of it.
+            variance: None for raw noisy counts; for combined ones float64 (cells) or one for all,
+                records², 0 where the estimate is exact. Not measured or above the mechanism's own:
+                the reach of an unmeasured depth.
+            cells: how many cells the depth has, measured or not.
+            measured: whether a combined estimate has a noisy count of its own.
+
+        Returns:
+            One whole number for raw counts; else float64, in the shape of ``variance``.
+
+        Raises:
+            EstimateError: a variance is negative or not a number.
+        """
+        if variance is None:
+            return min(mechanism.tail_bound(self._miss(cells, independent=True)), LARGEST_INT)
+        miss = self._miss(cells, independent=False)
+        variances = np.asarray(variance, dtype=np.float64)
+        own = mechanism.noise_variance
+        lattice_free, quantile = _continuous(mechanism, miss)
+        spread = quantile * float(np.sqrt(lattice_free / own)) if own > 0 else quantile
+        cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
+        if isinstance(mechanism, DiscreteLaplace) and quantile > _laplace_quantile(miss):
+            cap = max(cap, quantile * float(np.sqrt(lattice_free)))
+        reach = np.empty(variances.size)
+        known = own if measured else 0.0
+        if not _reach(variances.ravel(), known, spread, cap, *_jumps(miss), reach):
+            raise EstimateError("variances must not be negative or NaN; give inf where unknown")
+        return reach.reshape(variances.shape)
+
+    def _miss(self, cells: int, *, independent: bool) -> float:
+        """The probability with which one interval may miss."""
+        if not self.simultaneous or cells <= 1:
+            return 1 - self.level
+        if independent:
+            return float(-np.expm1(np.log(self.level) / cells))
+        return (1 - self.level) / cells
+
+
+def interval(
+    estimate: Int64 | Float64, reach: int | Float64, total: int | None
+) -> tuple[Int64, Int64]:
+    """The lowest and highest count of each interval: two int64 (cells), records, low <= high.
+
+    Both are at least 0 and at most the total; see this module's head. Ends that pass ±2^62 stop
+    there.
+
+    Args:
+        estimate: int64 or float64 (cells), records.
+        reach: for all cells or float64 (cells), records, not negative; from `Confidence.reach`.
+        total: the public number of records; None where it is measured.
+
+    Raises:
+        EstimateError: an estimate is not a finite number, or a reach negative or NaN.
+    """
+    most = LARGEST_INT if total is None else total
+    low = np.empty(estimate.shape, dtype=np.int64)
+    high = np.empty(estimate.shape, dtype=np.int64)
+    if isinstance(reach, int) and estimate.dtype == np.int64:
+        if reach < 0:
+            raise EstimateError(f"a reach must not be negative, got {reach}")
+        _around_whole(estimate, min(reach, LARGEST_INT), most, low, high)
+        return low, high
+    reaches = np.ascontiguousarray(np.broadcast_to(np.float64(reach), estimate.shape))
+    if not _around(estimate.astype(np.float64, copy=False), reaches, most, low, high):
+        raise EstimateError("estimates must be finite and reaches not negative or NaN")
+    return low, high
+
+
+def _laplace_quantile(miss: float) -> float:
+    """The two-sided quantile of the Laplace law of variance 1."""
+    return float(-np.log(miss) / np.sqrt(2))
+
+
+def _continuous(mechanism: Mechanism, miss: float) -> tuple[float, float]:
+    """The variance s² of the continuous law behind the noise, and the quantile q."""
+    normal = -float(ndtri(miss / 2))
+    match mechanism:
+        case DiscreteGaussian():
+            return float(mechanism.sigma2), normal
+        case DiscreteLaplace():
+            return 2 * float(mechanism.scale) ** 2, max(normal, _laplace_quantile(miss))
+        case _:
+            raise EstimateError(f"no intervals are known for noise of the kind {mechanism.name}")
+
+
+@cache
+def _jumps(miss: float) -> tuple[Float64, Float64]:
+    """Variances in ascending order, and the two-sided Skellam quantile of each."""
+    variances = np.geomspace(min(miss, 1e-3) / 2, LAST_JUMPY_VARIANCE, 512)
+    masses = ive(np.arange(256)[:, None], variances)
+    tails = 2 * np.cumsum(masses[::-1], axis=0)[::-1]  # P(|X| >= k), k > 0
+    return variances, np.sum(tails[1:] > miss, axis=0).astype(np.float64)
+
+
+@kernel
+def _reach(
+    variances: Float64,
+    own: float,
+    spread: float,
+    cap: float,
+    grid: Float64,
+    jumps: Float64,
+    reach: Float64,
+) -> bool:
+    for i in range(len(variances)):
+        variance = variances[i]
+        if not variance >= 0:
+            return False
+        measured = variance <= own * (1 + 1e-9)
+        weight = min(variance / own, 1.0) if measured and own > 0 else 0.0
+        value = spread * np.sqrt(variance) + max(weight, 1 - weight) / 2
+        if weight < 0.5 and variance < grid[-1]:
+            value = max(value, jumps[np.searchsorted(grid, variance)])
+        if variance == 0:
+            value = 0.0
+        reach[i] = min(value, cap) if measured else value
+    return True
+
+
+@kernel
+def _around(estimate: Float64, reach: Float64, most: int, low: Int64, high: Int64) -> bool:
+    for i in range(len(estimate)):
+        if not (np.isfinite(estimate[i]) and reach[i] >= 0):
+            return False
+        # The whole part is exact in int64; comparing the rest with the reach rounds outwards.
+        whole = np.floor(min(max(estimate[i], -(2.0**61)), 2.0**61))
+        rest = min(max(estimate[i] - whole, 0.0), 1.0)
+        bound = min(reach[i], 2.0**61)
+        nearest = np.floor(rest + 0.5)
+        lowest = np.int64(whole) + np.int64(min(np.ceil(rest - bound), nearest))
+        highest = np.int64(whole) + np.int64(max(np.floor(rest + bound), nearest))
+        low[i] = min(max(lowest, 0), most)
+        high[i] = min(max(highest, 0), most)
+    return True
+
+
+@kernel
+def _around_whole(estimate: Int64, reach: int, most: int, low: Int64, high: Int64) -> None:
+    for i in range(len(estimate)):
+        whole = min(max(estimate[i], -LARGEST_INT), LARGEST_INT)
+        low[i] = min(max(whole - reach, 0), most)
+        high[i] = min(max(whole + reach, 0), most)

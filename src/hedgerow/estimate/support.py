@@ -1,0 +1,281 @@
+"""Which counts of a family are not zero, when each of them costs a penalty.
+
+Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0`` with ``Σ y = c``.
+
+*Equal variances* (v = 1 and ``price = penalty · v`` without loss of generality). Let F(k) be the
+least squared distance with at most k counts that are not 0.
+
+- The support is that of the k largest x. If ``x_i >= x_j`` but ``y_i = 0 < y_j``, swapping the two
+  changes the squared distance by ``-2 y_j (x_i - x_j) <= 0``.
+- F is convex. Let Φ_k(u) be the least squared distance of the k largest cells to total u. The gain
+  ``F(k) - F(k + 1)`` is the largest ``Φ_k(c) - Φ_k(c - v) + 2 v x - v²`` over v >= 0, x being the
+  next largest cell. Φ_k is the sum of its dearest units' costs, and k cells hold u units more
+  cheaply than k - 1 do, unit by unit; so the gain falls in k, as x does.
+
+So the best k is the last one with ``F(k - 1) - F(k) > price``. It is at most the support of integer
+least squares, where the gains end. In real numbers that gain is ``y_k² k / (k - 1)``, y_k being the
+smallest count left by ``x - level``; rounding y_k to an integer u makes it some
+``(2 u y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price.
+Rounding the other counts moves the true gain by at most 2 u + 1, so where the estimate is
+that close to the price, for the last cell inside or the first one outside, F itself is computed
+for k and its neighbours, up and down, until k is a minimum: that is the optimum, as F is convex.
+On the support, where every count is at least 1, the estimate is integer least squares of x - 1 to
+the total c - k.
+
+*Unequal variances.* Cells are taken in the order of ``(x_i - level v_i)² / v_i``, what each would
+cost to give up at the level of plain least squares; the gain of the last cell j in a set of total
+variance V is ``y_j² / v_j · V / (V - v_j)``. The support is a set in this order whose last cell
+gains more than the penalty and whose next cell would not. It need not be the best support, but
+the estimate is exact least squares on it, for integers from 1 on.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimate.marginal_cost import cheapest_units, write_variances
+from hedgerow.kernels import kernel
+
+
+@kernel
+def project_penalised(
+    noisy: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    structure: tuple[NDArray[np.int64], NDArray[np.int64]],
+    penalty: float,
+    families: tuple[int, int],
+    result: NDArray[np.int64],
+) -> None:
+    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    family_start, totals = structure
+    first, last = families
+    widest = 1
+    for family in range(first, last):
+        widest = max(widest, family_start[family + 1] - family_start[family])
+    scratch = np.empty((9, widest), dtype=np.float64)
+    units = np.empty((2, widest), dtype=np.int64)
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        y = result[begin:end]
+        s = scratch[0, : end - begin]
+        equal = write_variances(variance, begin, s)
+        price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
+        level = cheapest_units(x, s, x, (0.5, totals[family]), scratch[1, : end - begin], y)[0]
+        if penalty > 0.0 and totals[family] > 0:
+            _sparsen(x, s, level, (price if equal else penalty), equal, scratch[1:], units, y)
+
+
+@kernel
+def _sparsen(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    level: float,
+    price: float,
+    equal: bool,
+    scratch: NDArray[np.float64],
+    units: NDArray[np.int64],
+    y: NDArray[np.int64],
+) -> None:
+    """From integer least squares in y, at this level, to the penalised optimum in y."""
+    size = 0
+    total = 0
+    places = units[0]
+    for i in range(len(x)):
+        if y[i] > 0:
+            places[size] = i
+            scratch[0, size] = x[i]
+            scratch[1, size] = s[i]
+            scratch[2, size] = x[i] if equal else (x[i] + level * s[i]) / np.sqrt(s[i])
+            size += 1
+            total += y[i]
+    cells = scratch[:3, :size]
+    ranks = scratch[2, :size]
+    k, edge = _last_worthwhile(scratch[:3, :size], total, price)
+    doubtful = equal and _is_doubtful(scratch[:3, :size], total, price, k, edge)
+    if k == size and not doubtful:
+        return
+    best = scratch[3, :size]
+    trial = scratch[4, :size]
+    cost = _solve(scratch, size, total, price, edge, units[1], best)
+    for direction in (1, -1):
+        moved = doubtful
+        while moved:
+            after = _wider(ranks, edge) if direction > 0 else _narrower(ranks, edge)
+            tried = np.inf
+            if after[1] > 0:
+                tried = _solve(scratch, size, total, price, after, units[1], trial)
+            # Of two equally good supports the smaller one.
+            moved = tried < cost or (direction < 0 and tried == cost and tried < np.inf)
+            if moved:
+                cost, edge = tried, after
+                best[:] = trial
+    for i in range(size):
+        y[places[i]] = int(best[i])
+
+
+@kernel
+def _gain(x: float, s: float, sums: tuple[float, float], total: int) -> float:
+    """What giving up a cell would cost, in a set with these sums of x and s that holds it."""
+    rest = sums[1] - s
+    if rest <= 0.0:
+        return np.inf
+    count = x + (total - sums[0]) / sums[1] * s
+    unit = max(np.floor(count + 0.5), 1.0)
+    return float((2.0 * unit * count - unit * unit) / s * (sums[1] / rest))
+
+
+@kernel
+def _last_worthwhile(
+    cells: NDArray[np.float64], total: int, price: float
+) -> tuple[int, tuple[float, int]]:
+    """How many cells the support has; the rank of its last one, and how many of that rank it has.
+
+    Bisection between ranks for the lowest whose first cell gains more than the price, given all
+    higher ones; then bisection between the cells of this rank.
+    """
+    x, s, ranks = cells[0], cells[1], cells[2]
+    low = ranks.min()
+    high = ranks.max()
+    while low < high:
+        middle = low + (high - low) / 2.0
+        if middle >= high:
+            middle = low
+        sum_x = 0.0
+        sum_s = 0.0
+        last = -1
+        above = np.inf
+        for i in range(len(x)):
+            if ranks[i] > middle:
+                sum_x += x[i]
+                sum_s += s[i]
+                above = min(above, ranks[i])
+            elif last < 0 or ranks[i] > ranks[last]:
+                last = i
+        if _gain(x[last], s[last], (sum_x + x[last], sum_s + s[last]), total) > price:
+            high = ranks[last]
+        else:
+            low = above
+    sum_x = 0.0
+    sum_s = 0.0
+    over = 0
+    ties = 0
+    last = 0
+    for i in range(len(x)):
+        if ranks[i] > high:
+            sum_x += x[i]
+            sum_s += s[i]
+            over += 1
+        elif ranks[i] == high:
+            ties += 1
+            last = i
+    fewest = 1
+    while fewest < ties:
+        tried = fewest + (ties - fewest + 1) // 2
+        sums = (sum_x + tried * x[last], sum_s + tried * s[last])
+        if _gain(x[last], s[last], sums, total) > price:
+            fewest = tried
+        else:
+            ties = tried - 1
+    return over + fewest, (high, fewest)
+
+
+@kernel
+def _is_doubtful(
+    cells: NDArray[np.float64], total: int, price: float, k: int, edge: tuple[float, int]
+) -> bool:
+    """Whether rounding may make the last cell inside or the first one outside cross the price."""
+    x = cells[0]
+    sum_x = 0.0
+    outside = -np.inf
+    over = 0
+    for i in range(len(x)):
+        if cells[2, i] > edge[0]:
+            sum_x += x[i]
+            over += 1
+        elif cells[2, i] < edge[0]:
+            outside = max(outside, x[i])
+    inside = edge[0]
+    sum_x += (k - over) * inside
+    if k < len(x):
+        ties = 0
+        for i in range(len(x)):
+            ties += cells[2, i] == edge[0]
+        outside = inside if ties > edge[1] else outside
+        gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total)
+        count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
+        if gain + 2.0 * count + 4.0 > price:
+            return True
+    gain = _gain(inside, 1.0, (sum_x, float(k)), total)
+    count = max(inside + (total - sum_x) / k, 0.0)
+    return bool(k > 1 and gain - 2.0 * count - 4.0 <= price)
+
+
+@kernel
+def _wider(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
+    """The edge of the support with the next cell; no ties if there is none."""
+    ties = 0
+    below = -np.inf
+    for rank in ranks:
+        ties += rank == edge[0]
+        below = max(below, rank if rank < edge[0] else -np.inf)
+    if ties > edge[1]:
+        return edge[0], edge[1] + 1
+    return below, 1 if below > -np.inf else 0
+
+
+@kernel
+def _narrower(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
+    """The edge of the support without its last cell; no ties if that is the only one."""
+    if edge[1] > 1:
+        return edge[0], edge[1] - 1
+    above = np.inf
+    for rank in ranks:
+        above = min(above, rank if rank > edge[0] else np.inf)
+    ties = 0
+    for rank in ranks:
+        ties += rank == above
+    return above, ties
+
+
+@kernel
+def _solve(
+    scratch: NDArray[np.float64],
+    size: int,
+    total: int,
+    price: float,
+    edge: tuple[float, int],
+    units: NDArray[np.int64],
+    found: NDArray[np.float64],
+) -> float:
+    """Write integer least squares on the support with this edge, 0 elsewhere; the objective."""
+    ranks = scratch[2]
+    skipped = -edge[1]
+    for i in range(size):
+        skipped += ranks[i] == edge[0]
+    k = 0
+    for i in range(size):
+        inside = ranks[i] > edge[0]
+        if ranks[i] == edge[0]:
+            inside = skipped <= 0
+            skipped -= 1
+        found[i] = 1.0 if inside else 0.0
+        if inside:
+            scratch[5, k] = scratch[0, i] - 1.0
+            scratch[6, k] = scratch[1, i]
+            k += 1
+    if k > total:
+        return np.inf
+    x = scratch[5, :k]
+    cheapest_units(x, scratch[6, :k], x, (0.5, total - k), scratch[7, :k], units[:k])
+    cost = price * k
+    k = 0
+    for i in range(size):
+        if found[i] > 0.0:
+            found[i] += units[k]
+            k += 1
+        change = found[i] - scratch[0, i]
+        cost += change * change / scratch[1, i]
+    return cost

@@ -1,0 +1,216 @@
+"""The error to expect at each depth, from a plan alone: before any confidential count is read."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import polars as pl
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.tree_error import largest_variances, mean_variances
+from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.plan.depths import All, DepthPlan, Measure, Measured, Public
+from hedgerow.tables.tree import Tree
+
+HEADINGS = (
+    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "false positives"
+)  # fmt: skip
+
+SCHEMA = {
+    "depth": pl.Int64, "cuboid": pl.String, "cells": pl.Int128, "kind": pl.String,
+    "share": pl.Float64, "noise": pl.String, "noise_sd": pl.Float64, "rmse": pl.Float64,
+    "mae": pl.Float64, "max_95": pl.Float64, "false_positive_share": pl.Float64,
+}  # fmt: skip
+
+
+SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
+
+
+class Planned(Protocol):
+    """What a forecast reads of a `hedgerow.plan.plan.Plan`."""
+
+    @property
+    def tree(self) -> Tree:
+        """The public domain."""
+
+    @property
+    def depths(self) -> tuple[DepthPlan, ...]:
+        """What is done at each depth."""
+
+    @property
+    def measure(self) -> Measure:
+        """`All` combines depths by least squares, `Survivors` projects from the root down."""
+
+
+def forecast(plan: Planned) -> pl.DataFrame:
+    """For every depth 0..T what is measured there, and the error of its released counts (records).
+
+    Under `All` the counts are taken for those of least squares over all depths, under `Survivors`
+    for those of Euclidean projection; see `hedgerow.estimate.tree_error`. Neither rounding nor
+    cutting off at 0 is in it: where most counts are large that changes little; where most are 0,
+    real errors are smaller than ``rmse``, as estimates that may not be negative stay near 0.
+
+    Columns:
+        depth, cuboid, cells: cells is the number of possible nodes.
+        kind: ``measured``, ``public`` or ``unmeasured``.
+        share, noise, noise_sd: of the budget; the mechanism's parameter; the standard deviation of
+            one draw. Null where nothing is measured.
+        rmse: root of the mean variance over all nodes: *exact* formula.
+        mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
+        max_95: with 95 % probability no estimate of the depth is off by more: a *bound*, by the
+            union over all cells of a Chernoff bound at the largest variance V (`_farthest`); where
+            the estimates are the noisy counts themselves, by the exact tail of the mechanism.
+        false_positive_share: P(noise ≥ 1): what share of the cells that are truly 0, below parents
+            that survive, would be positive if each noisy count were cut off at 0 alone: *exact* for
+            that. A bound for projection where it lowers all counts of a family, which it does
+            where the family's positive noise exceeds its parent's error: in sparse families.
+
+    ``rmse``, ``mae``, ``max_95`` are null where measurements do not determine a depth, and where
+    the tree has too many distinct subtrees. No memory is used per leaf.
+    """
+    mean, largest = _variances(plan)
+    rows: list[dict[str, Any]] = []
+    for t, what in enumerate(plan.depths):
+        rmse, cells = _known(math.sqrt(mean[t])), plan.tree.nodes(t)
+        rows.append(
+            {
+                "depth": t,
+                "cuboid": plan.tree.cuboid_name(t),
+                "cells": cells,
+                "kind": what.kind,
+                "rmse": rmse,
+                "mae": None if rmse is None else rmse * math.sqrt(2 / math.pi),
+                "max_95": _known(_largest_error(plan, t, mean[t], largest[t])),
+                **_noise(what),
+            }
+        )
+    return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+
+
+def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The rows of a `forecast` in words, under `HEADINGS`; an empty word for what is not known."""
+    rows = []
+    for row in frame.iter_rows(named=True):
+        errors = (row[name] for name in ("noise_sd", "rmse", "mae"))
+        positive, share, largest = row["false_positive_share"], row["share"], row["max_95"]
+        rows.append(
+            (
+                str(row["depth"]),
+                row["cuboid"],
+                f"{row['cells']:,}",
+                "" if share is None else f"{share:.1%}",
+                row["kind"] if row["noise"] is None else row["noise"],
+                *("" if error is None else f"{error:,.4g}" for error in errors),
+                "" if largest is None else f"±{math.ceil(largest):,}",
+                "" if positive is None else f"{positive:.1%}",
+            )
+        )
+    return rows
+
+
+def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
+    """The mean and the largest variance of each depth; inf where they are not known."""
+    own = [
+        what.mechanism.noise_variance
+        if isinstance(what, Measured)
+        else 0.0
+        if isinstance(what, Public)
+        else math.inf
+        for what in plan.depths
+    ]
+    shapes, combine = Shapes.of(plan.tree), isinstance(plan.measure, All)
+    found = []
+    for ask in (mean_variances, largest_variances):
+        try:
+            found.append(ask(shapes, own, combine=combine).tolist())
+        except EstimateError:  # too many distinct subtrees; a plan is shown all the same
+            found.append([0.0 if v == 0 else math.inf for v in own])
+    return found[0], found[1]
+
+
+def _noise(what: DepthPlan) -> dict[str, Any]:
+    """What is known of the noise of one count."""
+    if isinstance(what, Measured):
+        return {
+            "share": float(what.share),
+            "noise": noise_text(what.mechanism),
+            "noise_sd": math.sqrt(what.mechanism.noise_variance),
+            "false_positive_share": _positive(what.mechanism),
+        }
+    return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(what, Public) else {}
+
+
+def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> float:
+    """A 95 % bound of the largest error of a depth, from the variances of its estimates."""
+    if largest == 0 or math.isinf(largest):
+        return largest
+    chance, what = max(0.05 / plan.tree.nodes(depth), SMALLEST), plan.depths[depth]
+    if isinstance(what, Measured):
+        # A combined estimate has the variance of its own noisy count only if it is that count.
+        is_raw = mean >= what.mechanism.noise_variance * (1 - 1e-9)
+        if is_raw and (depth == 0 or isinstance(plan.measure, All)):
+            return what.mechanism.tail_bound(chance)
+    used = [depth.mechanism for depth in plan.depths if isinstance(depth, Measured)]
+    spread = max((_proxy(m) / m.noise_variance for m in used if m.noise_variance), default=1.0)
+    is_gaussian = all(isinstance(mechanism, DiscreteGaussian) for mechanism in used)
+    return math.sqrt(largest * spread) * _farthest(chance, is_gaussian=is_gaussian)
+
+
+def _farthest(chance: float, *, is_gaussian: bool) -> float:
+    """How many standard deviations an estimate is off with at most this probability: a bound.
+
+    An estimate's error is a sum Σ aᵢXᵢ of independent noise. For discrete Gaussian noise E e^{λX}
+    is e^{λ²σ²/2} Σ exp(-(x - λσ²)²/2σ²) / Σ exp(-x²/2σ²), whose ratio is at most 1 (by Poisson
+    summation a shift makes the sum no larger). So P(|Σ aᵢXᵢ| ≥ k sd) ≤ 2 e^{-k²/2}.
+
+    Discrete Laplace noise of scale b has E e^{λX} = 1/(1 - (cosh λ - 1)/(cosh(1/b) - 1)) ≤
+    1/(1 - λ²b²) for λ < 1/b, because (cosh x - 1)/x² rises. For a given variance Σ 2aᵢ²bᵢ² = V the
+    product of these bounds is largest where one term has it all, as -log(1 - x) is convex and 0 at
+    0; hence the bound is that of one term: with x = k sqrt(2), P ≤ 2 inf_{0<μ<1} e^{-μx}/(1 - μ²).
+    """
+    needed = math.log(2 / chance)
+    if is_gaussian:
+        return math.sqrt(2 * needed)
+    # The best μ for an x has x = 2μ/(1 - μ²); x by bisection, rounded up.
+    low, high = 0.0, needed + math.log1p(needed) + 5.0
+    for _ in range(100):
+        x = (low + high) / 2
+        mu = (math.hypot(1.0, x) - 1) / x
+        if mu * x + math.log1p(-mu * mu) < needed:
+            low = x
+        else:
+            high = x
+    return high / math.sqrt(2)
+
+
+def _proxy(mechanism: Mechanism) -> float:
+    """The variance that stands for the mechanism in the bound of `_farthest`; at least its own."""
+    parameter = float(mechanism.parameter)
+    return 2 * parameter**2 if isinstance(mechanism, DiscreteLaplace) else parameter
+
+
+def _positive(noise: Mechanism) -> float:
+    """P(noise ≥ 1) = (1 - P(noise = 0)) / 2.
+
+    Discrete Laplace: P(0) = tanh(1/(2 scale)). Discrete Gaussian: 1/Σ exp(-x²/2σ²), and from σ² = 5
+    on 1/sqrt(2πσ²), to 1e-42 by Poisson summation.
+    """
+    parameter = float(noise.parameter)
+    if isinstance(noise, DiscreteLaplace):
+        zero = math.tanh(0.5 / parameter)
+    elif parameter >= 5:
+        zero = 1 / math.sqrt(2 * math.pi * parameter)
+    else:
+        zero = 1 / (1 + 2 * math.fsum(math.exp(-x * x / (2 * parameter)) for x in range(1, 100)))
+    return (1 - zero) / 2
+
+
+def _known(error: float) -> float | None:
+    return error if math.isfinite(error) else None
+
+
+def noise_text(mechanism: Mechanism) -> str:
+    """The parameter of a mechanism in words."""
+    symbol = "σ²" if isinstance(mechanism, DiscreteGaussian) else "scale"
+    return f"{symbol} {float(mechanism.parameter):,.6g}"

@@ -1,0 +1,91 @@
+"""How sure each released count is: its standard error and interval, from the plan alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+MECHANISM_NAMES: dict[str, Any] = {kind.name: kind for kind in MECHANISMS}
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """What a plan says of the errors of the unbiased estimates of one depth.
+
+    Attributes:
+        mechanism: the noise that the estimates carry; None where the counts are public.
+        raw: whether an estimate is one noisy count, not a combination of several.
+        measured: whether each count of the depth has a noisy count of its own.
+        cells: how many counts the depth has, over which simultaneous intervals hold.
+        total: the public number of records, which no count exceeds; None where it is measured.
+    """
+
+    mechanism: Mechanism | None
+    raw: bool
+    measured: bool
+    cells: int
+    total: int | None
+
+    def interval(
+        self, estimate: Float64, variance: Float64, confidence: Confidence
+    ) -> tuple[Int64, Int64]:
+        """The lowest and highest count in each interval: int64 (cells).
+
+        Args:
+            estimate: float64 (cells), records.
+            variance: float64 (cells), records².
+            confidence: of one interval, or of all at once.
+        """
+        if self.mechanism is None:
+            exact = estimate.astype(np.int64)
+            return exact, exact
+        known = None if self.raw else variance
+        reach = confidence.reach(self.mechanism, known, self.cells, measured=self.measured)
+        return interval(estimate, reach, self.total)
+
+
+def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certainty:
+    """What the plan says of a depth.
+
+    A depth that is measured below survivors has estimates that are noisy counts as they are. One
+    of single children has its parents' estimates, and any other unmeasured one the sums of what
+    is measured below it.
+
+    Args:
+        plan: as JSON (`Plan.to_dict`).
+        depth: which.
+        total: the released number of records.
+    """
+    depths = plan["depths"]
+    public = total if depths[0]["kind"] == "public" else None
+    cells = depths[depth]["cells"]
+    if depths[depth]["kind"] == "public":
+        return Certainty(None, True, True, cells, public)
+    told = depth
+    while depths[told]["kind"] == "unmeasured" and told > 0 and _is_single(depths, told):
+        told -= 1
+    if depths[told]["kind"] == "public":
+        return Certainty(None, True, True, cells, public)
+    measured, pruned = depths[told]["kind"] == "measured", plan["measure"] == "survivors"
+    if not measured:
+        below = (what for what in depths[told:] if what["kind"] == "measured")
+        every = (what for what in depths if what["kind"] == "measured")
+        smallest = min(every, key=lambda what: Fraction(what["parameter"]))
+        what = next(below) if pruned else smallest
+    else:
+        what = depths[told]
+    mechanism = MECHANISM_NAMES[what["mechanism"]](what["parameter"])
+    return Certainty(mechanism, pruned and measured, measured, cells, public)
+
+
+def _is_single(depths: list[dict[str, Any]], depth: int) -> bool:
+    """Whether every node above a depth has one child there."""
+    return bool(depths[depth]["cells"] == depths[depth - 1]["cells"])

@@ -1,0 +1,148 @@
+"""`estimate`: a release's noisy counts estimated another way, side by side with what was there."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.least_squares import LeastSquares
+from hedgerow.plan.depths import All
+from hedgerow.release.again import estimated_again, read_stored
+from hedgerow.release.certainty import certainty
+from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.manifest import read_manifest
+from hedgerow.release.measurements import (
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    released_columns,
+)
+from hedgerow.release.staging import whole_or_not
+from hedgerow.release.stored import read_nodes, stated_plan
+from hedgerow.release.topdown import Outline
+from hedgerow.tables.counts import labelled
+from hedgerow.tables.tree import Tree
+
+RELEASED = "released"
+DESCRIPTION = "estimate.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates of the nodes of a tree, by depth.
+
+    Attributes:
+        tree: the tree.
+        frames: for each depth the codes, ``released`` (the count that a release has, 0 where it
+            lists none), ``count`` (the new consistent count; not for least squares), ``estimate``
+            (unbiased, records), ``standard_error``, and ``low`` and ``high``, the interval of the
+            true count at 95 %.
+        described: what was done, as JSON.
+    """
+
+    tree: Tree
+    frames: list[pl.DataFrame]
+    described: dict[str, Any]
+
+    def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
+        """The estimates of one depth, by its name or number.
+
+        Raises:
+            TableError: no such depth.
+            ReleaseError: neither or both were given.
+        """
+        if (level is None) == (depth is None):
+            raise ReleaseError('name one depth: level("county") or level(depth=2)')
+        if level is not None:
+            return self.frames[self.tree.depth_of(level)]
+        self.tree.cuboid(depth or 0)
+        return self.frames[depth or 0]
+
+    def write(self, directory: str | Path) -> None:
+        """Write ``depth=K.parquet`` for each depth and ``estimate.json``, whole or not at all.
+
+        Raises:
+            ReleaseError: the directory exists.
+            MachineError: the disk is full or not writable.
+        """
+        with whole_or_not(Path(directory)) as folder:
+            for t, frame in enumerate(self.frames):
+                frame.write_parquet(folder / f"depth={t}.parquet", compression="zstd")
+            text = json.dumps(self.described, indent=2, ensure_ascii=False) + "\n"
+            (folder / DESCRIPTION).write_text(text, encoding="utf-8")
+
+
+def estimate(directory: str | Path, method: Estimator | LeastSquares) -> Estimates:
+    """The noisy counts of a release estimated again, at no privacy cost.
+
+    Args:
+        directory: of a release.
+        method: an estimator, or `LeastSquares`: then every measured node has a row, and estimates
+            may be negative and fractional. They are best linear unbiased where the plan measured
+            all nodes; where it measured survivors alone they are conditional on which survived,
+            and no claim of unbiasedness is made.
+
+    Raises:
+        ReleaseError: there is no release, or its files do not fit each other (see `check`).
+        EstimateError: the estimator does not suit the plan.
+    """
+    folder = Path(directory)
+    manifest = read_manifest(folder)
+    plan = stated_plan(folder, manifest)
+    tree, listed = plan.tree, {}
+    for t in range(tree.depth + 1):
+        listed[t] = read_nodes(folder, tree, t)
+    if isinstance(method, LeastSquares):
+        made = least_squares_of(read_stored(folder, plan, listed), Outline.of(plan), listed)
+    else:
+        again = estimated_again(folder, method, plan, listed)
+        made = [again[t] for t in range(tree.depth + 1)]
+    described, total = plan.to_dict(), int(listed[0].counts.sum())
+    frames = []
+    for t, nodes in enumerate(made):
+        known = certainty(described, t, total)
+        if isinstance(method, LeastSquares):
+            columns = released_columns(nodes, replace(known, raw=False), Confidence())
+            columns[RELEASED] = columns.pop(COUNT)
+            frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
+        else:
+            columns = released_columns(nodes, known, Confidence())
+            new = labelled(tree, t, nodes.codes, **columns)
+            old = labelled(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
+            frames.append(_in_order(tree, t, _side_by_side(tree, t, new, old)))
+    facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
+    facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
+    return Estimates(tree, frames, facts)
+
+
+def _claim(method: Estimator | LeastSquares, *, everything: bool) -> str:
+    if not isinstance(method, LeastSquares):
+        return "non-negative whole counts that add up; intervals rest on the unbiased estimates"
+    if everything:
+        return "best linear unbiased estimates of every node; they may be negative and fractional"
+    return (
+        "least squares conditional on which nodes survived: not unbiased, as noise decided which "
+        "nodes survived"
+    )
+
+
+def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
+    """Every node that either lists; where one does not, its count is 0."""
+    columns = tree.columns(depth)
+    if columns:
+        both = new.join(old, on=columns, how="full", coalesce=True)
+    else:
+        both = pl.concat([new, old], how="horizontal")
+    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
+
+
+def _in_order(tree: Tree, depth: int, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [*tree.columns(depth), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
+    return frame.select(name for name in names if name in frame.columns)

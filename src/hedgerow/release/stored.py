@@ -1,0 +1,87 @@
+"""A release directory read back: its domain, plan and nodes, none of them believed unseen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.named import read_estimator
+from hedgerow.plan.describe import describe_tree
+from hedgerow.plan.plan import Plan, read_plan
+from hedgerow.release.again import check_combines, listed_nodes
+from hedgerow.release.manifest import promise
+from hedgerow.release.measurements import COUNT, count_schema, read_counts, read_parquet
+from hedgerow.release.steps import Nodes
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+
+
+def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
+    """The plan of the manifest over the domain of the directory.
+
+    Raises:
+        ReleaseError, PlanError, BudgetError: they do not belong together.
+        KeyError, TypeError, ValueError: the manifest is damaged.
+    """
+    tree = _domain(folder, manifest)
+    plan = read_plan(tree, manifest["plan"])
+    if plan.to_dict() != manifest["plan"]:
+        raise ReleaseError(
+            "the plan contradicts itself: its noise or guarantee is not its budget's"
+        )
+    if [manifest["promise"], manifest["restriction"]] != [promise(plan), plan.restriction]:
+        raise ReleaseError("the promise in the manifest is not what the plan guarantees")
+    check_combines(read_estimator(manifest["estimator"]), plan)
+    return plan
+
+
+def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:
+    described = manifest["plan"]["tree"]
+    axes = [
+        Axis.from_frame(
+            axis["name"],
+            read_parquet(folder / "domain" / f"{axis['name']}.parquet"),
+            axis["levels"],
+            columns=axis["columns"],
+            not_stated=axis["not_stated"],
+            from_table=axis["from_table"],
+        )
+        for axis in described["axes"]
+    ]
+    tree = Tree(axes, described["refine"])
+    if describe_tree(tree) != described:
+        raise ReleaseError("the lists of areas in domain/ are not those of the plan")
+    return tree
+
+
+def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
+    """The nodes and counts of a depth, from the labels in its file.
+
+    Raises:
+        ReleaseError: the file has other columns, unknown codes, or counts that are none.
+    """
+    frame = read_counts(folder, depth)
+    wanted = [(field.name, str(field.type)) for field in count_schema(tree, depth)]
+    kinds = {pl.String: "string", pl.Int64: "int64", pl.Float64: "double"}
+    if [(name, kinds.get(type(kind))) for name, kind in frame.schema.items()] != wanted:
+        raise ReleaseError(f"the columns are {', '.join(frame.columns)}")
+    if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
+        raise ReleaseError("a count or code is missing, or not above 0")
+    codes: list[NDArray[np.int32]] = []
+    for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True):
+        if level == 0:
+            codes.append(np.zeros(len(frame), dtype=np.int32))
+            continue
+        known = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
+        labels = frame.select(code=axis.columns[level - 1])
+        node = labels.join(known, on="code", how="left", maintain_order="left")["node"]
+        if node.null_count():
+            raise ReleaseError(f"a code of {axis.columns[level - 1]} is not in the domain")
+        codes.append(node.to_numpy().astype(np.int32))
+        for label in axis.path(level, codes[-1]):
+            if not (label == frame[label.name]).all():
+                raise ReleaseError(f"a code of {label.name} is not the parent in the domain")
+    return listed_nodes(tuple(codes), frame[COUNT].to_numpy())

@@ -1,0 +1,101 @@
+"""A TOML file as checked sections: unknown keys are refused, errors are one sentence."""
+
+import difflib
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from hedgerow.errors import (
+    BudgetError,
+    EstimateError,
+    NoiseError,
+    PlanError,
+    SpecError,
+    TableError,
+)
+
+Number = int | Decimal | str
+
+T = TypeVar("T")
+F = TypeVar("F", bound="Section")
+
+
+class Section(BaseModel):
+    """A section of the file: unknown keys are refused, nothing is converted silently."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
+    )
+
+
+def within(where: str, make: Callable[..., T], *given: Any) -> T:
+    """What ``make`` gives; an error says in which section of the file it arose."""
+    try:
+        return make(*given)
+    except (TableError, NoiseError, BudgetError, PlanError, EstimateError, SpecError) as error:
+        if str(error).startswith("["):
+            raise
+        raise type(error)(f"{where} {error}", confidential=error.confidential) from error
+
+
+def parse(path: Path, kind: type[F]) -> F:
+    """The file, checked.
+
+    Raises:
+        SpecError: it cannot be read, is not TOML, or does not fit.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
+    try:
+        return kind.model_validate(tomllib.loads(text, parse_float=Decimal))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ValidationError):
+            raise SpecError(_first_error(error.errors(), kind)) from None
+        raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
+
+
+def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
+    """One sentence for the first thing that is wrong, unknown keys first: they explain others."""
+    error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
+    path = [
+        str(part) for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
+    ]
+    where, key = _place(path)
+    if error["type"] == "extra_forbidden":
+        return f"{where}unknown key {key!r}{_nearest(path, kind)}"
+    if error["type"] == "missing":
+        return f"{where}{key} is missing" if where else f"[{key}] is missing"
+    given = error["input"]
+    short = isinstance(given, str | int | Decimal) and len(str(given)) < 80
+    shown = f", got {given!r}" if short and "://" not in str(given) else ""
+    return f"{where}{key}: {error['msg'].lower()}{shown}"
+
+
+def _place(path: list[str]) -> tuple[str, str]:
+    """``[section] `` and the key within it."""
+    if len(path) < 2:
+        return "", path[0] if path else "the file"
+    number = f" {int(path[1]) + 1}" if path[1].isdigit() else ""
+    name = f"[[{path[0]}]]{number}" if number else f"[{path[0]}]"
+    keys = path[2:] if number else path[1:]
+    return f"{name} ", keys[0] if keys else "the section"
+
+
+def _nearest(path: list[str], section: type[BaseModel]) -> str:
+    for part in path[:-1]:
+        field = section.model_fields.get(part)
+        if field is None:
+            continue
+        inner = getattr(field.annotation, "__args__", (field.annotation,))[0]
+        section = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else section
+    known = list(section.model_fields)
+    near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"

@@ -1,0 +1,426 @@
+"""Distributions: the experiment of Rameshwar et al., OpenDP's tree, and how far any tree can go.
+
+Writes ``docs/distributions_study.md`` and ``docs/distributions_study.png``. Noise is simulated with a
+pinned seed on synthetic and public data: these are studies of error, not releases. Neighbours are
+replace-one and N is public throughout, so a level under ε_i has noise of scale 2/ε_i.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import opendp.prelude as dp
+import polars as pl
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from hedgerow.estimate.covering import (
+    covering_error,
+    histogram_error,
+    range_queries_error,
+    refined_error,
+)
+from hedgerow.estimate.cut_error import CutError
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.isotonic import isotonic_absolute, isotonic_squared
+from hedgerow.estimate.least_squares import combine, spread
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.branching import Design, best_branching, trimmed_error
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.ranges import Ranges
+
+mpl.use("Agg")
+ROOT = Path(__file__).parents[1]
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Row = Sequence[object]
+SEED = 20240521
+
+
+class TreeRelease:
+    """A design at an ε: noisy counts of all levels, and the ways to make a CDF of them."""
+
+    def __init__(self, design: Design, epsilon: float) -> None:
+        self.design = design
+        axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
+        self.starts = axis.child_start
+        self.scales = [2 / (epsilon * float(share)) for share in design.shares]
+        decay = [np.exp(-1 / scale) for scale in self.scales]
+        self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
+
+    def measure(self, leaves: Counts, rng: np.random.Generator) -> list[Counts]:
+        """Noisy counts of each level, coarsest first."""
+        levels = [leaves]
+        for start in self.starts[:0:-1]:
+            levels.append(np.add.reduceat(levels[-1], start[:-1]))
+        decays = [-np.expm1(-1 / scale) for scale in self.scales]
+        return [
+            level + rng.geometric(p, len(level)) - rng.geometric(p, len(level))
+            for level, p in zip(levels[::-1], decays, strict=True)
+        ]
+
+    def from_below(self, noisy: list[Counts]) -> list[tuple[Array, Array]]:
+        """Each level combined with all below it: estimates and variances."""
+        last = np.full(len(noisy[-1]), self.variances[-1])
+        found = [(noisy[-1].astype(np.float64), last)]
+        for level in range(len(noisy) - 2, -1, -1):
+            counts, variance = noisy[level], self.variances[level]
+            found.append(combine(counts, variance, *found[-1], self.starts[level + 1]))
+        return found[::-1]
+
+    def least_squares(self, noisy: list[Counts], total: int) -> Array:
+        """Cumulative counts by least squares with the public total."""
+        final = np.array([float(total)]), np.array([0.0])
+        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+            final = spread(*final, estimate, variance, start)
+        return np.cumsum(final[0])
+
+    def descended(self, noisy: list[Counts], total: int) -> Counts:
+        """Cumulative counts of non-negative integers, projected family by family downwards."""
+        totals = np.array([total])
+        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+            totals = Euclidean().project(estimate, start, totals, 1 / variance)
+        return np.cumsum(totals)
+
+    def non_negative(self, noisy: list[Counts], total: int) -> Array:
+        """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
+        rows, bins = [], self.design.bins
+        for level, variance in zip(noisy, self.variances, strict=True):
+            width = -(-bins // len(level)) if len(level) < bins else 1
+            first = self._first_leaves(len(level), width)
+            weight = 1 / np.sqrt(variance)
+            for (low, high), count in zip(first, level, strict=True):
+                rows.append((low, high, weight, float(count)))
+        heavy = 30 * max(row[2] for row in rows)
+        rows.append((0, bins, heavy, float(total)))
+        matrix = np.zeros((len(rows), bins))
+        for i, (low, high, weight, _) in enumerate(rows):
+            matrix[i, low:high] = weight
+        leaves, _ = nnls(matrix, np.array([row[2] * row[3] for row in rows]), maxiter=50 * bins)
+        return np.cumsum(leaves * total / max(leaves.sum(), 1e-9))
+
+    def _first_leaves(self, nodes: int, _: int) -> list[tuple[int, int]]:
+        leaves = np.arange(self.design.bins + 1)
+        for start in self.starts[::-1]:
+            if len(leaves) - 1 == nodes:
+                break
+            leaves = leaves[start]
+        return list(zip(leaves[:-1].tolist(), leaves[1:].tolist(), strict=True))
+
+
+def tilted(design: Design, tilt: float) -> Design:
+    """The design with each level's share times tilt per level down: below 1 favours the top."""
+    weights = [float(s) * tilt**i for i, s in enumerate(design.shares)]
+    shares = [Fraction(round(w / sum(weights) * 1000), 1000) for w in weights]
+    shares[0] += 1 - sum(shares)
+    return Design(design.bins, design.branching, tuple(shares), design.error)
+
+
+def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def told(samples: Sequence[float]) -> str:
+    """A mean with its standard error."""
+    return f"{np.mean(samples):.2f} ± {np.std(samples) / np.sqrt(len(samples)):.2f}"
+
+
+def papers_experiment(rng: np.random.Generator) -> str:
+    """K = 997, N = 900, ε = 0.1, 100 runs: errors of the CDF, ℓ2 and ℓ1, as in Section VI."""
+    bins, total, epsilon, runs = 997, 900, 0.1, 100
+    design = best_branching(bins, mechanism=DiscreteLaplace)
+    ours, top = TreeRelease(design, epsilon), TreeRelease(tilted(design, 0.65), epsilon)
+    errors: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(runs):
+        leaves = np.bincount(rng.integers(0, bins, total), minlength=bins)
+        truth = np.cumsum(leaves)
+
+        def note(name: str, found: Array | Counts, truth: Counts = truth) -> None:
+            gap = (found - truth) / total
+            errors.setdefault(name, []).append((float(np.sqrt(gap @ gap)), float(abs(gap).sum())))
+
+        noisy = np.cumsum(leaves + rng.laplace(0, 2 / epsilon, bins))
+        noisy[-1] = total
+        note("histogram mechanism", noisy)
+        note("histogram, ℓ2 consistency", isotonic_squared(noisy, total))
+        note("histogram, ℓ1 consistency", isotonic_absolute(noisy, total))
+        for name, tree in (("ours", ours), ("ours, top-heavy shares", top)):
+            levels = tree.measure(leaves, rng)
+            combined = tree.least_squares(levels, total)
+            cuts = CutError.of_tree(tree.starts, tree.variances).cuts()[1:]
+            note(f"{name}: least squares", combined)
+            note(f"{name}: + ℓ2 isotonic", isotonic_squared(combined, total))
+            weights = 1 / np.maximum(cuts, 1e-3)
+            note(f"{name}: + weighted ℓ2 isotonic", isotonic_squared(combined, total, weights))
+            note(f"{name}: + ℓ1 isotonic", isotonic_absolute(combined, total))
+            note(f"{name}: descent, non-negative families", tree.descended(levels, total))
+            if len(errors[f"{name}: least squares"]) <= runs // 2:
+                note(f"{name}: non-negative least squares", tree.non_negative(levels, total))
+    paper = {
+        "histogram mechanism": ("18.54", "502.81"),
+        "histogram, ℓ2 consistency": ("10.72", ""),
+        "histogram, ℓ1 consistency": ("", "286.43"),
+    }
+    rows = []
+    for name, found in errors.items():
+        l2, l1 = zip(*found, strict=True)
+        rows.append(
+            (name, told(l2), paper.get(name, ("", ""))[0], told(l1), *paper.get(name, ("", ""))[1:])
+        )
+    shares = ", ".join(f"{float(s):.3f}" for s in design.shares)
+    tops = ", ".join(f"{float(s):.3f}" for s in top.design.shares)
+    return (
+        f"## The paper's experiment\n\nK = 997, N = 900 uniform, ε = 0.1, {runs} runs. Ours: factors "
+        f"{design.branching}, shares {shares}; top-heavy shares {tops} (each level's share times "
+        f"0.65 per level down).\n\n" + table(("estimate", "ℓ2", "paper", "ℓ1", "paper"), rows)
+    )
+
+
+def figure_1() -> str:
+    """N² times the squared ℓ2 error for K = 256 at ε = 1, by formula."""
+    design = best_branching(256, mechanism=DiscreteLaplace)
+    rows: list[Row] = [
+        ("noise on every cumulative count (III.1)", f"{range_queries_error(256, 1):,.0f}"),
+        ("histogram (III.2)", f"{histogram_error(256, 1):,.0f}"),
+        ("binary tree, covering sums (IV.1)", f"{covering_error((2,) * 8, [1 / 8] * 8):,.0f}"),
+        ("4-ary tree, covering sums", f"{covering_error((4,) * 4, [1 / 4] * 4):,.0f}"),
+        (
+            "16-ary tree, covering sums (the paper's best)",
+            f"{covering_error((16, 16), [0.5] * 2):,.0f}",
+        ),
+        ("16-ary tree, two-step refinement (IV.4)", f"{refined_error(16, 2, 1):,.0f}"),
+        (
+            f"ours: {design.branching}, least squares",
+            f"{8 * 256 * trimmed_error(design, mechanism=DiscreteLaplace):,.0f}",
+        ),
+    ]
+    return "## K = 256 (Fig. 1)\n\nN² E₂ at ε = 1.\n\n" + table(("mechanism", "records²"), rows)
+
+
+def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Counts], Array]]:
+    """OpenDP's b-ary tree with its branching factor and consistency: leaves in, CDF out."""
+    dp.enable_features("contrib")
+    factor = dp.t.choose_branching_factor(bins)
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    tree = dp.t.make_b_ary_tree(*space, leaf_count=bins, branching_factor=factor)
+    scale = dp.binary_search(
+        lambda s: (tree >> dp.m.then_laplace(scale=s)).map(2) <= epsilon, bounds=(1e-3, 1e7)
+    )
+    noisy = tree >> dp.m.then_laplace(scale=scale)
+    consistent = dp.t.make_consistent_b_ary_tree(branching_factor=factor)
+    return factor, lambda leaves: np.cumsum(consistent(noisy(leaves.tolist()))[:bins])
+
+
+def against_opendp(rng: np.random.Generator) -> str:
+    """Root mean squared error of the CDF's counts on a log-normal column of 20,000 records."""
+    rows, total = [], 20_000
+    values = np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0)
+    for bins in (100, 1000, 10_000):
+        leaves = np.bincount(Ranges.equal_width("x", 0, 200_000, bins).bin(values), minlength=bins)
+        truth, runs = np.cumsum(leaves), 20 if bins < 10_000 else 8
+        design = best_branching(bins, mechanism=DiscreteLaplace)
+        for epsilon in (0.1, 1.0, 10.0):
+            factor, theirs = opendp_tree(bins, epsilon)
+            tree = TreeRelease(design, epsilon)
+            found = np.zeros(5)
+            for _ in range(runs):
+                histogram = np.cumsum(leaves + rng.laplace(0, 2 / epsilon, bins))
+                levels = tree.measure(leaves, rng)
+                combined = tree.least_squares(levels, total)
+                for i, cdf in enumerate(
+                    (
+                        theirs(leaves),
+                        isotonic_squared(histogram, total),
+                        combined,
+                        isotonic_squared(combined, total),
+                        tree.descended(levels, total),
+                    )
+                ):
+                    found[i] += np.mean((cdf - truth) ** 2) / runs
+            rms = np.sqrt(found)
+            rows.append(
+                (
+                    bins,
+                    epsilon,
+                    factor,
+                    design.branching,
+                    *(f"{e:,.2f}" for e in rms),
+                    f"{rms[0] / rms[3]:.1f}",
+                )
+            )
+    heads = ("K", "ε", "OpenDP's factor", "our factors", "OpenDP tree", "isotonic histogram")
+    heads += ("ours: least squares", "+ isotonic", "descent", "OpenDP / ours")
+    return (
+        "## Against OpenDP's b-ary tree and an isotonic histogram\n\nRoot mean squared error of a "
+        "cumulative count, records; 20,000 log-normal records. OpenDP: `make_b_ary_tree`, "
+        "`choose_branching_factor`, `make_consistent_b_ary_tree`, priced by its own map at two "
+        "changed records (it also measures the root).\n\n" + table(heads, rows)
+    )
+
+
+def lower_bound(bins: int) -> float:
+    """The nuclear-norm bound with a public total: (Σ_k 1/(2 sin(kπ/2K)))² / (K (K - 1))."""
+    k = np.arange(1, bins)
+    return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
+
+
+def priced(gram: Array) -> float:
+    """Mean variance of the K cuts of a strategy A (gram = A'A) with a public total, price 2.
+
+    The price is the largest squared distance between two columns; a tree whose shares sum to 1 has
+    2. The error is that of the best estimate that knows the total.
+    """
+    bins = len(gram)
+    diagonal = np.diag(gram)
+    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
+    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    information = free.T @ gram @ free  # of the leaves 0 … K - 2
+    cuts = np.tril(np.ones((bins - 1, bins - 1)))
+    return float(price * np.trace(cuts @ np.linalg.solve(information, cuts.T)) / bins)
+
+
+def strategies(bins: int) -> tuple[Array, Array]:
+    """The square-root Toeplitz matrix, and the symmetric root of the centred prefix sums."""
+    k = np.arange(1, bins)
+    coefficients = np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))
+    lag = np.arange(bins)[:, None] - np.arange(bins)[None]
+    toeplitz = np.where(lag >= 0, coefficients[np.abs(lag)], 0.0)
+    waves = np.cos(np.pi * np.outer(np.arange(bins) + 0.5, k) / bins) * np.sqrt(2 / bins)
+    singular = 1 / (2 * np.sin(k * np.pi / (2 * bins)))
+    return toeplitz, (waves * np.sqrt(singular)) @ waves.T
+
+
+def yardstick(rng: np.random.Generator) -> str:
+    """ZCDP: the tree, two factorisations of the prefix sums, integer versions, the bound."""
+    rows = []
+    for bins in (16, 64, 256, 1024):
+        design = best_branching(bins, mechanism=DiscreteGaussian)
+        tree = trimmed_error(design, mechanism=DiscreteGaussian)
+        toeplitz, symmetric = strategies(bins)
+        whole = np.round(symmetric * 8)
+        errors = [priced(matrix.T @ matrix) for matrix in (toeplitz, symmetric, whole)]
+        seen = simulated(symmetric, rng)
+        bound = lower_bound(bins)
+        cells = [f"{e:.3f}" for e in (tree, *errors, seen, bound)]
+        rows.append((bins, *cells, f"{tree / errors[2]:.2f}", f"{tree / bound:.2f}"))
+    for bins in (10_000, 1_000_000):
+        design = best_branching(bins, mechanism=DiscreteGaussian)
+        tree, bound = trimmed_error(design, mechanism=DiscreteGaussian), lower_bound(bins)
+        rows.append(
+            (bins, f"{tree:.3f}", "", "", "", "", f"{bound:.3f}", "", f"{tree / bound:.2f}")
+        )
+    heads = ("K", "our tree", "square-root Toeplitz", "symmetric root", "the same in eighths")
+    heads += ("simulated", "lower bound", "tree / eighths", "tree / bound")
+    return (
+        "## How far any strategy can go under zCDP\n\nMean squared error of a cut in units of the "
+        "noise variance that one count would have with the whole budget, total public. The bound: "
+        "whatever the strategy A, the largest squared distance between two of its columns is at "
+        "least the mean one, 2‖AP‖²/(K - 1) in Frobenius norm with P the centring; and "
+        "‖WA⁺‖‖AP‖ is at least the nuclear norm of WP, whose singular values are 1/(2 sin(kπ/2K)). "
+        "The symmetric root is WP's own, rounded to eighths for integer noise.\n\n"
+        + table(heads, rows)
+    )
+
+
+def simulated(strategy: Array, rng: np.random.Generator) -> float:
+    """`priced` again, by drawing real-valued Gaussian noise 400 times."""
+    bins = len(strategy)
+    gram = strategy.T @ strategy
+    diagonal = np.diag(gram)
+    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
+    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    noise = rng.normal(0, np.sqrt(price), (bins, 400))
+    leaves = np.linalg.lstsq(strategy @ free, noise, rcond=None)[0]
+    return float((np.cumsum(leaves, axis=0) ** 2).sum() / bins / 400)
+
+
+COLUMNS = [
+    ("bike-share duration, s", "numeric_bikeshare_duration/duration.parquet", 0, 14_400),
+    ("Chicago salaries, $", "numeric_chicago_salaries/salaries.parquet", 0, 300_000),
+    ("flight distance, miles", "numeric_flights_200k/flights.parquet", 0, 5_000),
+]
+
+
+def numeric_column(path: Path, name: str) -> Array:
+    """The column that the picture's title names."""
+    frame = pl.read_parquet(path)
+    word = {"b": "duration", "C": "salar", "f": "dist"}[name[0]]
+    column = next(c for c in frame.columns if word in c.lower())
+    return frame[column].cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
+
+
+def real_columns(data: Path, rng: np.random.Generator) -> tuple[str, dict[str, tuple[Array, ...]]]:
+    """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
+    rows, curves = [], {}
+    for name, file, low, high in COLUMNS:
+        values = numeric_column(data / file, name)
+        ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
+        leaves = np.bincount(ranges.bin(values), minlength=1000)
+        truth, total = np.cumsum(leaves), int(leaves.sum())
+        ranks = np.arange(1, 10) / 10
+        design = best_branching(1000, mechanism=DiscreteLaplace)
+        for epsilon in (0.01, 0.1, 1.0):
+            tree = TreeRelease(design, epsilon)
+            found = []
+            for _ in range(20):
+                cdf = tree.descended(tree.measure(leaves, rng), total)
+                bins = np.searchsorted(cdf, ranks * total)
+                exact = np.searchsorted(truth, ranks * total)
+                off = np.abs(ranges.edges[bins + 1] - ranges.edges[exact + 1])
+                found.append((off[4], off.mean(), np.sqrt(np.mean((cdf - truth) ** 2)) / total))
+            median, deciles, rms = np.mean(found, axis=0)
+            rows.append(
+                (name, f"{total:,}", epsilon, f"{median:,.1f}", f"{deciles:,.1f}", f"{rms:.2e}")
+            )
+            if epsilon == 0.01:
+                band = 1.96 * np.sqrt(CutError.of_tree(tree.starts, tree.variances).cuts()[1:])
+                curves[name] = (ranges.edges[1:], truth / total, cdf / total, band / total)
+    heads = ("column", "N", "ε", "median off by", "deciles off by", "CDF, root mean squared")
+    intro = (
+        "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit.\n\n"
+    )
+    return intro + table(heads, rows), curves
+
+
+def picture(curves: dict[str, tuple[Array, ...]], path: Path) -> None:
+    """The CDFs at the smallest ε with bands of 95 % before projection."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - after the backend is chosen
+
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    for axes, (name, (x, truth, cdf, band)) in zip(
+        figure.subplots(1, len(curves)), curves.items(), strict=True
+    ):
+        axes.fill_between(x, cdf - band, cdf + band, alpha=0.25, lw=0, label="95 % band")
+        axes.plot(x, cdf, lw=1.2, label="released, ε = 0.01")
+        axes.plot(x, truth, "k--", lw=0.8, label="truth")
+        axes.set(title=name, ylim=(0, 1))
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Run all sections and write the page and the picture."""
+    begun = time.perf_counter()
+    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
+    rng = np.random.default_rng(SEED)
+    parts = [papers_experiment(rng), figure_1(), against_opendp(rng), yardstick(rng)]
+    if data.is_dir():
+        text, curves = real_columns(data, rng)
+        parts.append(text + "\n![CDFs](distributions_study.png)\n")
+        picture(curves, ROOT / "docs" / "distributions_study.png")
+    else:
+        print(f"skipped: the real columns are not at {data}")
+    page = "# Distributions\n\nMade by `studies/distributions.py`.\n\n" + "\n".join(parts)
+    (ROOT / "docs" / "distributions_study.md").write_text(page)
+    print(page)
+    print(f"{time.perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from hedgerow.errors import PlanError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.branching import (
+    AllRanges,
+    Cdf,
+    Design,
+    Quantiles,
+    best_branching,
+    best_shares_for,
+    costs_of,
+    design_error,
+    trimmed_error,
+)
+
+MECHANISMS = [DiscreteLaplace, DiscreteGaussian]
+DECILES = Quantiles([f"{i}/10" for i in range(1, 10)])
+KEEN = [
+    (Cdf(), True),
+    (AllRanges(), True),
+    (Quantiles(["1/2"]), True),
+    (DECILES, True),
+    (Cdf(), False),
+    (Quantiles(["1/4", "3/4"]), False),
+]
+KEEN_NAMES = ["cdf", "ranges", "median", "deciles", "covering", "covering quartiles"]
+POWER = {DiscreteLaplace: 2, DiscreteGaussian: 1}
+
+
+def factorisations(number: int) -> Iterator[tuple[int, ...]]:
+    """Every ordered way to write the number as a product of factors of at least 2."""
+    if number == 1:
+        yield ()
+    for n in range(2, number + 1):
+        if number % n == 0:
+            for rest in factorisations(number // n):
+                yield (n, *rest)
+
+
+def levels_below(branching: tuple[int, ...]) -> list[int]:
+    return [prod(branching[i + 1 :]) for i in range(len(branching))]
+
+
+def covariance_of_cuts(design: Design, power: int) -> np.ndarray:
+    """Dense generalised least squares with a public total: covariance of the K cuts."""
+    rows, precisions = [], []
+    for share, leaves in zip(design.shares, levels_below(design.branching), strict=True):
+        for first in range(0, design.bins, leaves):
+            rows.append((np.arange(design.bins) // leaves == first // leaves).astype(float))
+            precisions.append(float(share) ** power)
+    design_matrix = np.array(rows)
+    information = design_matrix.T @ (design_matrix * np.array(precisions)[:, None])
+    free = np.vstack([np.eye(design.bins - 1), -np.ones(design.bins - 1)])
+    leaves_covariance = free @ np.linalg.inv(free.T @ information @ free) @ free.T
+    cuts = np.tril(np.ones((design.bins, design.bins)), -1)
+    return cuts @ leaves_covariance @ cuts.T
+
+
+def variance_of_coverings(design: Design, power: int) -> np.ndarray:
+    """Of each of the K cuts, by walking down to its leaf."""
+    found = []
+    for cut in range(design.bins):
+        rest, variance = cut, 0.0
+        for share, leaves in zip(design.shares, levels_below(design.branching), strict=True):
+            variance += rest // leaves * float(share) ** -power
+            rest %= leaves
+        found.append(variance)
+    return np.array(found)
+
+
+def uneven(levels: int) -> tuple[Fraction, ...]:
+    weights = [Fraction(2 + 3 * i % 5) for i in range(levels)]
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+TREES = [
+    (24, (2, 3, 4)),
+    (24, (4, 3, 2)),
+    (7, (7,)),
+    (17, (3, 2, 3)),
+    (29, (3, 2, 5)),
+    (11, (5, 3)),
+]
+TREES += [(31, (2,) * 5), (26, (3, 3, 3)), (28, (3, 3, 4))]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("tree", TREES, ids=str)
+def test_the_error_after_least_squares_is_that_of_the_dense_covariance(tree, mechanism):
+    bins, branching = tree
+    design = Design(bins, branching, uneven(len(branching)), 0.0)
+    cuts = covariance_of_cuts(design, POWER[mechanism])
+    assert trimmed_error(design, mechanism=mechanism) == pytest.approx(np.diag(cuts).mean())
+    padded = Design(prod(branching), branching, design.shares, 0.0)
+    cuts = covariance_of_cuts(padded, POWER[mechanism])
+    variance = np.diag(cuts)
+    found = design_error(branching, design.shares, mechanism=mechanism)
+    assert found == pytest.approx(variance.mean())
+    ranges = (variance[:, None] + variance[None] - 2 * cuts).mean()
+    found = design_error(branching, design.shares, mechanism=mechanism, objective=AllRanges())
+    assert found == pytest.approx(ranges)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("tree", TREES, ids=str)
+def test_the_error_of_covering_sums_is_the_mean_over_all_cuts(tree, mechanism):
+    bins, branching = tree
+    design = Design(bins, branching, uneven(len(branching)), 0.0)
+    variance = variance_of_coverings(design, POWER[mechanism])
+    found = trimmed_error(design, mechanism=mechanism, combine=False)
+    assert found == pytest.approx(variance.mean())
+    padded = Design(prod(branching), branching, design.shares, 0.0)
+    variance = variance_of_coverings(padded, POWER[mechanism])
+    found = design_error(branching, design.shares, mechanism=mechanism, combine=False)
+    assert found == pytest.approx(variance.mean())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("tree", TREES, ids=str)
+def test_leaving_padded_bins_out_is_never_worse_at_any_cut(tree, mechanism):
+    bins, branching = tree
+    power = POWER[mechanism]
+    trimmed = Design(bins, branching, uneven(len(branching)), 0.0)
+    padded = Design(prod(branching), branching, trimmed.shares, 0.0)
+    more = np.diag(covariance_of_cuts(padded, power))[:bins]
+    assert (np.diag(covariance_of_cuts(trimmed, power)) <= more * (1 + 1e-9) + 1e-9).all()
+
+
+@pytest.mark.parametrize("combine", [True, False])
+def test_a_quantile_is_the_mean_over_the_cuts_in_the_child_where_it_lies(combine):
+    """The rank 0.3 of 10 · 4 leaves, entered anywhere: the mean over shifts of a child's width."""
+    branching, shares = (10, 4), uneven(2)
+    leaves = 4
+    below = design_error((4,), [Fraction(1)], mechanism=DiscreteGaussian, combine=combine)
+    top = 1 / (float(shares[0]) + float(shares[1]) / 4) if combine else 1 / float(shares[0])
+    t = np.arange(leaves) / leaves
+    siblings = 10 * 0.3 - t
+    inside = siblings + t**2 - (siblings + t) ** 2 / 10 if combine else siblings
+    expected = inside.mean() * top + below / float(shares[1])
+    found = design_error(
+        branching, shares, mechanism=DiscreteGaussian, objective=Quantiles(["0.3"]), combine=combine
+    )
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(("objective", "combine"), KEEN, ids=KEEN_NAMES)
+def test_the_search_equals_brute_force_over_all_ordered_factorisations(
+    mechanism, objective, combine
+):
+    costs = costs_of(mechanism, objective, combine=combine)
+    errors = {
+        number: min(costs.error(tree)[0] for tree in factorisations(number))
+        for number in range(2, 512)
+    }
+    for bins in [2, 3, 5, 7, 11, 16, 17, 30, 37, 51, 64, 81, 97, 100, 127, 131, 177, 210, 251, 256]:
+        best = min(errors[number] for number in range(bins, 2 * bins))
+        found = best_branching(bins, mechanism=mechanism, objective=objective, combine=combine)
+        assert found.error == pytest.approx(best, rel=1e-12), bins
+        exact = best_branching(
+            bins, mechanism=mechanism, objective=objective, combine=combine, padded=False
+        )
+        assert exact.error == pytest.approx(errors[bins], rel=1e-12), bins
+        assert prod(exact.branching) == bins
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(("objective", "combine"), KEEN, ids=KEEN_NAMES)
+@pytest.mark.parametrize("branching", [(9, 11), (12, 9, 14), (9, 10, 8, 11)], ids=str)
+def test_no_other_shares_are_better(branching, mechanism, objective, combine):
+    options = {"mechanism": mechanism, "objective": objective, "combine": combine}
+    design = best_shares_for(branching, **options)
+    costs = costs_of(mechanism, objective, combine=combine)
+    assert costs.error(branching)[0] == pytest.approx(
+        design_error(branching, design.shares, **options)
+    )
+
+    def error(logits):
+        weights = np.exp(logits - logits.max())
+        units = np.maximum(np.round(weights / weights.sum() * 10**12), 1).astype(np.int64)
+        shares = [Fraction(int(u), int(units.sum())) for u in units]
+        return design_error(branching, shares, **options)
+
+    for start in (np.zeros(len(branching)), np.arange(len(branching)) * 1.0):
+        other = minimize(error, start, method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-9})
+        assert design.error <= other.fun * (1 + 1e-9)
+        assert other.fun == pytest.approx(design.error, rel=1e-5)
+
+
+def test_a_tree_that_the_search_skips_has_no_shares_better_than_a_merged_tree():
+    """Under pure ε the best shares of 4 · 6 · 5 · 3 measure two levels only: the tree 24 · 15."""
+    tree, merged = (4, 6, 5, 3), (24, 15)
+    assert costs_of(DiscreteLaplace, Cdf(), combine=True).error(tree)[0] == np.inf
+    below = best_shares_for(merged, mechanism=DiscreteLaplace)
+
+    def error(logits):
+        units = 1 + np.round(np.exp(logits - logits.max()) * 10**9).astype(np.int64)
+        shares = [Fraction(int(u), int(units.sum())) for u in units]
+        return design_error(tree, shares, mechanism=DiscreteLaplace)
+
+    for start in (np.zeros(4), np.array([1.0, 0, 0, 1]), np.array([0, 2.0, 0, 2])):
+        other = minimize(error, start, method="Nelder-Mead", options={"fatol": 1e-7})
+        assert other.fun >= below.error * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("bins", [1000, 33_333, 1_000_000])
+def test_no_neighbouring_design_is_better(bins, mechanism):
+    costs = costs_of(mechanism, Cdf(), combine=True)
+    design = best_branching(bins, mechanism=mechanism)
+    for i in range(len(design.branching)):
+        for j in range(len(design.branching)):
+            for step in (-1, 1):
+                changed = list(design.branching)
+                changed[i] += step
+                others = prod(changed) // changed[j]
+                changed[j] = -(-bins // others)
+                if min(changed) >= 2:
+                    assert costs.error(tuple(changed))[0] >= design.error * (1 - 1e-9)
+
+
+# Rameshwar, Tandon & Sharma: their error is the sum over K cuts, in units of 8/ε² / N².
+
+
+def test_theorem_iv_1_and_iv_2():
+    branching = (3, 8, 5)
+    shares = uneven(3)
+    total = (
+        8
+        * prod(branching)
+        * design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+    )
+    paper = 4 * 120 * sum((n - 1) / s**2 for n, s in zip(branching, shares, strict=True))
+    assert total == pytest.approx(float(paper))
+    design = best_shares_for(branching, mechanism=DiscreteLaplace, combine=False)
+    roots = [(n - 1) ** (1 / 3) for n in branching]
+    assert [float(s) for s in design.shares] == pytest.approx(
+        [root / sum(roots) for root in roots], abs=2e-6
+    )
+    assert 8 * 120 * design.error == pytest.approx(4 * 120 * sum(roots) ** 3)
+
+
+def test_theorem_iv_2_for_given_budgets():
+    """The best real factors are n_i ∝ ε_i²: no other factors of the same product are better."""
+    shares = [Fraction(2, 9), Fraction(3, 9), Fraction(4, 9)]
+    best = (4 * 4, 9 * 4, 16 * 4)
+    error = design_error(best, shares, mechanism=DiscreteLaplace, combine=False)
+    for other in factorisations(prod(best)):
+        if len(other) == 3:
+            found = design_error(other, shares, mechanism=DiscreteLaplace, combine=False)
+            assert (found > error) == (other != best)
+
+
+def test_theorem_iv_3_and_lemma_iv_3():
+    """Equal factors and budgets are best at a height; 17 is the best equal integer factor."""
+    equal = best_shares_for((9,) * 3, mechanism=DiscreteLaplace, combine=False)
+    assert equal.error * 8 * 729 == pytest.approx(4 * 729 * 3**3 * (729 ** (1 / 3) - 1))
+    for other in factorisations(729):
+        if len(other) == 3:
+            found = best_shares_for(other, mechanism=DiscreteLaplace, combine=False)
+            assert found.error >= equal.error * (1 - 1e-12)
+    rates = {}
+    for n in range(2, 60):
+        tree = best_shares_for((n, n), mechanism=DiscreteLaplace, combine=False)
+        rates[n] = tree.error / math.log(n) ** 3
+    assert min(rates, key=lambda n: rates[n]) == 17
+
+
+def equal_budgets(branching: tuple[int, ...]) -> float:
+    shares = (Fraction(1, len(branching)),) * len(branching)
+    return design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+
+
+@pytest.mark.parametrize(("prime", "exponent"), [(2, 10), (3, 7), (5, 5), (2, 11)])
+def test_theorem_v_1(prime, exponent):
+    """With equal budgets and a given height, exponents are as equal as possible."""
+    trees = list(factorisations(prime**exponent))
+    for height in range(1, exponent + 1):
+        best = min((t for t in trees if len(t) == height), key=equal_budgets)
+        small, more = divmod(exponent, height)
+        expected = [prime**small] * (height - more) + [prime ** (small + 1)] * more
+        assert sorted(best) == expected
+
+
+@pytest.mark.parametrize("number", [2**8, 2**12, 3**6, 17**2, 19**2, 23**2, 10**3])
+def test_theorem_v_2(number):
+    """With equal budgets: K̄ = b^m with b >= 17 needs at least m levels, with b <= 16 at most."""
+    trees = list(factorisations(number))
+    height = len(min(trees, key=equal_budgets))
+    equal = {(tree[0], len(tree)) for tree in trees if len(set(tree)) == 1}
+    assert equal
+    for factor, levels in equal:
+        assert height >= levels if factor >= 17 else height <= levels
+
+
+def test_lemma_v_2():
+    """For 2^11 some unequal factors have less than a third of the error of any equal ones."""
+    trees = list(factorisations(2**11))
+    equal = min(equal_budgets(tree) for tree in trees if len(set(tree)) == 1)
+    assert min(equal_budgets(tree) for tree in trees) < equal / 3
+
+
+def test_figure_1_the_16_ary_tree_is_the_best_for_256_bins():
+    design = best_branching(256, mechanism=DiscreteLaplace, combine=False, padded=False)
+    assert design.branching == (16, 16)
+    assert design.shares == (Fraction(1, 2), Fraction(1, 2))
+    assert 8 * 256 * design.error == pytest.approx(4 * 256 * 8 * 15)
+
+
+def test_sizes_count_the_nodes_that_exist():
+    assert Design(997, (10, 10, 10), uneven(3), 1.0).sizes == (10, 100, 997)
+    assert Design(11, (5, 3), uneven(2), 1.0).sizes == (4, 11)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: best_branching(1, mechanism=DiscreteLaplace), "2 to 2^30 bins, got 1"),
+        (lambda: best_branching(True, mechanism=DiscreteLaplace), "got True"),
+        (lambda: best_branching(9, mechanism=int), "designed for discrete-gaussian and"),  # type: ignore[arg-type]
+        (
+            lambda: best_branching(
+                9, mechanism=DiscreteLaplace, objective=AllRanges(), combine=False
+            ),
+            "all ranges can be an objective of combined estimates only",
+        ),
+        (lambda: Quantiles([]), "at least one rank"),
+        (lambda: Quantiles(["1/2", 1]), r"must be in (0, 1), got 1"),
+        (lambda: Design(9, (2, 4), uneven(2), 0.0), "make 8 leaves, fewer than the 9 bins"),
+        (lambda: Design(4, (4, 1), uneven(2), 0.0), "at least 2, got [4, 1]"),
+        (lambda: Design(4, (2, 2), (Fraction(1),), 0.0), "one share a level"),
+        (lambda: Design(2, (2, 2), (Fraction(2), Fraction(-1)), 0.0), "above 0"),
+        (
+            lambda: best_shares_for((2, 3, 4), mechanism=DiscreteLaplace),
+            "a level is best left unmeasured",
+        ),
+    ],
+)
+def test_what_is_no_design_is_refused(call, words):
+    with pytest.raises(PlanError) as caught:
+        call()
+    assert words in str(caught.value)

@@ -1,0 +1,269 @@
+"""Fairness: variances by family type against dense algebra, and shares that keep a ratio."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.plan.allocation import Problem
+from hedgerow.plan.fair_allocation import Fair, fair_shares, least_ratio
+from hedgerow.plan.fairness import fairness, fairness_rows, ratio_range, worst_ratio
+from hedgerow.plan.plan import measurable_depths
+from hedgerow.plan.sibling_classes import tree_classes, variances
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+from tests.made import random_tree
+
+LAPLACE = {"budget": hr.Epsilon("1/50"), "mechanism": hr.DiscreteLaplace}
+GAUSS = {"budget": hr.Rho("1/500")}
+
+
+def states(*counties):
+    """A tree of states with so many counties each."""
+    rows = [(f"S{s}", f"S{s}C{c:03}") for s, n in enumerate(counties) for c in range(n)]
+    frame = pl.DataFrame(rows, schema=["state", "county"], orient="row")
+    return Tree([Axis.from_frame("geography", frame, ["state", "county"])])
+
+
+def problem(tree, neighbours=None, measure=None, *, budget, mechanism=hr.DiscreteGaussian):
+    neighbours, measure = neighbours or hr.Replace(), measure or hr.Survivors()
+    depths = tuple(measurable_depths(tree, neighbours, ()))
+    return Problem(tree, neighbours, mechanism, budget, measure, depths)
+
+
+def paths(tree, depth):
+    """For each node of a depth its ancestors' numbers, root first: rows of nodes by depth."""
+    nodes = np.array([np.ravel(i) for i in np.indices(sizes(tree, tree.depth))]).reshape(
+        len(tree.axes), -1
+    )
+    own = [
+        np.stack([axis.ancestors(k) if k else 0 * axis.ancestors(1) for k in range(axis.depth + 1)])
+        for axis in tree.axes
+    ]
+    levels = tree.cuboid(depth)
+    codes = [own[i][k][nodes[i]] for i, k in enumerate(levels)]
+    return np.ravel_multi_index(codes, sizes(tree, depth))
+
+
+def sizes(tree, depth):
+    return tuple(axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True))
+
+
+def sums(tree, depth):
+    """The matrix that adds leaves up to the nodes of a depth."""
+    node = paths(tree, depth)
+    found = np.zeros((tree.nodes(depth), tree.leaves))
+    found[node, np.arange(tree.leaves)] = 1
+    return found
+
+
+def dense_combined(tree, own):
+    """Variances of least squares over all measured depths, exact ones held."""
+    blocks = [sums(tree, t) for t in range(tree.depth + 1)]
+    information = sum(b.T @ b / v for v, b in zip(own, blocks, strict=True) if v)
+    covariance = np.linalg.inv(information)
+    if not own[0]:
+        total = covariance.sum(axis=0)
+        covariance -= np.outer(total, total) / total.sum()
+    return [np.diag(b @ covariance @ b.T) for b in blocks]
+
+
+def dense_projected(tree, own):
+    """Variances of projecting family by family from the root down, by covariance matrices."""
+    covariance = np.full((1, 1), own[0])
+    found = [np.diag(covariance)]
+    for t in range(1, tree.depth + 1):
+        parent = np.zeros(tree.nodes(t), dtype=int)
+        parent[paths(tree, t)] = paths(tree, t - 1)
+        spread = np.eye(tree.nodes(t - 1))[parent]
+        share = spread / spread.sum(axis=0)
+        centre = np.eye(len(parent)) - share @ spread.T
+        covariance = share @ covariance @ share.T + own[t] * centre @ centre.T
+        found.append(np.diag(covariance))
+    return found
+
+
+def by_nodes(tree, classes, found):
+    """Variances by class spread over the nodes, in order."""
+    spread = []
+    for t, at in enumerate(found):
+        levels = zip(classes.levels, tree.cuboid(t), strict=True)
+        members = [axis[k - 1].members if k else np.zeros(1, int) for axis, k in levels]
+        spread.append(at[np.ix_(*members)].ravel())
+    return spread
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 2), st.booleans(), st.booleans())
+def test_variances_by_class_are_those_of_dense_covariance_matrices(seed, axes, combine, exact):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=axes, depth=4 - axes, widest=3)
+    own = rng.uniform(0.5, 20, tree.depth + 1)
+    own[0] = 0 if exact else own[0]
+    classes = tree_classes(tree, subtrees=combine)
+    found = by_nodes(tree, classes, variances(classes, own, combine=combine))
+    dense = (dense_combined if combine else dense_projected)(tree, own)
+    for ours, theirs in zip(found, dense, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_arizona_and_texas_below_public_states_differ_by_the_papers_six_per_cent():
+    """Zhu et al.: 186.67 and 199.21 at a scale of 10."""
+    neighbours = hr.Replace()
+    plan = hr.make_plan(
+        states(15, 254),
+        budget=hr.Epsilon("1/5"),
+        mechanism=hr.DiscreteLaplace,
+        neighbours=neighbours,
+        invariants=[hr.Invariant("geography", "state")],
+    )
+    frame = fairness(plan).filter(depth=2)
+    noise = plan.depths[2].mechanism
+    assert noise.scale == 10
+    assert frame["siblings"].to_list() == [15, 254]
+    assert frame["families"].to_list() == [1, 1]
+    expected = [noise.noise_variance * (1 - 1 / n) for n in (15, 254)]
+    assert frame["variance"].to_list() == pytest.approx(expected, rel=1e-12)
+    assert expected == pytest.approx([186.67, 199.21], rel=1e-3)
+    assert frame["ratio"][1] == pytest.approx(1.0672, abs=5e-5)
+    assert worst_ratio(plan)[:2] == (None, None)
+    assert worst_ratio(plan)[2] == pytest.approx(1.0672, abs=5e-5)
+    assert fairness_rows(plan) == [
+        "county: S1: 254 siblings, 6.7% more variance than S0 with 15 siblings"
+    ]
+
+
+def test_an_only_child_of_a_public_parent_is_exact_and_no_measure_of_the_others():
+    plan = hr.make_plan(
+        states(1, 4, 4),
+        **GAUSS,
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("geography", "state")],
+    )
+    frame = fairness(plan).filter(depth=2)
+    assert frame["families"].to_list() == [1, 2]
+    assert frame["variance"][0] == 0
+    assert frame["ratio"].to_list() == [0, 1]
+    assert fairness_rows(plan) == []
+
+
+def test_below_an_unmeasured_depth_all_leaves_are_as_one_family():
+    """Its counts are sums of the noisy leaves, so two projections are one."""
+    plan = hr.make_plan(states(2, 5, 9), **GAUSS, allocation=hr.Shares(["1/4", 0, "3/4"]))
+    above, own = (plan.depths[t].mechanism.noise_variance for t in (0, 2))
+    frame = fairness(plan).filter(depth=2)
+    expected = above / 16**2 + own * (1 - 1 / 16)
+    assert frame["variance"].to_list() == pytest.approx([expected] * 3, rel=1e-12)
+
+
+def test_the_rows_add_up_to_the_nodes_of_each_depth():
+    tree = random_tree(np.random.default_rng(3), axes=2, depth=3)
+    frame = fairness(hr.make_plan(tree, **GAUSS))
+    for t in range(1, tree.depth + 1):
+        at = frame.filter(depth=t)
+        assert (at["siblings"] * at["families"]).sum() == tree.nodes(t)
+        assert (at["least"] <= at["variance"] + 1e-9).all()
+        assert (at["largest"] >= at["variance"] - 1e-9).all()
+        assert (at["sd"] ** 2 - at["variance"]).abs().max() < 1e-9
+        assert at["cuboid"].unique().to_list() == [tree.cuboid_name(t)]
+
+
+def test_combining_depths_makes_everybody_more_precise():
+    tree = states(3, 40)
+    alone = fairness(hr.make_plan(tree, **GAUSS))
+    combined = fairness(hr.make_plan(tree, **GAUSS, measure=hr.All()))
+    assert (combined["variance"] <= alone["variance"] * (1 + 1e-12)).all()
+    assert (combined["variance"] < alone["variance"] * 0.9).any()
+
+
+@pytest.mark.parametrize(("fewer", "more"), [(2, 3), (3, 254), (1, 5)])
+def test_two_family_sizes_reach_every_ratio_within_the_range_and_no_other(fewer, more):
+    low, high = ratio_range(fewer, more)
+    x = np.concatenate(([0.0], 10.0 ** np.linspace(-8, 8, 400)))
+    ratio = (x / more**2 + 1 - 1 / more) / np.maximum(x / fewer**2 + 1 - 1 / fewer, 1e-300)
+    assert (np.diff(ratio) < 0).all()
+    assert ratio[-1] == pytest.approx(low, rel=1e-3)
+    if fewer > 1:
+        assert ratio[0] == pytest.approx(high)
+    even = fewer * more / (fewer + more)
+    equal = [even / n**2 + 1 - 1 / n for n in (fewer, more)]
+    assert equal[0] == pytest.approx(equal[1])
+
+
+@pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+def test_two_family_sizes_can_be_made_equal(kind):
+    asked = problem(states(3, 12), **kind)
+    assert least_ratio(asked) == pytest.approx(1, abs=1e-5)
+    plan = hr.make_plan(asked.tree, **kind, neighbours=hr.Replace(), allocation=Fair(1.001))
+    assert worst_ratio(plan)[2] <= 1.001 * (1 + 1e-4)
+    assert worst_ratio(hr.make_plan(asked.tree, **kind, neighbours=hr.Replace()))[2] > 1.1
+
+
+@pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+def test_fair_shares_are_the_cheapest_on_a_grid(kind):
+    asked = problem(states(3, 12, 30), **kind)
+    power = 1 if kind is GAUSS else 2
+    n = np.array([3, 12, 30])
+    mean = np.array([2 / 3, 0.0]), np.array([(1 / n).sum() * 2 / 3, (n - 1).sum()]) / n.sum()
+    grid = np.linspace(1e-4, 1 - 1e-4, 20_001)
+    v = np.stack([grid, 1 - grid]) ** -float(power)
+    each = v[0] * (2 / 3) / n[:, None] ** 2 + v[1] * (1 - 1 / n[:, None])
+    ratios = each.max(axis=0) / each.min(axis=0)
+    costs = mean[0] @ v + mean[1] @ v
+    assert least_ratio(asked) == pytest.approx(ratios.min(), rel=1e-4)
+    for ratio in (1.2, 1.05, 3.0):
+        shares = fair_shares(asked, ratio)
+        best = grid[np.where(ratios <= ratio, costs, np.inf).argmin()]
+        assert sum(shares) == 1
+        assert float(shares[0]) == pytest.approx(best, abs=2e-4)
+
+
+def test_a_ratio_out_of_reach_is_refused_with_the_one_that_can_be_reached():
+    asked = problem(states(3, 12, 30, 90), **GAUSS)
+    reached = least_ratio(asked)
+    with pytest.raises(hr.PlanError, match=f"{reached:.6g}"):
+        fair_shares(asked, 1 + (reached - 1) / 2)
+    assert sum(fair_shares(asked, reached * 1.0001)) == 1
+
+
+def test_below_a_public_parent_no_shares_change_the_ratio():
+    axis = states(2, 10).axes[0]
+    tree = Tree([axis])
+    asked = Problem(tree, hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.Survivors(), depths=(2,))
+    assert least_ratio(asked) == pytest.approx((1 - 1 / 10) / (1 - 1 / 2), rel=1e-5)
+    assert fair_shares(asked, 2.0) == (Fraction(1),)
+
+
+def test_importance_moves_the_shares_of_a_loose_ratio():
+    asked = problem(states(3, 12, 30), **GAUSS)
+    above = fair_shares(asked, 5.0, (10, 1))
+    below = fair_shares(asked, 5.0, (1, 10))
+    assert above[0] > below[0]
+
+
+def test_shares_of_a_tree_of_several_axes_keep_the_ratio():
+    tree = random_tree(np.random.default_rng(8), axes=2, depth=2, widest=3)
+    asked = problem(tree, **GAUSS)
+    ratio = least_ratio(asked) * 1.05
+    plan = hr.make_plan(tree, **GAUSS, neighbours=hr.Replace(), allocation=Fair(ratio))
+    assert max(found or 1 for found in worst_ratio(plan)) <= ratio * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Fair(0.9), "at least 1"),
+        (lambda: Fair(2, (0.0, 0.0)), "importance"),
+        (lambda: Fair(2, (-1.0, 2.0)), "importance"),
+        (lambda: fair_shares(problem(states(2, 3), **GAUSS), 2, (1,)), "state; county"),
+        (lambda: fair_shares(problem(states(2, 3), **GAUSS, measure=hr.All()), 2), "survivors"),
+    ],
+    ids=["ratio", "zero", "negative", "length", "all"],
+)
+def test_wishes_that_make_no_sense_are_refused(wrong, said):
+    with pytest.raises(hr.PlanError, match=said):
+        wrong()

@@ -1,0 +1,220 @@
+"""Allocations for the error after estimation, against dense matrices and generic solvers."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import hedgerow as hr
+from hedgerow.plan import released
+from hedgerow.plan.allocation import Problem
+from hedgerow.plan.plan import measurable_depths
+from hedgerow.plan.released import compare_objectives, released_shares
+from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
+from tests.made import fixed_axis, random_tree
+
+RHO = (hr.Rho(1), hr.DiscreteGaussian)
+EPSILON = (hr.Epsilon(1), hr.DiscreteLaplace)
+SEEDS = st.integers(0, 10_000)
+
+
+def problem_of(tree, what=RHO, measure=None, neighbours=None):
+    neighbours = neighbours or hr.AddRemove()
+    depths = tuple(measurable_depths(tree, neighbours, ()))
+    budget, mechanism = what
+    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), depths)
+
+
+def own_variances(problem, shares):
+    """Continuous noise at a budget of 1: Δ₂²/(2s) or 2(Δ₁/s)²."""
+    own = np.full(problem.tree.depth + 1, np.inf)
+    own[: problem.depths[0]] = 0
+    for t, share in zip(problem.depths, shares, strict=True):
+        if isinstance(problem.budget, hr.Epsilon):
+            l1 = float(problem.neighbours.l1_sensitivity(t))
+            own[t] = 2 * (l1 / share) ** 2 if share else np.inf
+        else:
+            l2_squared = float(problem.neighbours.l2_sensitivity_squared(t))
+            own[t] = l2_squared / (2 * share) if share else np.inf
+    return own
+
+
+def weighted_error(problem, importance, shares):
+    dense = dense_combined if isinstance(problem.measure, hr.All) else dense_projected
+    found = dense(problem.tree, own_variances(problem, shares))
+    return sum(w * found[t].sum() for t, w in zip(problem.depths, importance, strict=True))
+
+
+def some_problem(rng, **options):
+    while True:
+        tree = random_tree(rng, int(rng.integers(1, 3)), depth=2, widest=4)
+        neighbours = (hr.AddRemove(), hr.Replace(3))[int(rng.integers(2))]
+        problem = problem_of(tree, neighbours=neighbours, **options)
+        if len(problem.depths) > 1:
+            return problem, rng.uniform(0.1, 1, len(problem.depths))
+
+
+@given(SEEDS)
+@settings(max_examples=40)
+def test_no_generic_solver_finds_less_error_under_rho(seed):
+    problem, importance = some_problem(np.random.default_rng(seed))
+    shares = released_shares(problem, importance)
+    assert sum(shares) == pytest.approx(1, abs=1e-12)
+    assert min(shares) >= 0
+    count = len(shares)
+    generic = minimize(
+        lambda s: weighted_error(problem, importance, s / s.sum()),
+        np.full(count, 1 / count),
+        bounds=[(1e-9, 1)] * count,
+    )
+    found = weighted_error(problem, importance, shares)
+    assert found <= generic.fun * (1 + 1e-9)
+    assert found >= generic.fun * (1 - 1e-4)
+
+
+@given(SEEDS)
+@settings(max_examples=40)
+def test_dense_gradients_certify_the_minimum_under_rho(seed):
+    """For a convex F: F - F* ≤ max(-∂F) - Σ s (-∂F)."""
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_tree(rng, 2, depth=2, widest=3))
+    importance = rng.uniform(0, 1, len(problem.depths))
+    if problem.depths[-1] != problem.tree.depth or len(problem.depths) == 1:
+        return
+    shares = np.array(released_shares(problem, importance))
+    weights = np.zeros(problem.tree.depth + 1)
+    weights[list(problem.depths)] = importance
+    slopes = dense_gradient(problem.tree, own_variances(problem, shares), weights)
+    falls = np.array([-2 * slopes[t] for t in problem.depths])  # precision 2s where Δ₂ = 1
+    assert falls.max() - shares @ falls <= 1e-8 * weighted_error(problem, importance, shares)
+
+
+@given(SEEDS)
+@settings(max_examples=30)
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_survivors_get_the_closed_form_of_separate_depths(what, seed):
+    """F = Σ D/s or Σ D/s², where the oracle finds D from one depth's noise alone."""
+    problem, importance = some_problem(
+        np.random.default_rng(seed), what=what, measure=hr.Survivors()
+    )
+    count = len(problem.depths)
+    own = own_variances(problem, np.full(count, 1.0))
+    costs = []
+    for t in problem.depths:
+        alone = np.where(np.arange(len(own)) == t, own, 0.0)
+        alone[np.isinf(own)] = np.inf
+        found = dense_projected(problem.tree, alone)
+        costs.append(
+            sum(w * found[k].sum() for k, w in zip(problem.depths, importance, strict=True))
+        )
+    closed = np.array(costs) ** (1 / (3 if what is EPSILON else 2))
+    assert released_shares(problem, importance) == pytest.approx(closed / closed.sum(), rel=1e-5)
+
+
+@given(SEEDS)
+@settings(max_examples=15)
+def test_no_shares_of_a_fine_grid_have_less_error_under_epsilon(seed):
+    rng = np.random.default_rng(seed)
+    tree = hr.Tree([fixed_axis("geo", int(rng.integers(2, 6)), int(rng.integers(2, 4)))])
+    problem, importance = problem_of(tree, EPSILON), rng.uniform(0, 1, 3)
+    found = weighted_error(problem, importance, released_shares(problem, importance))
+    for a, b in product(np.arange(0, 1, 0.05), repeat=2):
+        if a + b < 0.999:
+            assert found <= weighted_error(problem, importance, (a, b, 1 - a - b)) * (1 + 1e-9)
+
+
+def test_under_epsilon_depths_that_do_not_pay_are_left_unmeasured():
+    """Two halves of a budget buy a quarter of the weight each, so few depths are worth it."""
+    tree = hr.Tree([fixed_axis("geo", 2, 2, 2, 2)])
+    shares = released_shares(problem_of(tree, EPSILON), [1] * 5)
+    assert 0 in shares
+    assert shares[-1] > 0.5
+
+
+def test_every_choice_of_depths_is_tried_for_up_to_six_of_them():
+    problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2, 2)]), EPSILON)
+    objective = released._Objective.of(problem, [1] * 6)
+    starts = {tuple(start > 0) for start in objective._starts()}
+    assert len(starts) == 2**5
+
+
+def test_a_longer_chain_is_solved_too():
+    problem = problem_of(hr.Tree([fixed_axis("geo", *[2] * 10)]))
+    rows = {row.name: row for row in compare_objectives(problem, [1] * 11)}
+    assert rows["released"].ratio == 1
+    assert rows["uniform"].ratio > 1.2
+    problem = problem_of(problem.tree, EPSILON)
+    assert min(row.ratio for row in compare_objectives(problem, [1] * 11)) == 1
+
+
+@given(SEEDS)
+@settings(max_examples=20)
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_released_is_never_worse_than_other_objectives(what, measure, seed):
+    problem, importance = some_problem(np.random.default_rng(seed), what=what, measure=measure)
+    rows = compare_objectives(problem, importance)
+    assert [row.name for row in rows] == ["uniform", "counts", "released"]
+    for row in rows:
+        error = weighted_error(problem, importance / importance.max(), row.shares)
+        assert row.variance == pytest.approx(error, rel=1e-9)
+        assert row.ratio == pytest.approx(row.variance / rows[-1].variance)
+        assert row.ratio >= 1 - 1e-9
+
+
+def test_program_6_for_large_counts_has_kos_closed_forms():
+    tree = hr.Tree([fixed_axis("geo", 4, 4)])
+    for what, power in ((RHO, 1 / 2), (EPSILON, 1 / 3)):
+        shares = compare_objectives(problem_of(tree, what), [3, 1, 2])[1].shares
+        closed = np.array([3 * 1, 1 * 4, 2 * 16]) ** power
+        assert shares == pytest.approx(closed / closed.sum())
+
+
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_what_must_be_measured_keeps_a_share_however_unimportant(what, measure):
+    problem = problem_of(hr.Tree([fixed_axis("geo", 4, 4)]), what, measure)
+    shares = released_shares(problem, [1, 0, 0])
+    assert 0 < shares[-1] < 1e-4
+    assert shares[0] > 0.99
+    if measure == hr.Survivors():
+        assert min(shares) > 0
+
+
+def test_only_the_ratio_of_importances_matters():
+    problem = problem_of(hr.Tree([fixed_axis("geo", 5, 3)]))
+    assert released_shares(problem, [1, 2, 3]) == pytest.approx(
+        released_shares(problem, [1e9, 2e9, 3e9]), rel=1e-9
+    )
+
+
+def test_a_single_depth_gets_the_whole_budget():
+    problem = problem_of(hr.Tree([fixed_axis("geo", 7)]), neighbours=hr.Replace())
+    assert released_shares(problem, [1]) == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("importance", "message"),
+    [
+        ([1, 1], r"measure 3 depths \(total; level1; level2\), so it needs as many"),
+        ([0, 0, 0], "not all 0"),
+        ([1, -1, 1], "0 or more"),
+        ([1, float("nan"), 1], "0 or more"),
+        ([1, float("inf"), 1], "0 or more"),
+    ],
+    ids=["short", "zero", "negative", "nan", "infinite"],
+)
+def test_numbers_that_are_no_importances_are_refused(importance, message):
+    problem = problem_of(hr.Tree([fixed_axis("geo", 4, 4)]))
+    with pytest.raises(hr.PlanError, match=message):
+        released_shares(problem, importance)
+
+
+def test_shares_whose_gap_is_not_closed_are_refused(monkeypatch):
+    monkeypatch.setattr(released, "_newton_step", lambda _, y, __: np.zeros(len(y)))
+    problem = problem_of(hr.Tree([fixed_axis("geo", 5, 3, 4)]))
+    with pytest.raises(hr.PlanError, match="certified"):
+        released_shares(problem, [1] * 4)

@@ -1,0 +1,224 @@
+"""The pass where all nodes are measured: against a dense solve, whole and cut into jobs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.depths import Measured
+from hedgerow.release import topdown
+from hedgerow.release.again import estimated
+from hedgerow.release.release import in_memory
+from hedgerow.release.source import Drawn, Stored
+from hedgerow.release.topdown import Outline, Pass, cut_depth, gathered
+from tests.made import fixed_axis, random_axis, random_counts, random_tree
+from tests.release.test_topdown import ancestor, truth_of
+
+RHO = hr.Rho("1/20")
+ESTIMATORS = [hr.Chebyshev(), hr.Euclidean(), hr.Euclidean(combine=False)]
+
+
+def nodes_by_depth(tree):
+    """All node codes of each depth in tree order."""
+    found = [[(0,) * len(tree.axes)]]
+    for axis, level in tree.steps:
+        start = tree.axes[axis].child_start[level - 1].tolist()
+        found.append(
+            [
+                (*node[:axis], child, *node[axis + 1 :])
+                for node in found[-1]
+                for child in range(start[node[axis]], start[node[axis] + 1])
+            ]
+        )
+    return found
+
+
+def noisy_counts(counts, plan, bits, cut):
+    """Every node's noisy count, with the noise of its job's stream."""
+    tree, truth = plan.tree, truth_of(counts)
+    first = max(plan.public_depth, 0)
+    noisy = []
+    for depth, nodes in enumerate(nodes_by_depth(tree)):
+        what, here, cell = plan.depths[depth], {}, {}
+        for node in nodes if isinstance(what, Measured) else ():
+            place = (0, 0) if depth == 0 else (first, depth)
+            if cut is not None and depth > cut:
+                place = (cut, *ancestor(tree, node, depth, cut), depth)
+            elif plan.public_depth > 0 and not truth[first].get(
+                ancestor(tree, node, depth, first), 0
+            ):
+                continue
+            noise = np.empty(1, dtype=np.int64)
+            what.mechanism.draw(bits.stream(*place), cell.get(place, 0), noise)
+            cell[place] = cell.get(place, 0) + 1
+            here[node] = truth[depth].get(node, 0) + int(noise[0])
+        noisy.append(here)
+    return noisy
+
+
+def dense(plan, noisy, exact, root, depth):
+    """The least-squares leaf counts below one node, from all that is known there and below."""
+    tree = plan.tree
+    every = nodes_by_depth(tree)
+    leaves = [n for n in every[-1] if ancestor(tree, n, tree.depth, depth) == root]
+    place = {leaf: i for i, leaf in enumerate(leaves)}
+    rows, values, weights = [], [], []
+    for t in range(depth, tree.depth + 1):
+        for node in every[t]:
+            if t < depth or ancestor(tree, node, t, depth) != root:
+                continue
+            known = exact is not None and t == exact[0]
+            if not known and node not in noisy[t]:
+                continue
+            row = np.zeros(len(leaves))
+            for leaf in leaves:
+                row[place[leaf]] = ancestor(tree, leaf, tree.depth, t) == node
+            rows.append(row)
+            values.append(exact[1].get(node, 0) if known else noisy[t][node])
+            weights.append(1e4 if known else plan.depths[t].mechanism.noise_variance ** -0.5)
+    matrix = np.array(rows) * np.array(weights)[:, None]
+    return leaves, matrix, np.array(values) * np.array(weights)
+
+
+def sums(tree, leaves, values, depth):
+    found = {}
+    for leaf, value in zip(leaves, values, strict=True):
+        node = ancestor(tree, leaf, tree.depth, depth)
+        found[node] = found.get(node, 0.0) + value
+    return found
+
+
+PLANS = {
+    "public total": {"neighbours": hr.Replace()},
+    "measured total": {"neighbours": hr.AddRemove()},
+    "no total": {"neighbours": hr.AddRemove(), "allocation": hr.Shares([0, "1/4", "1/4", "1/2"])},
+    "a gap": {"neighbours": hr.Replace(), "allocation": hr.Shares(["1/3", 0, "2/3"])},
+}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
+def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, kind, cut):
+    if cut:
+        monkeypatch.setattr(topdown, "UNCUT_LEAVES_OF_ALL", 0)
+        monkeypatch.setattr(topdown, "MIN_JOBS", 2)
+    rng = np.random.default_rng(7)
+    tree = hr.Tree([random_axis(rng, "geo", depth=3, widest=4)])
+    counts = random_counts(rng, tree, filled=0.6)
+    plan = hr.make_plan(tree, budget=RHO, measure=hr.All(), **PLANS[kind])
+    at = cut_depth(plan) if cut else None
+    noisy = noisy_counts(counts, plan, seeded_bits(3), at)
+    exact = (0, {(0,): counts.total}) if plan.public_depth == 0 else None
+    leaves, matrix, values = dense(plan, noisy, exact, (0,), 0)
+    solved = np.linalg.lstsq(matrix, values, rcond=None)[0]
+    covariance = np.linalg.inv(matrix.T @ matrix)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
+    for t, nodes in release.content.nodes.items():
+        expected = sums(tree, leaves, solved, t)
+        for i, node in enumerate(zip(*nodes.codes, strict=True)):
+            assert nodes.estimate[i] == pytest.approx(expected[node], abs=1e-4)
+            inside = np.array([ancestor(tree, n, tree.depth, t) == node for n in leaves])
+            assert nodes.variance[i] == pytest.approx(inside @ covariance @ inside, abs=1e-4)
+    # The root's children: combined from below alone, then projected onto the root's count.
+    first = nodes_by_depth(tree)[1]
+    combined, variances = [], []
+    for node in first:
+        below, part, known = dense(plan, noisy, None, node, 1)
+        combined.append(np.linalg.lstsq(part, known, rcond=None)[0].sum())
+        variances.append(np.linalg.inv(part.T @ part).sum())
+        assert len(below)
+    whole = release.level(depth=0)["count"].to_numpy()
+    projected = hr.Euclidean().project(
+        np.array(combined), np.array([0, len(first)]), whole, np.array(variances)
+    )
+    nodes = release.content.nodes[1]
+    assert dict(zip(nodes.codes[0].tolist(), nodes.counts.tolist(), strict=True)) == {
+        node[0]: y for node, y in zip(first, projected.tolist(), strict=True) if y
+    }
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["chebyshev", "euclidean", "raw"])
+@pytest.mark.parametrize("seed", range(6))
+def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, seed, estimator):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=1 + seed % 2, depth=3)
+    counts = random_counts(rng, tree, filled=[0.05, 0.8][seed % 2])
+    neighbours = [hr.Replace(), hr.AddRemove()][seed // 3]
+    plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
+    monkeypatch.setattr(topdown, "UNCUT_LEAVES_OF_ALL", 0)
+    monkeypatch.setattr(topdown, "MIN_JOBS", 3)
+    monkeypatch.setattr(topdown, "CHUNK_CELLS", 5)
+    source = Drawn(counts, plan, seeded_bits(seed))
+    cut, noisy = gathered(Pass(Outline.of(plan), source, estimator).results())
+    stored = Stored(
+        tree,
+        noisy,
+        {t: plan.depths[t].mechanism.noise_variance for t in noisy},
+        {t: cut[t] for t in range(plan.public_depth + 1)},
+    )
+    whole = estimated(stored, replace(Outline.of(plan), cut=max(plan.public_depth, 0)), estimator)
+    for t in range(tree.depth + 1):
+        assert np.array_equal(cut[t].counts, whole[t].counts)
+        assert np.array_equal(cut[t].estimate, whole[t].estimate)
+        assert (cut[t].counts > 0).all()
+        assert cut[t].counts.sum() == cut[0].counts.sum()
+        if isinstance(plan.depths[t], Measured):
+            assert len(noisy[t]) == tree.nodes(t)
+
+
+def test_a_written_release_of_all_nodes_passes_its_check(tmp_path):
+    rng = np.random.default_rng(4)
+    tree = random_tree(rng, axes=2, depth=2)
+    plan = hr.make_plan(tree, budget=RHO, measure=hr.All(), neighbours=hr.Replace())
+    hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
+    assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
+
+
+def test_nodes_below_a_public_zero_are_not_measured():
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    codes = np.array([0, 9], dtype=np.int32)
+    counts = hr.Counts.from_leaves(tree, (codes,), np.array([50, 70]))
+    plan = hr.make_plan(
+        tree,
+        budget=RHO,
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("geo", "level1")],
+        measure=hr.All(),
+    )
+    release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
+    assert len(release.measurements(2)) == 8
+    assert release.level(depth=2)["count"].sum() == 120
+
+
+def test_combining_needs_a_plan_that_measures_all_nodes():
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    counts = random_counts(np.random.default_rng(1), tree)
+    with pytest.raises(hr.EstimateError, match='measure = "all"'):
+        hr.release(counts, hr.make_plan(tree, budget=RHO), estimator=hr.Chebyshev(combine=True))
+
+
+def test_more_leaves_than_can_be_measured_are_refused():
+    axes = [fixed_axis(n, 300, 300, columns=[f"{n}1", f"{n}2"]) for n in "od"]
+    with pytest.raises(hr.PlanError, match="measure survivors alone"):
+        hr.make_plan(hr.Tree(axes), budget=RHO, measure=hr.All())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_survivors_of_an_unmeasured_depth_are_sums_of_what_is_measured_below(seed):
+    rng = np.random.default_rng(seed)
+    tree = hr.Tree([fixed_axis("geo", 4, 3, 5)])
+    counts = random_counts(rng, tree)
+    shares = hr.Shares(["1/2", 0, "1/2"])
+    plan = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace(), allocation=shares)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+    nodes = release.content.nodes
+    noisy = release.measurements(3).reshape(-1, 3, 5)
+    place = {code: i for i, code in enumerate(nodes[1].codes[0].tolist())}
+    for code, estimate, variance in zip(
+        nodes[2].codes[0].tolist(), nodes[2].estimate, nodes[2].variance, strict=True
+    ):
+        assert estimate == noisy[place[code // 3], code % 3].sum()
+        assert variance == pytest.approx(5 * plan.depths[3].mechanism.noise_variance)
+    assert nodes[2].counts.sum() == nodes[3].counts.sum() == counts.total
