@@ -65,13 +65,15 @@ def paper() -> None:
 def real_states(data: Path) -> None:
     """Bound and clipping bias of each state's counties, 2010; ten states by their bound."""
     counts = pl.read_parquet(data / BLOCK_GROUPS)
-    counties = counts.group_by("state", "county").agg(pl.col("pop").sum()).sort("state", "county")
+    counties = (
+        counts.group_by("state", "county").agg(pl.col("population").sum()).sort("state", "county")
+    )
     print(
         "\nreal counties 2010, lambda = 5: Theorem 11, without C', clipping bias, at equal counts"
     )
     rows = []
     for (state,), family in counties.group_by("state", maintain_order=True):
-        pop = family["pop"].to_numpy().astype(np.float64)
+        pop = family["population"].to_numpy().astype(np.float64)
         norm, total = LaplaceNorm(len(pop), 5.0), int(pop.sum())
         bounds = bias_bound(norm, pop.min(), total), sharper_bias_bound(norm, pop.min())
         clipped = bias_of_clipping(LaplaceError(), 0.2, pop)

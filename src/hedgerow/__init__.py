@@ -17,14 +17,26 @@ from hedgerow.errors import (
 )
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.least_squares import LeastSquares
+from hedgerow.estimate.sparse import Sparse
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation import Shares, Uniform
+from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import All, Invariant, Measured, Public, Survivors, Unmeasured
+from hedgerow.plan.fair_allocation import Fair
+from hedgerow.plan.fairness import fairness
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.importance import Relative
+from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.release.check import check
+from hedgerow.release.estimate import Estimates, estimate_measurements, reestimate
+from hedgerow.release.foreign import Measurements
 from hedgerow.release.release import Release, read_release, release
 from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis
@@ -40,28 +52,37 @@ __all__ = [
     "Axis",
     "BudgetError",
     "Chebyshev",
+    "Confidence",
     "Counts",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Epsilon",
     "EpsilonDelta",
     "EstimateError",
+    "Estimates",
     "Euclidean",
+    "Fair",
     "HedgerowError",
     "Invariant",
+    "LeastSquares",
     "MachineError",
     "Measured",
+    "Measurements",
     "NoiseError",
+    "Optimal",
     "Plan",
     "PlanError",
+    "Prior",
     "Profile",
     "Public",
     "Query",
+    "Relative",
     "Release",
     "ReleaseError",
     "Replace",
     "Rho",
     "Shares",
+    "Sparse",
     "SpecError",
     "Survivors",
     "TableError",
@@ -69,9 +90,14 @@ __all__ = [
     "Unfinished",
     "Uniform",
     "Unmeasured",
+    "cheapest",
     "check",
     "compose",
+    "estimate_measurements",
+    "fairness",
+    "forecast",
     "make_plan",
     "read_release",
+    "reestimate",
     "release",
 ]

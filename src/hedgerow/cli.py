@@ -1,7 +1,6 @@
 """The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
 
 import io
-import json
 import signal
 import sys
 import traceback
@@ -14,16 +13,16 @@ import typer
 from rich.markup import escape
 
 from hedgerow import __version__
+from hedgerow.cli_estimate import estimate
+from hedgerow.cli_plan import plan, show_plan
 from hedgerow.cli_privacy import account, ledgers
 from hedgerow.errors import HedgerowError, MachineError, PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.describe import aligned, price_table
-from hedgerow.plan.plan import Plan
+from hedgerow.plan.describe import aligned
 from hedgerow.release.check import check as check_directory
-from hedgerow.release.manifest import promise
 from hedgerow.release.release import read_release
 from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
@@ -39,6 +38,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(ledgers, name="ledger", no_args_is_help=True)
+app.command()(plan)
+app.command()(estimate)
 app.command()(account)
 
 STOPPED = 130
@@ -75,26 +76,6 @@ def example(
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
     shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
-
-
-@app.command()
-def plan(
-    file: ReleaseFile,
-    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
-) -> None:
-    """Show what a release will measure, with how much noise, and what it promises.
-
-    Reads the public lists of areas and no confidential table (unless the file says
-    areas = "table").
-    """
-    spec = ReleaseSpec(file)
-    with stage("reading the lists of areas"):
-        made = spec.plan(spec.tree())
-    if as_json:
-        sys.stdout.write(json.dumps({**made.to_dict(), "sha256": made.hash}, indent=2) + "\n")
-        return
-    _show_plan(made)
-    shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
 
 
 @app.command()
@@ -139,7 +120,7 @@ def release(
         )
     released = int(made_release.level(depth=0)["count"].sum())
     shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
-    _show_plan(made)
+    show_plan(made)
     if charging is not None:
         shown.print(escape(charging.standing(made).describe()))
     shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
@@ -186,14 +167,6 @@ def compare(
 
 def _because(failure: str | None) -> str:
     return "" if failure is None else f": {failure}"
-
-
-def _show_plan(made: Plan) -> None:
-    shown.print(f"\n{escape(str(made))}\n\n{escape(promise(made))}\n")
-    shown.print(escape(price_table(made.guarantee, made.deltas)))
-    if made.saved is not None:
-        shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
-    shown.print(f"\nplan {made.hash}\n")
 
 
 def main() -> None:

@@ -49,9 +49,7 @@ def plan(
     spec = ReleaseSpec(file)
     with stage("reading the lists of areas"):
         tree = spec.tree()
-        made = spec.plan(tree)
-    if target_mse is not None:
-        made = _cheapest(spec, made, target_mse)
+        made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     expected = forecast(made)
     if as_json:
         facts = {**made.to_dict(), "sha256": made.hash, "forecast": expected.to_dicts()}

@@ -11,8 +11,10 @@ from hedgerow.estimate.named import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
-from hedgerow.plan.depths import All, Invariant, Survivors
-from hedgerow.plan.optimal import Optimal, Relative
+from hedgerow.plan.cheapest import cheapest
+from hedgerow.plan.depths import All, Invariant, Measure, Survivors
+from hedgerow.plan.importance import Relative
+from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
@@ -156,6 +158,34 @@ class ReleaseSpec:
         return within("[estimate]", read_estimator, given)
 
     @property
+    def measure(self) -> Measure:
+        """From ``measure`` in ``[estimate]``."""
+        return All() if self.file.estimate.measure == "all" else Survivors()
+
+    def cheapest(self, tree: Tree, target: str) -> Plan:
+        """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
+
+        Args:
+            tree: of the release.
+            target: an exact number, records².
+        """
+        given = self.file.allocation
+        if given.objective == "released":
+            raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
+        optimal = within("[allocation]", self.optimal, tree)
+        kinds = {kind.name: kind for kind in MECHANISMS}
+        return cheapest(
+            tree,
+            target=exact(target, "--target-mse", PlanError),
+            importance=optimal.importance,
+            prior=optimal.prior,
+            neighbours=self.neighbours,
+            mechanism=kinds[self.file.privacy.mechanism],
+            measure=self.measure,
+            invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
+        )
+
+    @property
     def ledger_path(self) -> Path:
         """Where the ledger of ``[ledger]`` lies.
 
@@ -194,7 +224,7 @@ class ReleaseSpec:
             neighbours=self.neighbours,
             mechanism={kind.name: kind for kind in MECHANISMS}[privacy.mechanism],
             allocation=within("[allocation]", self._allocation, tree),
-            measure={"survivors": Survivors, "all": All}[self.file.estimate.measure](),
+            measure=self.measure,
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
         )
 

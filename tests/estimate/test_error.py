@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
+from hedgerow.estimate import gaussian_sums
 from hedgerow.estimate.error import (
     DiscreteGaussianError,
     DiscreteLaplaceError,
@@ -98,6 +99,21 @@ def test_table_and_formula_meet():
         formula = getattr(DiscreteGaussianError(), ask)(rho, counts)
         table = getattr(DiscreteGaussianError(), ask)(rho * (1 + 2e-16), counts)
         np.testing.assert_allclose(formula, table, rtol=1e-11, atol=1e-300)
+
+
+def test_every_term_of_the_formula_is_right_where_it_still_matters(monkeypatch):
+    """At sigma2 = 100 the third term is some 1e-9, and what is left out 1e-11."""
+    rho, counts = 0.005, np.arange(0.0, 31)
+    asked = [
+        getattr(DiscreteGaussianError(), f"mse{what}") for what in ("", "_slope", "_curvature")
+    ]
+    asked.append(DiscreteGaussianError().bias)
+    table = [ask(rho, counts) for ask in asked]
+    monkeypatch.setattr(gaussian_sums, "FORMULA_FROM", 50.0)
+    for ask, exact in zip(asked, table, strict=True):
+        formula = ask(rho, counts)
+        assert (formula != exact).any()
+        np.testing.assert_allclose(formula, exact, rtol=1e-10)
 
 
 @EVERY

@@ -81,6 +81,14 @@ def test_the_result_is_a_distribution_and_its_own_fit(norm, x, total, whole):
     assert (fit(norm, y, total, weights) == y).all()
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_counts_beyond_any_integer_are_moved_to_the_bounds(norm):
+    x = np.array([-1e300, 2.0, 1e300, 5.0])
+    low, middle = fit(norm, x[:2], 5, np.ones(2)), fit(norm, x[[0, 1, 3]], 5, np.ones(3))
+    assert (low.tolist(), middle.tolist()) == ([0, 5], [0, 2, 5])
+    assert fit(norm, x, 5, np.ones(4)).tolist() == [0, 2, 5, 5]
+
+
 def test_halves_are_rounded_up_block_by_block():
     assert list(isotonic_squared(np.array([1, 0, 9]), 9)) == [1, 1, 9]
     assert list(isotonic_squared(np.array([0.5, 2.5, 9]), 9)) == [1, 3, 9]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import gamma
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
@@ -81,6 +82,15 @@ def test_the_mean_outside_the_ball_is_an_exact_convolution(cells, radius):
     beyond = sums > radius
     assert norm.outside(radius) == pytest.approx(law[beyond].sum(), rel=1e-11)
     assert norm.mean_outside(radius) == pytest.approx((sums * law)[beyond].sum(), rel=1e-11)
+
+
+@pytest.mark.parametrize(("cells", "radius"), [(1, 0), (1, 5), (4, 3), (30, 90)])
+def test_the_laplace_norm_is_a_gamma_variable(cells, radius):
+    law = gamma(cells, scale=2.0)
+    norm = LaplaceNorm(cells, 2.0)
+    assert norm.outside(radius) == pytest.approx(law.sf(radius), rel=1e-12)
+    mean = law.expect(lambda x: x, lb=radius, ub=radius + 400)
+    assert norm.mean_outside(radius) == pytest.approx(mean, rel=1e-7)
 
 
 def test_hundreds_of_cells_and_records_overflow_nothing():

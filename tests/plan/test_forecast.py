@@ -248,3 +248,19 @@ def test_a_picture_that_cannot_be_written_is_explained(tmp_path):
     for path in (tmp_path / "no" / "where.png", tmp_path / "a.word"):
         with pytest.raises(hr.PlanError, match="cannot write the picture"):
             picture_of_forecast(frame, path)
+
+
+def test_the_bound_is_for_the_cells_that_are_estimated_worst():
+    """Only children under Survivors have their parent's error, one of many siblings nearly its own.
+
+    Families of 1 and 9: Var = V_p and V_p/81 + v (1 - 1/9).
+    """
+    areas = pl.DataFrame({"a": ["x", *"yyyyyyyyy"], "b": list("0123456789")})
+    tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["a", "b"])])
+    plan = hr.make_plan(tree, budget=hr.Rho("1/100"), neighbours=hr.Replace())
+    v1, v2 = (depth.mechanism.noise_variance for depth in plan.depths[1:])
+    above, large = v1 / 2, v1 / 2 / 81 + v2 * 8 / 9
+    frame = forecast(plan)
+    assert frame["rmse"][2] == pytest.approx(math.sqrt((above + 9 * large) / 10))
+    assert above < large
+    assert frame["max_95"][2] == pytest.approx(math.sqrt(2 * math.log(2 * 10 / 0.05) * large))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.plan import released
+from hedgerow.plan import released, simplex
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.plan import measurable_depths
 from hedgerow.plan.released import compare_objectives, released_shares
@@ -214,7 +214,7 @@ def test_numbers_that_are_no_importances_are_refused(importance, message):
 
 
 def test_shares_whose_gap_is_not_closed_are_refused(monkeypatch):
-    monkeypatch.setattr(released, "_newton_step", lambda _, y, __: np.zeros(len(y)))
+    monkeypatch.setattr(simplex, "_newton_step", lambda _, y, __: np.zeros(len(y)))
     problem = problem_of(hr.Tree([fixed_axis("geo", 5, 3, 4)]))
     with pytest.raises(hr.PlanError, match="certified"):
         released_shares(problem, [1] * 4)

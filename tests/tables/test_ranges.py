@@ -47,6 +47,13 @@ def test_a_decimal_written_like_an_edge_opens_its_bin():
     assert list(ranges.bin([float(f"0.{i}") for i in range(10)])) == list(range(10))
 
 
+def test_the_bounds_are_edges_exactly():
+    """In doubles -0.4 + (1.2 - -0.4) is not 1.2."""
+    ranges = Ranges.equal_width("x", -0.4, 1.2, 7)
+    assert (ranges.low, ranges.high) == (-0.4, 1.2)
+    assert list(ranges.bin([-0.4, 1.2])) == [0, 6]
+
+
 def test_public_edges_need_not_be_even():
     ranges = Ranges("age", [0, 18, 65, 120])
     assert list(ranges.bin([17, 18, 64.5, 65, 120])) == [0, 1, 1, 2, 2]

@@ -38,11 +38,13 @@ from numpy.typing import NDArray
 from hedgerow.estimate.marginal_cost import cheapest_units, write_variances
 from hedgerow.kernels import kernel
 
+Real = NDArray[np.float64]
+
 
 @kernel
 def project_least_distance(
-    noisy: NDArray[np.float64],
-    variance: NDArray[np.float64],
+    noisy: Real,
+    variance: Real,
     family_start: NDArray[np.int64],
     totals: NDArray[np.int64],
     families: tuple[int, int],
@@ -53,29 +55,29 @@ def project_least_distance(
     widest = 1
     for family in range(first, last):
         widest = max(widest, family_start[family + 1] - family_start[family])
-    scratch = np.empty((5, widest), dtype=np.float64)
+    s = np.empty(widest, dtype=np.float64)
+    scratch = (np.empty(widest), np.empty(widest), np.empty(widest), np.empty(widest))
     for family in range(first, last):
         begin = family_start[family]
         end = family_start[family + 1]
         if end == begin:
             continue
         x = noisy[begin:end]
-        s = scratch[0, : end - begin]
-        if not write_variances(variance, begin, s):
-            for i in range(len(s)):
+        if not write_variances(variance, begin, len(x), s):
+            for i in range(len(x)):
                 s[i] = np.sqrt(s[i])
-        _project(x, s, totals[family], scratch[1:, : end - begin], result[begin:end])
+        _project(x, s, totals[family], scratch, result[begin:end])
 
 
 @kernel
 def _project(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
+    x: Real,
+    s: Real,
     total: int,
-    scratch: NDArray[np.float64],
+    scratch: tuple[Real, Real, Real, Real],
     y: NDArray[np.int64],
 ) -> None:
-    rank, keys, least, most = scratch[0], scratch[1], scratch[2], scratch[3]
+    rank, keys, least, most = scratch
     distance = 0.0
     gap = float(total)
     sum_s = 0.0
@@ -115,11 +117,11 @@ def _highest(x: float, s: float, distance: float) -> float:
 
 @kernel
 def _write_upper(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
+    x: Real,
+    s: Real,
     distance: float,
     total: float,
-    most: NDArray[np.float64],
+    most: Real,
 ) -> None:
     for i in range(len(x)):
         most[i] = min(_highest(x[i], s[i], distance), total)
@@ -127,13 +129,13 @@ def _write_upper(
 
 @kernel
 def _write_ranges(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
+    x: Real,
+    s: Real,
     distance: float,
     raised: float,
     total: float,
-    least: NDArray[np.float64],
-    most: NDArray[np.float64],
+    least: Real,
+    most: Real,
 ) -> tuple[float, float, float]:
     """Write where cells end and begin when lowered; the sums of L, of the beginnings, of U."""
     lower = 0.0
@@ -154,21 +156,25 @@ def _write_ranges(
 
 @kernel
 def lower_in_order(
-    rank: NDArray[np.float64],
-    least: NDArray[np.float64],
-    most: NDArray[np.float64],
+    rank: Real,
+    least: Real,
+    most: Real,
     total: int,
     y: NDArray[np.int64],
 ) -> None:
     """Write ``most``, lowered in ascending order of (rank, index) to ``least`` until it sums to c.
 
-    All cells below some pivot are lowered the whole way, all above it not at all. The pivot is the
+    All arrays but y may be longer than the family. All cells below some pivot are lowered the whole way, all above it not at all. The pivot is the
     smallest rank with ``K(v) = Σ_{rank > v} most + Σ_{rank <= v} least <= c``; it is found by
     bisection between ranks.
     """
-    low = rank.min()
-    high = rank.max()
-    held = least.sum()
+    low = np.inf
+    high = -np.inf
+    held = 0.0
+    for i in range(len(y)):
+        low = min(low, rank[i])
+        high = max(high, rank[i])
+        held += least[i]
     while low < high:
         middle = low + (high - low) / 2.0
         if middle >= high:
@@ -176,7 +182,7 @@ def lower_in_order(
         kept = 0.0
         below = -np.inf
         above = np.inf
-        for i in range(len(rank)):
+        for i in range(len(y)):
             over = rank[i] > middle
             kept += most[i] if over else least[i]
             below = max(below, -np.inf if over else rank[i])
@@ -187,7 +193,7 @@ def lower_in_order(
         else:
             low = above
     spare = total - int(held)
-    for i in range(len(rank) - 1, -1, -1):
+    for i in range(len(y) - 1, -1, -1):
         if rank[i] > high:
             y[i] = int(most[i])
             continue

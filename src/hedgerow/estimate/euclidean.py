@@ -116,14 +116,13 @@ def project_least_squares(
     widest = 1
     for family in range(first, last):
         widest = max(widest, family_start[family + 1] - family_start[family])
-    scratch = np.empty((2, widest), dtype=np.float64)
+    s = np.empty(widest, dtype=np.float64)
+    keys = np.empty(widest, dtype=np.float64)
     for family in range(first, last):
         begin = family_start[family]
         end = family_start[family + 1]
         if end == begin:
             continue
         x = noisy[begin:end]
-        s = scratch[0, : end - begin]
-        write_variances(variance, begin, s)
-        keys = scratch[1, : end - begin]
+        write_variances(variance, begin, len(x), s)
         cheapest_units(x, s, x, (0.5, totals[family]), keys, result[begin:end])

@@ -38,17 +38,16 @@ PATIENCE = 16
 
 
 @kernel
-def write_variances(variance: NDArray[np.float64], begin: int, s: NDArray[np.float64]) -> bool:
+def write_variances(
+    variance: NDArray[np.float64], begin: int, cells: int, s: NDArray[np.float64]
+) -> bool:
     """Write a family's variances to s, ones where all are equal; whether they are."""
-    if len(variance) == 1:
-        s[:] = 1.0
-        return True
     equal = True
-    for i in range(len(s)):
+    for i in range(cells if len(variance) > 1 else 0):
         s[i] = variance[begin + i]
         equal &= s[i] == s[0]
-    if equal:
-        s[:] = 1.0
+    for i in range(cells if equal else 0):
+        s[i] = 1.0
     return equal
 
 
@@ -64,7 +63,7 @@ def cheapest_units(
     """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
 
     Args:
-        x: float64 (cells), records.
+        x: float64 (cells), records; all other arrays may be longer than this one.
         s: float64 (cells), positive.
         rank: float64 (cells): which of equal costs comes first.
         problem: the offset, and how many units there are, c.
@@ -73,7 +72,8 @@ def cheapest_units(
     """
     offset, total = problem
     if total == 0 or len(x) == 1:
-        y[:] = total
+        for i in range(len(x)):
+            y[i] = total
         return (total - offset - x[0]) / s[0], False
     if len(x) == 2:
         return _share_between_two(x, s, rank, problem, y)
@@ -84,21 +84,22 @@ def cheapest_units(
         level -= nudge
         nudge *= 4.0
         missing = _units_at(x, s, problem, level, keys, y)
-    left = False
     while missing > 0:
-        level = keys.min()
+        level = np.inf
+        for i in range(len(x)):
+            level = min(level, keys[i])
         ties = 0
         for i in range(len(x)):
             ties += keys[i] == level
         if ties > missing:
-            _hand_out(keys, rank, level, missing, y)
+            _hand_out(keys[: len(x)], rank, level, missing, y)
             return level, True
         for i in range(len(x)):
             if keys[i] == level:
                 y[i] += 1
                 keys[i] = (y[i] + 1 - offset - x[i]) / s[i]
         missing -= ties
-    return level, left
+    return level, False
 
 
 @kernel

@@ -7,12 +7,14 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.estimate.sparse import Sparse
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "chebyshev": Chebyshev,
     "euclidean": Euclidean,
     "sparse": Sparse,
+    "least-squares": LeastSquares,
 }
 """Name → type; every parameter of a type has a default."""
 

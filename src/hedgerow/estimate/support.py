@@ -15,9 +15,9 @@ least squared distance with at most k counts that are not 0.
 So the best k is the last one with ``F(k - 1) - F(k) > price``. It is at most the support of integer
 least squares, where the gains end. In real numbers that gain is ``y_k² k / (k - 1)``, y_k being the
 smallest count left by ``x - level``; rounding y_k to an integer u makes it some
-``(2 u y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price.
-Rounding the other counts moves the true gain by at most 2 u + 1, so where the estimate is
-that close to the price, for the last cell inside or the first one outside, F itself is computed
+``(2 u y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price. For
+integer x the gain is known exactly, as ``y - x`` is then as even as integers can be. For real x
+rounding the other counts moves the gain by some 2 u + 1, so where the estimate is near the price, for the last cell inside or the first one outside, F itself is computed
 for k and its neighbours, up and down, until k is a minimum: that is the optimum, as F is convex.
 On the support, where every count is at least 1, the estimate is integer least squares of x - 1 to
 the total c - k.
@@ -51,7 +51,9 @@ def project_penalised(
     widest = 1
     for family in range(first, last):
         widest = max(widest, family_start[family + 1] - family_start[family])
-    scratch = np.empty((9, widest), dtype=np.float64)
+    s = np.empty(widest, dtype=np.float64)
+    keys = np.empty(widest, dtype=np.float64)
+    scratch = np.empty((8, widest), dtype=np.float64)
     units = np.empty((2, widest), dtype=np.int64)
     for family in range(first, last):
         begin = family_start[family]
@@ -60,12 +62,30 @@ def project_penalised(
             continue
         x = noisy[begin:end]
         y = result[begin:end]
-        s = scratch[0, : end - begin]
-        equal = write_variances(variance, begin, s)
+        equal = write_variances(variance, begin, len(x), s)
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
-        level = cheapest_units(x, s, x, (0.5, totals[family]), scratch[1, : end - begin], y)[0]
-        if penalty > 0.0 and totals[family] > 0:
-            _sparsen(x, s, level, (price if equal else penalty), equal, scratch[1:], units, y)
+        price = price if equal else penalty
+        level = cheapest_units(x, s, x, (0.5, totals[family]), keys, y)[0]
+        if len(x) == 2:
+            _sparsen_two(x, s, price, y)
+        elif len(x) > 2 and price > 0.0:
+            _sparsen(x, s, level, price, equal, scratch, units, y)
+
+
+@kernel
+def _sparsen_two(
+    x: NDArray[np.float64], s: NDArray[np.float64], price: float, y: NDArray[np.int64]
+) -> None:
+    """From integer least squares of two cells to the penalised optimum, whatever the variances."""
+    if y[0] == 0 or y[1] == 0:
+        return
+    total = y[0] + y[1]
+    both = (y[0] - x[0]) ** 2 / s[0] + (y[1] - x[1]) ** 2 / s[1] + price
+    first = (total - x[0]) ** 2 / s[0] + x[1] ** 2 / s[1]
+    second = x[0] ** 2 / s[0] + (total - x[1]) ** 2 / s[1]
+    if min(first, second) <= both:
+        y[0] = total if first < second else 0
+        y[1] = total - y[0]
 
 
 @kernel
@@ -83,18 +103,22 @@ def _sparsen(
     size = 0
     total = 0
     places = units[0]
+    whole = equal
     for i in range(len(x)):
         if y[i] > 0:
+            whole &= x[i] == np.floor(x[i])
             places[size] = i
             scratch[0, size] = x[i]
             scratch[1, size] = s[i]
             scratch[2, size] = x[i] if equal else (x[i] + level * s[i]) / np.sqrt(s[i])
             size += 1
             total += y[i]
+    if size < 2:
+        return
     cells = scratch[:3, :size]
     ranks = scratch[2, :size]
-    k, edge = _last_worthwhile(scratch[:3, :size], total, price)
-    doubtful = equal and _is_doubtful(scratch[:3, :size], total, price, k, edge)
+    k, edge = _last_worthwhile(cells, total, price, whole)
+    doubtful = equal and not whole and _is_doubtful(cells, total, price, k, edge)
     if k == size and not doubtful:
         return
     best = scratch[3, :size]
@@ -117,19 +141,30 @@ def _sparsen(
 
 
 @kernel
-def _gain(x: float, s: float, sums: tuple[float, float], total: int) -> float:
+def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:
     """What giving up a cell would cost, in a set with these sums of x and s that holds it."""
     rest = sums[1] - s
     if rest <= 0.0:
         return np.inf
+    if whole:
+        gap = total - sums[0]
+        return _evenly(gap + x, rest) + x * x - _evenly(gap, sums[1])
     count = x + (total - sums[0]) / sums[1] * s
     unit = max(np.floor(count + 0.5), 1.0)
     return float((2.0 * unit * count - unit * unit) / s * (sums[1] / rest))
 
 
 @kernel
+def _evenly(gap: float, cells: float) -> float:
+    """The sum of squares of as many integers, as equal as can be, with this sum."""
+    share = np.floor(gap / cells)
+    more = gap - share * cells
+    return float(more * (share + 1.0) * (share + 1.0) + (cells - more) * share * share)
+
+
+@kernel
 def _last_worthwhile(
-    cells: NDArray[np.float64], total: int, price: float
+    cells: NDArray[np.float64], total: int, price: float, whole: bool
 ) -> tuple[int, tuple[float, int]]:
     """How many cells the support has; the rank of its last one, and how many of that rank it has.
 
@@ -154,7 +189,8 @@ def _last_worthwhile(
                 above = min(above, ranks[i])
             elif last < 0 or ranks[i] > ranks[last]:
                 last = i
-        if _gain(x[last], s[last], (sum_x + x[last], sum_s + s[last]), total) > price:
+        sums = (sum_x + x[last], sum_s + s[last])
+        if _gain(x[last], s[last], sums, total, whole) > price:
             high = ranks[last]
         else:
             low = above
@@ -175,7 +211,7 @@ def _last_worthwhile(
     while fewest < ties:
         tried = fewest + (ties - fewest + 1) // 2
         sums = (sum_x + tried * x[last], sum_s + tried * s[last])
-        if _gain(x[last], s[last], sums, total) > price:
+        if _gain(x[last], s[last], sums, total, whole) > price:
             fewest = tried
         else:
             ties = tried - 1
@@ -204,11 +240,11 @@ def _is_doubtful(
         for i in range(len(x)):
             ties += cells[2, i] == edge[0]
         outside = inside if ties > edge[1] else outside
-        gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total)
+        gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total, False)
         count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
         if gain + 2.0 * count + 4.0 > price:
             return True
-    gain = _gain(inside, 1.0, (sum_x, float(k)), total)
+    gain = _gain(inside, 1.0, (sum_x, float(k)), total, False)
     count = max(inside + (total - sum_x) / k, 0.0)
     return bool(k > 1 and gain - 2.0 * count - 4.0 <= price)
 

@@ -84,7 +84,7 @@ def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
     found = [(_error_of(factors, costs), factors) for factors in _sets(bins, costs, limit, padded)]
     found = sorted([*found, (_error_of(start, costs), start)])[:MOST_ORDERED]
     worth = [factors for error, factors in found if error <= found[0][0] * (1 + ORDER_GAIN)]
-    return min(_ordered(factors, costs) for factors in worth)[1]
+    return min(_ordered(tuple(sorted(factors)), costs) for factors in worth)[1]
 
 
 def _error_of(factors: Factors, costs: Costs) -> float:
@@ -131,12 +131,7 @@ def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Facto
 
 
 def _ordered(factors: Factors, costs: Costs) -> tuple[float, Factors]:
-    """The best order that swapping two factors at a time reaches, from three starts."""
-    rising = tuple(sorted(factors))
-    return min(_swapped(start, costs) for start in {factors, rising, rising[::-1]})
-
-
-def _swapped(factors: Factors, costs: Costs) -> tuple[float, Factors]:
+    """The best order that exchanges of two factors lead to, with its error."""
     best = (_error_of(factors, costs), factors)
     while True:
         trials = {_exchange(best[1], i, j) for i, j in combinations(range(len(factors)), 2)}

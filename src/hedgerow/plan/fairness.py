@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.plan.depths import All, Measured, Public
+from hedgerow.plan.depths import All, Measured, Public, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.sibling_classes import Classes, tree_classes, variances
 
@@ -85,8 +85,9 @@ def ratio_range(fewer: int, more: int) -> tuple[float, float]:
 def fairness_rows(plan: Plan) -> list[str]:
     """For people: one sentence a depth 1..T of a single axis, naming an area at either end.
 
-    A depth whose families are all alike, or that is exact, has none; nor has a tree of several
-    axes.
+    From survivors it names the parents of two families. Where depths are combined, siblings differ
+    too (by what lies below them), so it names the two areas themselves. A depth whose areas are all
+    alike, or that is exact, has no sentence; nor has a tree of several axes.
     """
     if len(plan.tree.axes) > 1:
         return []
@@ -99,7 +100,7 @@ def fairness_rows(plan: Plan) -> list[str]:
         if not base or found[t][most] <= base * (1 + 1e-9):
             continue
         least = int(np.flatnonzero(found[t] == base)[0])
-        worse, better = (_family(plan, t, level.parent[c], classes) for c in (most, least))
+        worse, better = (_area(plan, t, c, classes) for c in (most, least))
         said.append(
             f"{plan.tree.cuboid_name(t)}: {worse}: {_siblings(level.siblings[most])}, "
             f"{found[t][most] / base - 1:.1%} more variance than {better} with "
@@ -130,13 +131,16 @@ def _least_above_zero(found: NDArray[np.float64]) -> float | None:
     return float(above.min()) if len(above) else None
 
 
-def _family(plan: Plan, depth: int, parent_class: int, classes: Classes) -> str:
-    """The code of the first area of a class of depth - 1."""
-    if depth == 1:
-        return "everything"
-    _, level = classes.refined(depth - 1)
-    node = int(np.flatnonzero(level.members == parent_class)[0])
-    return str(plan.tree.axes[0].labels[depth - 2][node])
+def _area(plan: Plan, depth: int, number: int, classes: Classes) -> str:
+    """The code of the first area of a class, or of its parent where families are named."""
+    _, level = classes.refined(depth)
+    if isinstance(plan.measure, Survivors):
+        if depth == 1:
+            return "everything"
+        number, depth = int(level.parent[number]), depth - 1
+        _, level = classes.refined(depth)
+    node = int(np.flatnonzero(level.members == number)[0])
+    return str(plan.tree.axes[0].labels[depth - 1][node])
 
 
 def _siblings(n: int) -> str:

@@ -25,6 +25,7 @@ from hedgerow.plan.depths import (
     Unmeasured,
 )
 from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
+from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
@@ -49,6 +50,7 @@ class Plan:
         shares: for each depth 0..T its share of the budget, None where it is not measured.
         invariants: what is public by declaration.
         measure: all nodes of a measured depth, or those below survivors alone.
+        prior: the public table that the allocation rests on, if any; no part of what is signed.
         base: of a plan that was read: the 1/(2ρ) that its (ε, δ) budget was calibrated to, which is
             verified and not sought again.
 
@@ -68,6 +70,7 @@ class Plan:
     invariants: tuple[Invariant, ...]
     measure: Measure
     base: Fraction | None = None
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         possible = measurable_depths(self.tree, self.neighbours, self.invariants)
@@ -221,7 +224,8 @@ def make_plan(
     shares = dict(zip(depths, allocation.shares(problem) if depths else (), strict=True))
     every = tuple(shares.get(t) for t in range(tree.depth + 1))
     name, invariants = allocation.name, tuple(invariants)
-    return Plan(tree, neighbours, budget, mechanism, name, every, invariants, measure)
+    prior = getattr(allocation, "prior", None)
+    return Plan(tree, neighbours, budget, mechanism, name, every, invariants, measure, prior=prior)
 
 
 def measurable_depths(

@@ -127,9 +127,10 @@ class Solution:
 def least_error(levels: Sequence[Level], budget: float, start: Floats | None = None) -> Solution:
     """The optimum of program (6).
 
-    Newton's method on u = ln b and ln λ: in h_ℓ(u) = ln(-g_ℓ'(eᵘ)) the condition is h_ℓ(u_ℓ) = ln λ,
-    and h_ℓ is nearly linear (exactly so for `LargeCounts`). Each step moves every h_ℓ in proportion
-    towards one ln λ, so a short enough one narrows their spread; it is halved until it does.
+    Newton's method on u = ln b and ln λ: with h_ℓ(u) = ln(-g_ℓ'(eᵘ)) the condition is
+    h_ℓ(u_ℓ) = ln λ, and h_ℓ is nearly linear (exactly so for `LargeCounts`). Each step moves every
+    h_ℓ in proportion towards one ln λ, so a short enough one narrows their spread; it is halved
+    until it does.
 
     Args:
         levels: at least one.
@@ -213,9 +214,7 @@ def least_budget_of(level: Level, target: float, largest: float) -> float:
 
 def total_error(levels: Sequence[Level], budgets: Floats) -> float:
     """Σ_ℓ g_ℓ(b_ℓ), in records² times importance."""
-    return sum(
-        level.error(float(budget)) for level, budget in zip(levels, budgets, strict=True)
-    )
+    return sum(level.error(float(budget)) for level, budget in zip(levels, budgets, strict=True))
 
 
 def _reaching(levels: Sequence[Level], target: float, largest: float) -> Floats:

@@ -17,9 +17,9 @@ count, which F does not know. Program (6) for large counts is F only if depths a
 *Gaussian noise: F is convex.* Let X(s) = Σ_t p_t A_tᵀA_t be the information about the leaves, p_t ∝
 s_t the precision and A_t the sums of depth t, restricted to what public counts leave free. The
 estimates have covariance X⁻¹ there, so F(s) = tr(W X(s)⁻¹) with W = Σ_t w_t A_tᵀA_t ⪰ 0. X is
-linear in s, and Y ↦ tr(W Y⁻¹) is convex on positive definite matrices: its second derivative in direction
-H is 2 tr(W Y⁻¹HY⁻¹HY⁻¹) ≥ 0. Projection gives Σ_t D_t/p_t, convex too. Hence, with g = -∇F,
-F(s) - F* ≤ max_t g_t - Σ_t s_t g_t, the gap that certifies every result.
+linear in s, and Y ↦ tr(W Y⁻¹) is convex on positive definite matrices: its second derivative in
+direction H is 2 tr(W Y⁻¹HY⁻¹HY⁻¹) ≥ 0. Projection gives Σ_t D_t/p_t, convex too. Hence, with
+g = -∇F, F(s) - F* ≤ max_t g_t - Σ_t s_t g_t, the gap that certifies every result.
 
 *Laplace noise.* p_t ∝ s_t², so the slope at s_t = 0 is 0: under `All` every choice of depths to
 measure may have a local minimum of its own. All choices are tried for up to 6 depths, and all that
@@ -27,7 +27,7 @@ leave out one or two depths or the coarsest ones for more; the gap then certifie
 only. Under `Survivors` F is Σ_t D_t Δ₁²/s_t² up to a factor, convex, and certified.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -39,6 +39,7 @@ from hedgerow.estimate.tree_error import weighted_variance_and_gradient
 from hedgerow.estimate.tree_shapes import Shapes
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import All
+from hedgerow.plan.simplex import descended, multiplied
 from hedgerow.privacy.budget import Epsilon
 
 Floats = NDArray[np.float64]
@@ -162,8 +163,9 @@ class _Objective:
         """The closed form of program (6) without a prior."""
         chosen = list(self.depths)
         costs = self.weights[chosen] * self.shapes.sizes[chosen] * self.sensitivities
-        shares: Floats = costs ** (1 / (self.power + 1))
-        return shares / shares.sum()
+        wanted = costs ** (1 / (self.power + 1))
+        shares: Floats = wanted / wanted.sum()
+        return shares
 
     def value(self, shares: Floats) -> tuple[float, Floats]:
         """F and its derivatives by the shares."""
@@ -195,10 +197,10 @@ class _Objective:
             return value, mixing.T @ gradient
 
         ahead = sorted(
-            (_multiplied(objective, start, self.power) for start in self._starts()),
+            (multiplied(objective, start, self.power) for start in self._starts()),
             key=lambda y: objective(y)[0],
         )
-        tries = [_descended(objective, y, self.power) for y in ahead[: 1 if self.is_convex else 3]]
+        tries = [descended(objective, y, self.power) for y in ahead[: 1 if self.is_convex else 3]]
         value, gap, y = min(tries, key=lambda found: found[0])
         if not gap <= LARGEST_GAP * value:
             raise PlanError(
@@ -227,71 +229,3 @@ class _Objective:
             start = closed.copy()
             start[list(out)] = 0.0
             yield start / start.sum()
-
-
-Function = Callable[[Floats], tuple[float, Floats]]
-
-
-def _multiplied(objective: Function, y: Floats, power: int, times: int = 8) -> Floats:
-    """A few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), which are exact where F is separable.
-
-    The multiplicative algorithm of optimal design (Yu 2010, Theorem 1: F never rises for power 1).
-    """
-    for _ in range(times):
-        y = y * np.maximum(-objective(y)[1], 0.0) ** (1 / (power + 1))
-        y = y / y.sum()
-    return y
-
-
-def _descended(objective: Function, y: Floats, power: int) -> tuple[float, float, Floats]:
-    """A stationary point of F on the simplex by projected Newton steps: (F, gap, y).
-
-    F has degree -power, so its minima on the simplex are, but for scale, those of F/power + Σy on
-    y ≥ 0 (Bertsekas 1982 for such bounds). Second derivatives are differences of the gradient.
-    """
-    scale = objective(y)[0]
-
-    def lifted(y: Floats) -> tuple[float, Floats]:
-        value, gradient = objective(y)
-        return value / scale / power + y.sum(), gradient / scale / power + 1
-
-    value, gradient = lifted(y)
-    for _ in range(100):
-        distance = _distance(y, gradient)
-        if distance < LARGEST_GAP / 100:
-            break
-        step = _newton_step(lifted, y, gradient)
-        for halvings in range(40):
-            ahead = np.maximum(y + step / 2**halvings, 0.0)
-            found, slope = lifted(ahead)
-            # At the bottom F is flat to the last bit; there the slopes tell.
-            is_level = found <= value * (1 + 1e-13) and _distance(ahead, slope) < distance / 2
-            if is_level or found <= value + 1e-4 * float(gradient @ (ahead - y)) < value:
-                break
-        else:
-            break
-        y, value, gradient = ahead, found, slope
-    y = y / y.sum()
-    value, gradient = objective(y)
-    return value, float((-gradient).max() + y @ gradient), y
-
-
-def _distance(y: Floats, gradient: Floats) -> float:
-    """How far y is from a minimum on y ≥ 0: slopes that fall, and slopes of what is above 0."""
-    return max(-float(gradient.min()), float(np.abs(gradient * y).max()))
-
-
-def _newton_step(lifted: Function, y: Floats, gradient: Floats) -> Floats:
-    """The step to the minimum of the quadratic model over what is not held at 0."""
-    held = (y <= 1e-9 * y.sum()) & (gradient > 0)
-    free = np.flatnonzero(~held)
-    hessian = np.empty((len(free), len(free)))
-    for row, t in enumerate(free):
-        ahead = y.copy()
-        ahead[t] += 1e-5 * max(y[t], 1e-5 * y.sum())
-        hessian[row] = (lifted(ahead)[1] - gradient)[free] / (ahead[t] - y[t])
-    curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-    curvatures = np.maximum(np.abs(curvatures), 1e-12 * np.abs(curvatures).max())
-    step = -y
-    step[free] = -directions @ ((directions.T @ gradient[free]) / curvatures)
-    return step

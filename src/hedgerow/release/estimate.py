@@ -1,20 +1,22 @@
-"""`estimate`: a release's noisy counts estimated another way, side by side with what was there."""
+"""`reestimate`: a release's noisy counts estimated another way, side by side with what was there."""
 
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.plan.depths import All
 from hedgerow.release.again import estimated_again, read_stored
 from hedgerow.release.certainty import certainty
 from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.foreign import Measurements
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import (
     COUNT,
@@ -32,6 +34,7 @@ from hedgerow.tables.tree import Tree
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
+GAUSSIAN_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ class Estimates:
             (folder / DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def estimate(directory: str | Path, method: Estimator | LeastSquares) -> Estimates:
+def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     """The noisy counts of a release estimated again, at no privacy cost.
 
     Args:
@@ -122,7 +125,35 @@ def estimate(directory: str | Path, method: Estimator | LeastSquares) -> Estimat
     return Estimates(tree, frames, facts)
 
 
-def _claim(method: Estimator | LeastSquares, *, everything: bool) -> str:
+def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
+    """Noisy counts from elsewhere, estimated; frames without ``released``.
+
+    Their intervals take the errors for Gaussian, as their noise is not known.
+
+    Raises:
+        EstimateError: the estimator cannot use them.
+        TableError: what was measured does not determine every node.
+    """
+    whole = not isinstance(method, LeastSquares)
+    made = given.least_squares() if isinstance(method, LeastSquares) else given.estimate(method)
+    tree, frames = given.outline.tree, []
+    for t, nodes in enumerate(made):
+        if not np.isfinite(nodes.variance).all():
+            raise TableError(
+                f"what was measured does not determine every node of depth {t} "
+                f"({tree.cuboid_name(t)}); measure all children of a node, or all but one"
+            )
+        error = np.sqrt(nodes.variance)
+        low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
+        columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
+        if whole:
+            columns[COUNT] = nodes.counts
+        frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
+    facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
+    return Estimates(tree, frames, facts)
+
+
+def _claim(method: Estimator, *, everything: bool) -> str:
     if not isinstance(method, LeastSquares):
         return "non-negative whole counts that add up; intervals rest on the unbiased estimates"
     if everything:

@@ -21,6 +21,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import refuse_own_table
 from hedgerow.release.again import check_combines
 from hedgerow.release.certainty import certainty
 from hedgerow.release.charging import Charging
@@ -226,10 +227,13 @@ def check_match(counts: Counts, plan: Plan) -> None:
     """Refuse a table that is not what the plan was made for.
 
     Raises:
-        PlanError: another domain, or contributions that were bounded otherwise.
+        PlanError: another domain, contributions that were bounded otherwise, or a prior that is
+            the table itself.
     """
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
+    if plan.prior is not None:
+        refuse_own_table(plan.prior, counts)
     bound, promised = counts.contributions, plan.neighbours.contributions
     if bound is None:
         return

@@ -1,0 +1,205 @@
+"""The optimal allocation: shares of real plans."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.plan.allocation import Problem
+from hedgerow.plan.importance import Relative, mean_importances
+from hedgerow.plan.optimal import Optimal, levels_of, rounded_shares
+from hedgerow.plan.prior import Prior
+from hedgerow.plan.released import released_shares
+from tests.made import fixed_axis, random_counts
+
+TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])
+RHO = hr.Rho("1/2")
+
+
+def problem(*, tree=TREE, budget=RHO, mechanism=hr.DiscreteGaussian, neighbours=None, measure=None):
+    neighbours = neighbours or hr.AddRemove()
+    first = 1 if neighbours.total_is_public else 0
+    depths = tuple(range(first, tree.depth + 1))
+    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), depths)
+
+
+def prior_of(tree=TREE, seed=0, filled=0.4):
+    return Prior(random_counts(np.random.default_rng(seed), tree, filled), public=True)
+
+
+def floats(shares):
+    return [float(share) for share in shares]
+
+
+LAPLACE = problem(budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
+PROBLEMS = [problem(), LAPLACE, problem(budget=hr.EpsilonDelta("1", "1e-10"))]
+KINDS = ["rho", "epsilon", "epsilon-delta"]
+
+
+@pytest.mark.parametrize("given", PROBLEMS, ids=KINDS)
+@pytest.mark.parametrize("prior", [None, prior_of()], ids=["large", "prior"])
+def test_shares_are_multiples_of_a_ten_thousandth_that_sum_to_one(given, prior):
+    shares = Optimal(prior=prior).shares(given)
+    assert sum(shares) == 1
+    assert all((share * 10_000).denominator == 1 and share > 0 for share in shares)
+    assert list(shares) == sorted(shares)
+
+
+@pytest.mark.parametrize(("given", "power"), [(PROBLEMS[0], 1 / 2), (LAPLACE, 1 / 3)])
+def test_without_a_prior_shares_follow_the_numbers_of_nodes(given, power):
+    importance = [3, 1, 2, 0.5]
+    expected = (np.array(importance) * np.array([1, 4, 20, 120])) ** power
+    shares = Optimal(importance=importance).shares(given)
+    assert floats(shares) == pytest.approx(expected / expected.sum(), abs=1e-4)
+
+
+def test_the_total_counts_less_where_replacing_moves_it_by_half_of_what_moves_elsewhere():
+    who = hr.Replace(3, exactly=False)
+    shares = floats(Optimal().shares(problem(neighbours=who)))
+    assert shares[1] / shares[0] == pytest.approx((4 * 18 / 9) ** 0.5, rel=5e-3)
+    assert shares[2] / shares[1] == pytest.approx(5**0.5, rel=1e-3)
+
+
+def test_a_plan_takes_the_shares_and_names_the_allocation():
+    plan = hr.make_plan(TREE, budget=RHO, allocation=Optimal(prior=prior_of()))
+    assert plan.allocation == "optimal"
+    assert plan.shares == Optimal(prior=prior_of()).shares(problem(measure=hr.Survivors()))
+    assert plan.guarantee.rho == Fraction(1, 2)
+
+
+def test_an_epsilon_delta_budget_is_shared_as_the_rho_it_allows():
+    given = problem(budget=hr.EpsilonDelta("1", "1e-10"))
+    prior = prior_of()
+    shares = Optimal(prior=prior).shares(given)
+    plan = hr.make_plan(TREE, budget=given.budget, allocation=Optimal(prior=prior))
+    same = Optimal(prior=prior).shares(problem(budget=hr.Rho(plan.guarantee.rho)))
+    assert floats(shares) == pytest.approx(floats(same), abs=1.01e-4)
+
+
+@given(st.integers(0, 1000), st.floats(1e-3, 1e3))
+def test_a_common_factor_of_importances_changes_nothing(seed, factor):
+    importance = np.random.default_rng(seed).uniform(0.1, 5, 4)
+    given = problem()
+    one = Optimal(importance=list(importance)).shares(given)
+    other = Optimal(importance=list(importance * factor)).shares(given)
+    assert floats(one) == pytest.approx(floats(other), abs=1.01e-4)
+
+
+def test_importances_by_name_leave_the_others_at_one():
+    by_name = Optimal(importance={"level2": 5}).shares(problem())
+    assert by_name == Optimal(importance=[1, 1, 5, 1]).shares(problem())
+
+
+def test_a_level_of_no_importance_stays_unmeasured():
+    shares = Optimal(importance=[1, 0, 1, 1], prior=prior_of()).shares(problem())
+    assert shares[1] is None
+    assert sum(share for share in shares if share) == 1
+    plan = hr.make_plan(TREE, budget=RHO, allocation=Optimal(importance={"level1": 0}))
+    assert [what.kind for what in plan.depths].count("unmeasured") == 1
+
+
+def test_relative_errors_without_a_prior_weigh_by_the_square_of_the_nodes():
+    sizes = np.array([1.0, 4, 20, 120])
+    shares = Optimal(importance=Relative()).shares(problem())
+    expected = sizes**1.5
+    assert floats(shares) == pytest.approx(expected / expected.sum(), abs=1.1e-4)
+
+
+def test_relative_errors_with_a_prior_weigh_each_cell_by_its_count():
+    prior = prior_of()
+    _, levels = levels_of(problem(), Relative(), prior)
+    values, times = prior.values(3, 120)
+    assert levels[3].weights == pytest.approx(times / np.maximum(values, 1) ** 2)
+    means = mean_importances(problem(), Relative(), prior)
+    assert means[0] == pytest.approx(1 / prior.counts.total**2)
+    assert means[3] == pytest.approx(levels[3].weights.sum() / 120)
+
+
+def test_empty_cells_of_a_prior_move_budget_up():
+    full, empty = Prior(prior_of(filled=8.0).counts, public=True), prior_of(filled=0.02)
+    given = problem(budget=hr.Rho("1/100"))
+    assert Optimal(prior=empty).shares(given)[3] < Optimal(prior=full).shares(given)[3]
+
+
+@pytest.mark.parametrize("given", PROBLEMS[:2], ids=KINDS[:2])
+def test_the_error_after_estimation_has_a_solver_of_its_own(given):
+    shares = Optimal(objective="released", importance=[1, 2, 1, 1]).shares(given)
+    expected = released_shares(given, [1, 2, 1, 1])
+    assert [float(share or 0) for share in shares] == pytest.approx(expected, abs=2e-4)
+    relative = Optimal(objective="released", importance=Relative()).shares(given)
+    assert relative == rounded_shares(released_shares(given, [1, 16, 400, 14400]))
+
+
+def test_a_budget_with_which_no_count_is_wrong_is_still_shared():
+    shares = Optimal(prior=prior_of()).shares(problem(budget=hr.Rho(10**6)))
+    assert sum(shares) == 1
+    assert min(shares) > Fraction(1, 10)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40).filter(lambda s: sum(s) > 1e-6))
+def test_rounded_shares_sum_to_one_and_stay_close(shares):
+    total = sum(shares)
+    rounded = rounded_shares(shares)
+    assert sum(share for share in rounded if share) == 1
+    for share, due in zip(rounded, shares, strict=True):
+        assert (share is None) == (due == 0)
+        assert share is None or share >= Fraction(1, 10_000)
+        assert float(share or 0) == pytest.approx(due / total, abs=2e-4 + 0.005 * due / total)
+
+
+@pytest.mark.parametrize(
+    ("importance", "said"),
+    [
+        ([0, 0, 0, 0], "must not all be 0"),
+        ([1, -1, 1, 1], "0 or more, got -1"),
+        ([1, float("inf"), 1, 1], "finite"),
+        ([1, float("nan"), 1, 1], "finite"),
+        ({"level1": -2}, "got -2"),
+        ("relative", "Relative"),
+    ],
+    ids=["zeros", "negative", "infinite", "nan", "named", "text"],
+)
+def test_importances_that_are_none_are_refused_when_made(importance, said):
+    with pytest.raises(hr.PlanError, match=said):
+        Optimal(importance=importance)
+
+
+@pytest.mark.parametrize(
+    ("importance", "said"),
+    [
+        ([1, 1, 1], "needs as many importances, got 3"),
+        ({"county": 1}, r"'county': the depths .* total, level1, level2, level3"),
+        ([1, 1, 1, 0], "'level3' must be above 0"),
+        ({"total": 0, "level1": 0, "level2": 0, "level3": 0}, "must not all be 0"),
+    ],
+    ids=["too-few", "unknown", "leaves", "zeros"],
+)
+def test_importances_that_do_not_fit_the_depths_are_refused(importance, said):
+    with pytest.raises(hr.PlanError, match=said):
+        Optimal(importance=importance).shares(problem())
+
+
+def test_unknown_objectives_are_refused():
+    with pytest.raises(hr.PlanError, match="cells or released, got 'best'"):
+        Optimal(objective="best")
+
+
+@pytest.mark.parametrize("objective", ["cells", "released"])
+def test_a_prior_with_other_level_names_is_refused(objective):
+    other = hr.Tree([fixed_axis("geo", 4, 5, 6, 2)])
+    allocation = Optimal(prior=prior_of(other), objective=objective)
+    with pytest.raises(hr.PlanError, match=r"the levels of the release .* got .*level4"):
+        allocation.shares(problem())
+
+
+@pytest.mark.parametrize(
+    ("budget", "mechanism"),
+    [(hr.Rho(1), hr.DiscreteLaplace), (hr.Epsilon(1), hr.DiscreteGaussian)],
+    ids=["laplace", "gaussian"],
+)
+def test_a_budget_that_the_mechanism_cannot_spend_is_refused(budget, mechanism):
+    with pytest.raises(hr.BudgetError, match=r"epsilon"):
+        Optimal().shares(problem(budget=budget, mechanism=mechanism))

@@ -1,0 +1,179 @@
+"""Programs (6) and (7): optimality, inverse of each other, and other solvers as judges.
+
+cvxpy takes convex expressions made of its own atoms, so it judges the large-count case, whose error
+is a power. With a prior the error holds (1 + Nε) exp(-Nε), which is no such expression; there the
+judge is scipy's general solver.
+"""
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from hedgerow.errors import PlanError
+from hedgerow.estimate.error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
+from hedgerow.plan.programs import (
+    LARGEST_RESIDUAL,
+    Cells,
+    LargeCounts,
+    least_budget_of,
+    least_budgets,
+    least_error,
+    total_error,
+)
+
+KINDS = [LaplaceError(), DiscreteLaplaceError(), DiscreteGaussianError()]
+IDS = ["laplace", "discrete-laplace", "discrete-gaussian"]
+
+
+def random_levels(seed, kind, levels=4):
+    """Levels that grow about tenfold each, with many empty and some very large cells."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for depth in range(levels):
+        size = 10**depth + int(rng.integers(0, 5))
+        counts = np.floor(rng.pareto(1.0, size) * 10 ** (4 - depth)) * (rng.random(size) < 0.7)
+        values, times = np.unique(counts, return_counts=True)
+        weights = times * rng.uniform(0.2, 3)
+        made.append(Cells(kind, values, weights, float(rng.choice([1, 2, 8]))))
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@pytest.mark.parametrize("budget", [1e-6, 0.05, 1.0, 40.0])
+def test_the_error_falls_equally_fast_with_each_level(kind, budget):
+    for seed in range(5):
+        levels = random_levels(seed, kind)
+        found = least_error(levels, budget)
+        slopes = [g.slope(b) for g, b in zip(levels, found.budgets, strict=True)]
+        assert found.budgets.sum() == pytest.approx(budget, rel=1e-13)
+        assert np.allclose(slopes, -found.multiplier, rtol=LARGEST_RESIDUAL, atol=0)
+        assert found.residual <= LARGEST_RESIDUAL
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@pytest.mark.parametrize("budget", [1e-6, 0.05, 1.0, 40.0])
+def test_the_two_programs_are_inverse_to_each_other(kind, budget):
+    for seed in range(3):
+        levels = random_levels(seed, kind)
+        best = least_error(levels, budget).budgets
+        back = least_budgets(levels, total_error(levels, best), 1e4)
+        assert back.sum() == pytest.approx(budget, rel=1e-8)
+        assert np.allclose(back, best, rtol=1e-8, atol=0)
+        again = least_error(levels, float(back.sum())).budgets
+        assert total_error(levels, again) == pytest.approx(total_error(levels, best), rel=1e-8)
+
+
+@pytest.mark.parametrize("power", [1, 2], ids=["rho", "epsilon"])
+def test_without_a_prior_the_closed_form_is_met(power):
+    sizes, weights = np.array([1, 23, 160, 457]), np.array([1, 2, 0.5, 1])
+    sensitivities = np.array([1.0, 2, 2, 2])
+    levels = [
+        LargeCounts(w * n, power, d) for w, n, d in zip(weights, sizes, sensitivities, strict=True)
+    ]
+    expected = (weights * sizes * sensitivities**power) ** (1 / (power + 1))
+    found = least_error(levels, 0.7).budgets
+    assert np.allclose(found, 0.7 * expected / expected.sum(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("power", [1, 2], ids=["rho", "epsilon"])
+def test_cvxpy_agrees_without_a_prior(power):
+    costs, sensitivities = np.array([1.0, 30, 160, 900]), np.array([1.0, 2, 2, 3])
+    levels = [LargeCounts(cost, power, d) for cost, d in zip(costs, sensitivities, strict=True)]
+    part = cvxpy.Variable(4)
+    scaled = cvxpy.multiply(costs * sensitivities**power, cvxpy.power(part, -power))
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(scaled) / 1000), [cvxpy.sum(part) == 2])
+    problem.solve(cvxpy.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+    found = least_error(levels, 2.0).budgets
+    assert np.allclose(found, part.value, rtol=1e-6)
+
+    budget = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(part)), [cvxpy.sum(scaled) <= 5000])
+    budget.solve(cvxpy.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+    assert least_budgets(levels, 5000, 1e6).sum() == pytest.approx(budget.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+def test_a_general_solver_agrees_with_a_prior(kind):
+    levels = random_levels(7, kind)
+    ours = least_error(levels, 1.5)
+    scale = total_error(levels, ours.budgets)
+    judge = minimize(
+        lambda b: total_error(levels, b) / scale,
+        np.full(4, 1.5 / 4),
+        jac=lambda b: np.array([g.slope(x) for g, x in zip(levels, b, strict=True)]) / scale,
+        method="SLSQP",
+        bounds=[(1e-3, 1.5)] * 4,
+        constraints={"type": "eq", "fun": lambda b: b.sum() - 1.5, "jac": np.ones_like},
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    assert np.allclose(ours.budgets, judge.x, rtol=1e-6)
+    assert scale <= total_error(levels, judge.x) * (1 + 1e-12)
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+    st.floats(0.01, 20),
+)
+def test_deeper_levels_get_no_less_with_equal_importance(seed, kind, budget):
+    """Ko et al., Theorem 3: counts that add up, each level refining the one before."""
+    rng = np.random.default_rng(seed)
+    counts = [np.array([rng.integers(0, 3000)])]
+    for _ in range(rng.integers(1, 5)):
+        parts = [
+            rng.multinomial(n, rng.dirichlet(np.full(rng.integers(1, 6), 0.3))) for n in counts[-1]
+        ]
+        counts.append(np.concatenate(parts))
+    levels = [Cells(kind, c.astype(float), np.ones(len(c)), 1.0) for c in counts]
+    found = least_error(levels, budget).budgets
+    assert (np.diff(found) >= -1e-9 * budget).all()
+
+
+def test_a_common_factor_of_the_importances_changes_nothing():
+    levels = random_levels(3, DiscreteLaplaceError())
+    scaled = [Cells(g.kind, g.counts, g.weights * 1e-7, g.sensitivity) for g in levels]
+    assert np.allclose(
+        least_error(levels, 1.0).budgets, least_error(scaled, 1.0).budgets, rtol=1e-11
+    )
+
+
+def test_more_importance_means_more_budget():
+    levels = random_levels(4, DiscreteGaussianError())
+    first = levels[0]
+    more = [Cells(first.kind, first.counts, first.weights * 3, first.sensitivity), *levels[1:]]
+    assert least_error(more, 1.0).budgets[0] > 1.1 * least_error(levels, 1.0).budgets[0]
+
+
+def test_floors_are_kept_and_the_rest_is_optimal():
+    levels = random_levels(5, LaplaceError())
+    free = least_budgets(levels, 5e4, 1e6)
+    floors = np.array([2 * free[0], 0, 1.5 * free[2], 0.5 * free[3]])
+    found = least_budgets(levels, 5e4, 1e6, floors)
+    assert found[[0, 2]] == pytest.approx(floors[[0, 2]], rel=1e-15)
+    assert total_error(levels, found) == pytest.approx(5e4, rel=1e-10)
+    slopes = [g.slope(b) for g, b in zip(levels, found, strict=True)]
+    assert slopes[1] == pytest.approx(slopes[3], rel=1e-9)
+    assert slopes[0] > slopes[1]
+    assert slopes[2] > slopes[1]
+    assert (found[[1, 3]] < free[[1, 3]]).all()
+
+
+def test_floors_beyond_the_target_leave_nothing_to_find():
+    levels = random_levels(5, LaplaceError())
+    floors = 3 * least_budgets(levels, 5e4, 1e6)
+    assert (least_budgets(levels, 5e4, 1e6, floors) >= floors).all()
+    assert least_budgets(levels[:1], 1.0, 1e6, np.array([100.0])) == [100.0]
+
+
+def test_one_level_reaches_its_target():
+    (level,) = random_levels(1, DiscreteGaussianError(), levels=1)
+    budget = least_budget_of(level, 3.5, 1e4)
+    assert level.error(budget) == pytest.approx(3.5, rel=1e-12)
+
+
+def test_a_target_out_of_reach_is_told_with_the_least_error():
+    level = LargeCounts(10, 1, 1.0)
+    with pytest.raises(PlanError, match=r"no budget up to 1,000 reaches .* there is 0\.01,"):
+        least_budgets([level], 0.001, 1e3)
