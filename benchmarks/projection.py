@@ -25,10 +25,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.sparse import Sparse
 
 Integers = NDArray[np.int64]
 Table = tuple[Integers, Integers, Integers]
-SIZES = [2, 10, 100, 1000, 10_000]
+SIZES = [2, 16, 100, 1000, 10_000]
 LARGEST_PROGRAM = 100
 
 
@@ -135,13 +136,20 @@ def peer_speed(
 
 
 def ours(table: Table, seconds: float) -> dict[str, float]:
-    """Each estimator on all cores and on one."""
-    weights = np.random.default_rng(1).lognormal(0, 1, len(table[0]))
-    runs = {
-        "chebyshev": partial(Chebyshev().project, *table),
-        "euclidean": partial(Euclidean().project, *table),
-        "weighted": partial(Euclidean().project, *table, weights),
-    }
+    """Each estimator on all cores and on one: integers, real values, and real unequal variances."""
+    noisy, *structure = table
+    rng = np.random.default_rng(1)
+    real = noisy + rng.normal(0, 1, len(noisy))
+    variances = 100 * rng.lognormal(0, 1, len(noisy))
+    runs = {}
+    for name, estimator in (
+        ("chebyshev", Chebyshev()),
+        ("euclidean", Euclidean()),
+        ("sparse", Sparse()),
+    ):
+        runs[name] = partial(estimator.project, noisy, *structure, 100.0)
+        runs[f"real {name}"] = partial(estimator.project, real, *structure, 100.0)
+        runs[f"weighted {name}"] = partial(estimator.project, real, *structure, variances)
     cores = sorted(os.sched_getaffinity(0))
     speeds = {}
     for name, run in runs.items():
@@ -191,7 +199,7 @@ def main() -> None:
             results.append({"counts": kind, "family": size, "cells_a_second": speeds})
             print(f"\n{kind} counts, families of {size}")
             for name, speed in speeds.items():
-                print(f"    {name:20} {speed / 1e6:12.4f}", flush=True)
+                print(f"    {name:28} {speed / 1e6:12.4f}", flush=True)
     print(json.dumps({"benchmark": "projection", "machine": machine(), "results": results}))
 
 

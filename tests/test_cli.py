@@ -101,7 +101,8 @@ def test_the_signed_plan_is_executed(run, commuting):
     assert code == 0
     manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
     assert manifest["plan_sha256"] == signed.pop("sha256")
-    assert manifest["plan"] == signed
+    assert manifest["plan"] == {name: signed[name] for name in manifest["plan"]}
+    assert set(signed) - set(manifest["plan"]) == {"forecast"}
 
 
 def test_every_command_explains_itself(run):
@@ -243,7 +244,7 @@ def test_a_resumed_release_is_charged_once(run, charged, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pass, "_measure", die)
+        patch.setattr(Pass, "_measured", die)
         assert run("release", charged)[0] == SIGNAL_EXIT
     shown = run("ledger", "show", charged.parent / "ledger.sqlite")[1]
     assert "0.0192213 is spent" in shown, "charged before any noise was drawn"
@@ -293,7 +294,7 @@ FILE_ERRORS = {
     "shares 0": (
         'method = "uniform"',
         'method = "shares"\nshares = [1, 0]',
-        "shares must be above 0, got 0 in place 2",
+        "the last share must be above 0",
     ),
     "shares number": ('method = "uniform"', 'method = "shares"\nshares = [1]', "needs 6 shares"),
     "shares missing": ('method = "uniform"', 'method = "shares"', "shares = [...] goes with"),
@@ -483,11 +484,11 @@ WAIT_IN_MEASURING = """
 import sys, time
 from hedgerow import cli
 from hedgerow.release import topdown
-draw = topdown.Pass._measure
+draw = topdown.Pass._measured
 def slow(self, *rest):
     print("measuring", file=sys.stderr, flush=True)
     time.sleep(60)
-topdown.Pass._measure = slow
+topdown.Pass._measured = slow
 sys.exit(cli.run(sys.argv[1:]))
 """
 

@@ -13,6 +13,7 @@ from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import All, Invariant, Measure, Survivors
+from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
@@ -78,11 +79,12 @@ class PriorSection(Section):
 class AllocationSection(Section):
     """``[allocation]``: how the measured depths share the budget."""
 
-    method: Literal["uniform", "shares", "optimal"] = "uniform"
+    method: Literal["uniform", "shares", "optimal", "fair"] = "uniform"
     shares: list[Number] | None = None
     importance: list[Number] | dict[str, Number] | Literal["relative"] | None = None
     prior: PriorSection | None = None
     objective: Literal["cells", "released"] | None = None
+    ratio: Number | None = None
 
 
 class EstimateSection(Section):
@@ -249,8 +251,16 @@ class ReleaseSpec:
         given = self.file.allocation
         if (given.shares is not None) != (given.method == "shares"):
             raise SpecError('shares = [...] goes with method = "shares", and only with it')
+        if (given.ratio is not None) != (given.method == "fair"):
+            raise SpecError('ratio goes with method = "fair", which needs it')
         if given.method == "optimal":
             return self.optimal(tree)
+        if given.ratio is not None:
+            weights = _floats(given.importance)
+            if isinstance(given.importance, dict | str) or given.prior or given.objective:
+                raise SpecError('method = "fair" takes ratio, and importance as a list')
+            ratio = float(exact(given.ratio, "ratio", PlanError))
+            return Fair(ratio, tuple(weights) if isinstance(weights, list) else None)
         if (given.importance, given.prior, given.objective) != (None, None, None):
             raise SpecError('importance, prior and objective go with method = "optimal"')
         return Uniform() if given.shares is None else Shares(given.shares)

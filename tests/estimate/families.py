@@ -8,14 +8,17 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.estimator import Estimator
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """Euclidean with weights that differ from cell to cell, as an estimator without weights."""
+class Given:
+    """An estimator that is given integers as real values, variances, or both."""
 
-    name: str = "weighted euclidean"
+    name: str
+    estimator: Estimator
+    variance: float | str | None = None
+    real: bool = False
 
     def project(
         self,
@@ -23,8 +26,11 @@ class Weighted:
         family_start: NDArray[np.int64],
         totals: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        weights = (1 + noisy % 7).astype(np.float64)
-        return Euclidean().project(noisy, family_start, totals, weights)
+        variance: Any = self.variance
+        if variance == "unequal":
+            variance = 1.0 / (1 + noisy % 7).astype(np.float64)
+        values: Any = noisy.astype(np.float64) if self.real and noisy.dtype == np.int64 else noisy
+        return self.estimator.project(values, family_start, totals, variance)
 
 
 def one_family(estimator: Any, x: Any, c: int, **more: Any) -> list[int]:
@@ -52,6 +58,15 @@ def sparse_table(
     true = np.where(rng.random(cells) < 0.05, rng.geometric(0.2, cells), 0)
     totals = np.diff(np.concatenate([[0], np.cumsum(true)])[start])
     return true + np.rint(rng.normal(0, 10, cells)).astype(np.int64), start, totals
+
+
+def any_variances(rng: np.random.Generator, cells: int, kind: str) -> NDArray[np.float64]:
+    """Variances that differ a little, a lot, or take few values."""
+    if kind == "mild":
+        return rng.uniform(0.5, 2, cells)
+    if kind == "wild":
+        return 10 ** rng.uniform(-6, 6, cells)
+    return rng.choice([0.25, 1.0, 3.0, 4.0], cells)
 
 
 counts = st.one_of(

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def algorithm_4(x: Sequence[int], c: int) -> list[int]:
@@ -39,25 +43,27 @@ def distance(y: Sequence[int], x: Sequence[int]) -> int:
     return max(abs(y_i - x_i) for y_i, x_i in zip(y, x, strict=True))
 
 
-def whole(column: Sequence[float]) -> tuple[list[int], int]:
-    """The column times the power of two that makes it integers, and that power."""
-    fractions = [Fraction(value) for value in column]
-    scale = max(fraction.denominator for fraction in fractions)
-    return [int(fraction * scale) for fraction in fractions], scale
+def whole(column: Sequence[Fraction]) -> tuple[list[int], int]:
+    """The column times the smallest number that makes it integers, and that number."""
+    scale = lcm(*(fraction.denominator for fraction in column))
+    return [int(fraction * scale) for fraction in column], scale
 
 
-def squared_distance(y: Sequence[int], x: Sequence[float], w: Sequence[float]) -> Fraction:
-    """Σ w (y - x)², exactly."""
+def squared_distance(y: Sequence[int], x: Sequence[float], variance: Sequence[float]) -> Fraction:
+    """Σ (y - x)² / variance, exactly."""
     return sum(
-        (Fraction(w_i) * (y_i - Fraction(x_i)) ** 2 for y_i, x_i, w_i in zip(y, x, w, strict=True)),
+        (
+            (y_i - Fraction(x_i)) ** 2 / Fraction(v_i)
+            for y_i, x_i, v_i in zip(y, x, variance, strict=True)
+        ),
         Fraction(0),
     )
 
 
-def least_squared_distance(x: Sequence[float], w: Sequence[float], c: int) -> Fraction:
+def least_squared_distance(x: Sequence[float], variance: Sequence[float], c: int) -> Fraction:
     """The smallest `squared_distance` to x of all compositions of c, by trying every one."""
-    whole_x, scale_x = whole(x)
-    whole_w, scale_w = whole(w)
+    whole_x, scale_x = whole([Fraction(x_i) for x_i in x])
+    whole_w, scale_w = whole([1 / Fraction(v_i) for v_i in variance])
     costs = [
         [w_i * (y * scale_x - x_i) ** 2 for y in range(c + 1)]
         for x_i, w_i in zip(whole_x, whole_w, strict=True)
@@ -66,3 +72,25 @@ def least_squared_distance(x: Sequence[float], w: Sequence[float], c: int) -> Fr
         sum(cost[y_i] for cost, y_i in zip(costs, y, strict=True)) for y in compositions(c, len(x))
     )
     return Fraction(best, scale_w * scale_x**2)
+
+
+def every_estimate(total: int, cells: int) -> NDArray[np.int64]:
+    """All compositions of the total, one a row."""
+    return np.array(list(compositions(total, cells)))
+
+
+def largest_change(
+    y: NDArray[np.int64], x: NDArray[np.float64], variance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of each row: max |y - x| / sd."""
+    changes: NDArray[np.float64] = (abs(y - x) / np.sqrt(variance)).max(axis=-1)
+    return changes
+
+
+def penalised_distance(
+    y: NDArray[np.int64], x: NDArray[np.float64], variance: NDArray[np.float64], penalty: float
+) -> NDArray[np.float64]:
+    """Of each row: Σ (y - x)² / variance + penalty · #{y > 0}."""
+    squares = ((y - x) ** 2 / variance).sum(axis=-1)
+    distances: NDArray[np.float64] = squares + penalty * (y > 0).sum(axis=-1)
+    return distances

@@ -3,8 +3,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.estimate.chebyshev import Chebyshev
-from tests.estimate.families import one_family, small_families
-from tests.estimate.oracles import algorithm_4, compositions, distance
+from tests.estimate.families import any_variances, one_family, small_families
+from tests.estimate.oracles import (
+    algorithm_4,
+    compositions,
+    distance,
+    every_estimate,
+    largest_change,
+)
 
 
 def any_family(rng: np.random.Generator) -> tuple[list[int], int]:
@@ -88,3 +94,58 @@ def test_sums_far_beyond_int64_do_not_wrap(value, c):
     assert distance(y.tolist(), [value] * cells) == max(abs(level - value), abs(y[0] - value))
     assert (np.diff(y) >= 0).all()
     assert surplus < cells
+
+
+@pytest.mark.parametrize("variance", [None, 3.0, "array"])
+def test_integers_as_real_values_of_equal_variance_give_the_same_estimates(variance):
+    rng = np.random.default_rng(21)
+    families = [(x, c) for x, c in map(any_family, [rng] * 6000) if max(*map(abs, x), c, 1) < 2**40]
+    noisy, start, totals = together(families)
+    variances = np.full(len(noisy), 3.0) if variance == "array" else variance
+    whole = Chebyshev().project(noisy, start, totals)
+    assert (Chebyshev().project(noisy.astype(np.float64), start, totals, variances) == whole).all()
+    assert (Chebyshev().project(noisy, start, totals, variances) == whole).all()
+
+
+@pytest.mark.parametrize("kind", ["mild", "wild", "few"])
+@pytest.mark.parametrize("real", [True, False])
+def test_the_largest_change_in_standard_deviations_is_the_smallest_possible(kind, real):
+    rng = np.random.default_rng(22)
+    for whole, c in small_families(rng, 600):
+        x = np.array(whole) + (rng.uniform(-1, 1, len(whole)) if real else 0)
+        variance = any_variances(rng, len(x), kind)
+        y = np.array(one_family(Chebyshev(), x, c, variance=variance))
+        best = largest_change(every_estimate(c, len(x)), x, variance).min()
+        assert largest_change(y, x, variance) <= best * (1 + 1e-12), (x, variance, c)
+
+
+@pytest.mark.parametrize("cells", [3, 40, 2000])
+def test_no_large_family_can_be_nearer(cells):
+    """At a slightly smaller distance the integers within reach are none, or their sums miss c."""
+    rng = np.random.default_rng(cells)
+    for _ in range(150):
+        x = np.where(rng.random(cells) < 0.3, rng.pareto(1, cells) * 9, 0)
+        c = int(x.sum() * rng.choice([0.2, 1, 1, 3]))
+        sd = np.sqrt(any_variances(rng, cells, str(rng.choice(["mild", "few"]))))
+        x += rng.normal(0, 5, cells) * sd
+        y = np.array(one_family(Chebyshev(), x, c, variance=sd**2))
+        distance = largest_change(y, x, sd**2) * (1 - 1e-9)
+        least = np.maximum(np.ceil(x - distance * sd), 0)
+        most = np.floor(x + distance * sd)
+        assert (least > most).any() or least.sum() > c or most.sum() < c
+
+
+def test_real_cells_small_in_standard_deviations_go_to_zero_first():
+    x, variance = [-9.5, 4.2, 3.1, 30.0], np.array([1.0, 4.0, 1.0, 4.0])
+    # No cell is out of reach at 9.5 sd. Raised by 5.2 / 6 sd each, they begin at 0, 6, 4 and 32; of
+    # the 9 too many, 4.2 = 2.1 sd gives up all its 6 before 3.1 sd loses 3.
+    assert one_family(Chebyshev(), x, 33, variance=variance) == [0, 0, 1, 32]
+
+
+def test_ten_million_cells_are_one_family():
+    x = np.zeros(10_000_000)
+    x[::1000] = 50.25
+    x += np.arange(len(x)) % 7 - 3.0
+    y = Chebyshev().project(x, np.array([0, len(x)]), np.array([500_000]), 4.0)
+    assert y.sum() == 500_000
+    assert y.min() == 0

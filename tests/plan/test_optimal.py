@@ -1,5 +1,7 @@
 """The optimal allocation: shares of real plans."""
 
+import time
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -118,10 +120,18 @@ def test_relative_errors_with_a_prior_weigh_each_cell_by_its_count():
     assert means[3] == pytest.approx(levels[3].weights.sum() / 120)
 
 
-def test_empty_cells_of_a_prior_move_budget_up():
-    full, empty = Prior(prior_of(filled=8.0).counts, public=True), prior_of(filled=0.02)
-    given = problem(budget=hr.Rho("1/100"))
-    assert Optimal(prior=empty).shares(given)[3] < Optimal(prior=full).shares(given)[3]
+def test_empty_cells_of_a_prior_take_budget_from_their_level():
+    leaves = np.arange(120, dtype=np.int32)
+    full = hr.Counts.from_leaves(TREE, (leaves,), np.full(120, 10**6))
+    empty = hr.Counts.from_leaves(TREE, (leaves[:1],), np.array([120 * 10**6]))
+    of_full, of_empty = (
+        floats(Optimal(prior=Prior(counts, public=True)).shares(problem()))
+        for counts in (full, empty)
+    )
+    assert of_full == pytest.approx(floats(Optimal().shares(problem())), abs=1.01e-4)
+    halved = np.array([1, 4 * 0.625, 20 * 0.525, 120 * (0.5 + 1 / 240)]) ** 0.5
+    assert of_empty == pytest.approx(halved / halved.sum(), abs=3e-3)
+    assert of_empty[3] < of_full[3] - 0.01
 
 
 @pytest.mark.parametrize("given", PROBLEMS[:2], ids=KINDS[:2])
@@ -203,3 +213,22 @@ def test_a_prior_with_other_level_names_is_refused(objective):
 def test_a_budget_that_the_mechanism_cannot_spend_is_refused(budget, mechanism):
     with pytest.raises(hr.BudgetError, match=r"epsilon"):
         Optimal().shares(problem(budget=budget, mechanism=mechanism))
+
+
+def test_eight_million_prior_counts_are_shared_out_in_a_second():
+    tree = hr.Tree([fixed_axis("geo", 50, 60, 25, 10, 10)])
+    rng = np.random.default_rng(0)
+    counts = np.floor(rng.pareto(1.2, tree.leaves) * 20).clip(0, 10**9).astype(np.int64)
+    leaves = (np.arange(tree.leaves, dtype=np.int32),)
+    prior = Prior(hr.Counts.from_leaves(tree, leaves, counts), public=True)
+    given = problem(tree=tree, budget=hr.Rho("1/10"))
+    assert sum(tree.nodes(t) for t in given.depths) > 8_000_000
+    tracemalloc.start()
+    begun = time.perf_counter()
+    shares = Optimal(prior=prior).shares(given)
+    seconds = time.perf_counter() - begun
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(shares) == 1
+    assert seconds < 1
+    assert memory < 10**9

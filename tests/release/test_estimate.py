@@ -79,6 +79,26 @@ def test_least_squares_has_every_measured_node_and_adds_up(written):
         assert lower["released"].sum() == release.level(depth=depth)["count"].sum()
 
 
+@pytest.mark.parametrize("shares", [["1/2", "1/2"], ["1/3", 0, "2/3"]], ids=["single", "gap"])
+@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()], ids=lambda n: n.name)
+def test_depths_without_noisy_counts_are_estimated_as_in_the_release(tmp_path, shares, neighbours):
+    sizes = (3, 1, 4, 1) if len(shares) == 2 else (3, 2, 4)
+    tree = hr.Tree([fixed_axis("geo", *sizes)])
+    counts = random_counts(np.random.default_rng(9), tree)
+    if not neighbours.total_is_public:
+        shares = ["1/4", *(str(hr.Rho(s).rho * 3 / 4) if s else 0 for s in shares)]
+    plan = hr.make_plan(
+        tree, budget=hr.Rho("1/5"), neighbours=neighbours, allocation=hr.Shares(shares)
+    )
+    release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))
+    release.write(tmp_path / "out")
+    assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
+    again = reestimate(tmp_path / "out", hr.Chebyshev())
+    for depth in range(tree.depth + 1):
+        frame = again.level(depth=depth)
+        assert frame.select(release.level(depth=depth).columns).equals(release.level(depth=depth))
+
+
 def foreign(tree, rng, missing=()):
     """Noisy counts of all nodes but some, with variances that differ from node to node."""
     leaves = rng.integers(0, 50, tree.leaves)
@@ -121,7 +141,7 @@ def test_measurements_of_others_are_estimated_by_weighted_least_squares(missing)
 @pytest.mark.parametrize("estimator", [hr.Chebyshev(), hr.Euclidean()], ids=["c", "e"])
 def test_measurements_of_others_become_whole_counts_that_add_up(estimator):
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
-    frames, truth = foreign(tree, np.random.default_rng(3))
+    frames, truth = foreign(tree, np.random.default_rng(3), missing=(0,))
     made = estimate_measurements(
         Measurements.from_frames(tree, frames, total=int(truth[0][0])), estimator
     )

@@ -106,13 +106,13 @@ def _project(
 @kernel
 def _lowest(x: float, s: float, distance: float) -> float:
     """``L(distance)``, never above the nearest count, whatever the rounding."""
-    return max(min(np.ceil(x - distance * s), np.floor(x + 0.5)), 0.0)
+    return float(max(min(np.ceil(x - distance * s), np.floor(x + 0.5)), 0.0))
 
 
 @kernel
 def _highest(x: float, s: float, distance: float) -> float:
     """``U(distance)``, never below the nearest count, whatever the rounding."""
-    return max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0)
+    return float(max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0))
 
 
 @kernel
@@ -164,9 +164,9 @@ def lower_in_order(
 ) -> None:
     """Write ``most``, lowered in ascending order of (rank, index) to ``least`` until it sums to c.
 
-    All arrays but y may be longer than the family. All cells below some pivot are lowered the whole way, all above it not at all. The pivot is the
-    smallest rank with ``K(v) = Σ_{rank > v} most + Σ_{rank <= v} least <= c``; it is found by
-    bisection between ranks.
+    All arrays but y may be longer than the family. All cells below some pivot are lowered the whole
+    way, all above it not at all. The pivot is the smallest rank with
+    ``K(v) = Σ_{rank > v} most + Σ_{rank <= v} least <= c``, found by bisection between ranks.
     """
     low = np.inf
     high = -np.inf

@@ -31,12 +31,13 @@ class Euclidean:
     k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
     cells form a valid y, and no other y is cheaper.
 
-    For integer x and equal v the cost of a unit depends on ``k - x_i`` alone. Let s be the smallest integer
-    with ``Σ max(x - s, 0) <= c``. The units with ``k - x_i < -s`` give ``y = max(x - s, 0)``; the
-    rest of c goes to units with ``k - x_i = -s``, one for each cell with x >= s, and as s is the
-    smallest there are more of those than needed. Which of them, the cost leaves open: here the
-    cells largest in (x, index) get one. Seen from ``max(x - s + 1, 0)``, cells lose one in
-    ascending order of x, ties by index, so small cells go to zero first. The result is exact.
+    For integer x and equal v the cost of a unit depends on ``k - x_i`` alone. Let s be the smallest
+    integer with ``Σ max(x - s, 0) <= c``. The units with ``k - x_i < -s`` give
+    ``y = max(x - s, 0)``; the rest of c goes to units with ``k - x_i = -s``, one for each cell with
+    x >= s, and as s is the smallest there are more of those than needed. Which of them, the cost
+    leaves open: here the cells largest in (x, index) get one. Seen from ``max(x - s + 1, 0)``,
+    cells lose one in ascending order of x, ties by index, so small cells go to zero first. The
+    result is exact.
 
     For real x or unequal v see `hedgerow.estimate.marginal_cost`.
     """

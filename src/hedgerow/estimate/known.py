@@ -39,7 +39,7 @@ Kernel = Callable[
     ],
     None,
 ]
-"""``(x, variance, family_start, totals, (first, last), y)``; ``variance`` of one entry is everyone's."""
+"""``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
 
 
 def project_real(
@@ -65,7 +65,7 @@ def project_real(
     """
     check_vector("noisy", noisy, np.int64, np.float64)
     check_structure(len(noisy), family_start, totals, LARGEST_REAL_COUNT)
-    x = noisy.astype(np.float64, copy=False)
+    x = np.ascontiguousarray(noisy, dtype=np.float64)
     if not _within(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT):
         raise EstimateError(
             "real noisy counts must be finite and lie between -2^40 and 2^40; "
@@ -91,13 +91,10 @@ def project_real(
 
 def is_real(noisy: object, variance: object) -> bool:
     """Whether values or variances are such that only a real-valued kernel can take them."""
-    real = isinstance(noisy, np.ndarray) and noisy.dtype == np.float64
-    return real or (variance is not None and not is_plain(variance))
-
-
-def is_plain(variance: object) -> bool:
-    """Whether it is one number, positive and finite, or 0: nothing but equal variances."""
-    return isinstance(variance, int | float | np.floating) and 0 <= variance < np.inf
+    if isinstance(noisy, np.ndarray) and noisy.dtype == np.float64:
+        return True
+    equal = isinstance(variance, int | float | np.floating) and bool(0 <= variance < np.inf)
+    return variance is not None and not equal
 
 
 def _checked_variances(
@@ -107,17 +104,17 @@ def _checked_variances(
     if variance is None:
         return np.ones(1), False
     one = isinstance(variance, int | float | np.floating) and not isinstance(variance, bool)
-    values = np.array([variance], dtype=np.float64) if one else variance
-    check_vector("variance", values, np.float64)
-    assert isinstance(values, np.ndarray)
+    values = np.array([variance], dtype=np.float64) if one else np.asanyarray(variance)
+    check_vector("variance", variance if not one else values, np.float64)
     if not one and len(values) != len(x):
         raise EstimateError(
             f"variance must be one number or have one entry a cell ({len(x)} cells), "
             f"got {len(values)}"
         )
+    values = np.ascontiguousarray(values)
     if _within(values, 1 / LARGEST_VARIANCE, LARGEST_VARIANCE):
         return values, False
-    known = x if one and values[0] == 0 else x[values == 0] if not one else x[:0]
+    known = x[np.broadcast_to(values, len(x)) == 0]
     if not ((known >= 0) & (known == np.floor(known))).all():
         raise EstimateError(
             "a cell of variance 0 is known exactly, so it must hold an integer that is not "

@@ -47,6 +47,8 @@ from hedgerow.estimate.two_passes import (
 )
 from hedgerow.kernels import over_families
 
+__all__ = ["Estimate", "Layer", "LeastSquares", "combine", "least_squares", "spread", "upward"]
+
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:

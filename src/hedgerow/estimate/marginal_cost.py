@@ -12,13 +12,9 @@ With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over i
 with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
 twice its cost. For offsets 0 and 1 see `hedgerow.estimate.chebyshev_weighted`.
 
-1. *Real level.* Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
-2. *Level just below.* ``N(λ) = Σ max(floor(x + offset + s λ), 0)`` counts the units that cost at
-   most λ. Secant steps, jumps to the next cost (past which whole groups of equal costs lie), and
-   at worst bisection find a λ where N falls short of c by a few units, or by units that all cost
-   the same. Each step is one pass over the family.
-3. *The last units.* The costs themselves, in doubles, decide which units cost at most λ; the few
-   that are still missing follow one group of equal costs at a time.
+`hedgerow.estimate.unit_level` finds a level λ where the units that cost at most λ fall short of c
+by a few, or by units that all cost the same. Then the costs themselves, in doubles, decide which
+units cost at most λ, and the missing ones follow one group of equal costs at a time.
 
 So y holds the first c units in the order of (cost, -rank, -index), whatever the rounding of λ:
 optimal for the costs that doubles give (relative error 2^-51 for integer x), that is, up to the
@@ -28,13 +24,8 @@ rounding of the objective.
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.estimate.unit_level import level_below, real_level
 from hedgerow.kernels import kernel
-
-FEW = 6.0
-"""Units short of the total that are handed out one by one."""
-
-PATIENCE = 16
-"""Steps after which every other one is a bisection, so that the search ends on any family."""
 
 
 @kernel
@@ -77,13 +68,31 @@ def cheapest_units(
         return (total - offset - x[0]) / s[0], False
     if len(x) == 2:
         return _share_between_two(x, s, rank, problem, y)
-    level = _level_below(x, s, offset, float(total), _real_level(x, s, offset, float(total)))
+    level = real_level(x, s, offset, float(total))
+    level = level_below(x, s, offset, float(total), level)
     missing = _units_at(x, s, problem, level, keys, y)
     nudge = 2.0**-51 * (abs(level) + 1.0)
     while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
         level -= nudge
         nudge *= 4.0
         missing = _units_at(x, s, problem, level, keys, y)
+    if missing > 0:
+        return _add_missing(x, s, rank, (offset, missing), keys, y)
+    return level, False
+
+
+@kernel
+def _add_missing(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int],
+    keys: NDArray[np.float64],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
+    offset, missing = problem
+    level = 0.0
     while missing > 0:
         level = np.inf
         for i in range(len(x)):
@@ -100,110 +109,6 @@ def cheapest_units(
                 keys[i] = (y[i] + 1 - offset - x[i]) / s[i]
         missing -= ties
     return level, False
-
-
-@kernel
-def _real_level(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float
-) -> float:
-    """A level where the real solution is a little short of the total."""
-    shift = offset - 0.5
-    sum_x = 0.0
-    size = total
-    slope = 0.0
-    for i in range(len(x)):
-        sum_x += x[i] + shift
-        size += abs(x[i])
-        slope += s[i]
-    # All cells active gives a level to the right of the root; the margin covers the sums' rounding.
-    resolution = (len(x) + 8) * 2.0**-52
-    level = (total - sum_x + resolution * size) / slope
-    while True:
-        excess = -total
-        slope = 0.0
-        active = 0
-        for i in range(len(x)):
-            part = x[i] + shift + level * s[i]
-            if part > 0.0:
-                excess += part
-                slope += s[i]
-                active += 1
-        # Integers decide the rest. N differs from the real sum by some 0.3 sqrt(active).
-        if excess <= 0.25 + resolution * total or level - excess / slope >= level:
-            return level - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope
-        level -= excess / slope
-
-
-@kernel
-def _level_below(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
-) -> float:
-    """A level that few units, or units of about one cost, keep from the total."""
-    low = -np.inf
-    high = np.inf
-    step = 0
-    while True:
-        units, slope = _count(x, s, offset, total, level)
-        missing = total - units
-        if 0.0 < missing <= FEW:
-            return level
-        if missing > 0.0:
-            low = level
-        else:
-            high = level
-        after = level + (missing - 0.5 * FEW) / slope
-        if step % 4 == 2 and low > -np.inf:
-            after = _past_next_cost(x, s, offset, low)
-            if after < high and _count(x, s, offset, total, after)[0] >= total:
-                return low
-            low = min(after, high)
-            after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - level)
-        if not low < after < high or (step > PATIENCE and step % 2 == 0):
-            after = _between(low, high, level, step)
-        if after <= low or after >= high:
-            return low
-        level = after
-        step += 1
-
-
-@kernel
-def _between(low: float, high: float, level: float, step: int) -> float:
-    """The middle of the bracket, or further out where it has no end yet."""
-    if low == -np.inf:
-        return level - (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
-    if high == np.inf:
-        return level + (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
-    return low + (high - low) / 2.0
-
-
-@kernel
-def _count(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
-) -> tuple[float, float]:
-    """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
-    units = 0.0
-    slope = 0.0
-    for i in range(len(x)):
-        part = np.floor(x[i] + offset + level * s[i])
-        units += min(max(part, 0.0), total)
-        slope += s[i] if part > 0.0 else 0.0
-    return units, slope
-
-
-@kernel
-def _past_next_cost(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, level: float
-) -> float:
-    """A few roundings beyond the smallest cost above the level."""
-    least = np.inf
-    margin = 0.0
-    for i in range(len(x)):
-        unit = max(np.floor(x[i] + offset + level * s[i]), 0.0) + 1.0
-        cost = (unit - offset - x[i]) / s[i]
-        if cost < least:
-            least = cost
-            margin = (abs(x[i]) + unit) / s[i]
-    return least + (abs(least) + margin) * 2.0**-50
 
 
 @kernel
@@ -242,9 +147,25 @@ def _hand_out(
     missing: int,
     y: NDArray[np.int64],
 ) -> None:
-    """One unit each to the cells largest in (rank, index) of those whose next cost is the level.
+    """One unit each to the cells largest in (rank, index) of those whose next cost is the level."""
+    high = _rank_of_the_last(keys, rank, level, missing)
+    for i in range(len(keys)):
+        if keys[i] == level and rank[i] > high:
+            y[i] += 1
+            missing -= 1
+    for i in range(len(keys) - 1, -1, -1):
+        if missing > 0 and keys[i] == level and rank[i] == high:
+            y[i] += 1
+            missing -= 1
 
-    Bisection between ranks for the smallest that at most ``missing`` of these cells lie above.
+
+@kernel
+def _rank_of_the_last(
+    keys: NDArray[np.float64], rank: NDArray[np.float64], level: float, missing: int
+) -> float:
+    """The smallest rank above which at most ``missing`` cells have the level as their next cost.
+
+    Bisection between the ranks of these cells.
     """
     low = np.inf
     high = -np.inf
@@ -269,14 +190,7 @@ def _hand_out(
             high = below
         else:
             low = above
-    for i in range(len(keys)):
-        if keys[i] == level and rank[i] > high:
-            y[i] += 1
-            missing -= 1
-    for i in range(len(keys) - 1, -1, -1):
-        if missing > 0 and keys[i] == level and rank[i] == high:
-            y[i] += 1
-            missing -= 1
+    return high
 
 
 @kernel
@@ -317,4 +231,4 @@ def _share_between_two(
         highest = last_first
     if second > 0:
         highest = max(highest, last)
-    return highest, take == highest or take_second == highest
+    return highest, highest in (take, take_second)

@@ -17,22 +17,24 @@ least squares, where the gains end. In real numbers that gain is ``y_k² k / (k 
 smallest count left by ``x - level``; rounding y_k to an integer u makes it some
 ``(2 u y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price. For
 integer x the gain is known exactly, as ``y - x`` is then as even as integers can be. For real x
-rounding the other counts moves the gain by some 2 u + 1, so where the estimate is near the price, for the last cell inside or the first one outside, F itself is computed
-for k and its neighbours, up and down, until k is a minimum: that is the optimum, as F is convex.
-On the support, where every count is at least 1, the estimate is integer least squares of x - 1 to
-the total c - k.
+rounding the other counts moves the gain by some 2 u + 1; where it is that near the price for the
+last cell inside or the first one outside, F itself is computed for k and its neighbours, up and
+down, until k is a minimum: that is the optimum, as F is convex. On the support, where every count
+is at least 1, the estimate is integer least squares of x - 1 to the total c - k.
 
 *Unequal variances.* Cells are taken in the order of ``(x_i - level v_i)² / v_i``, what each would
 cost to give up at the level of plain least squares; the gain of the last cell j in a set of total
 variance V is ``y_j² / v_j · V / (V - v_j)``. The support is a set in this order whose last cell
 gains more than the penalty and whose next cell would not. It need not be the best support, but
-the estimate is exact least squares on it, for integers from 1 on.
+the estimate is exact least squares on it, for integers from 1 on. Families of two cells are solved
+exactly, by trying all three supports.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimate.marginal_cost import cheapest_units, write_variances
+from hedgerow.estimate.support_edge import is_doubtful, last_worthwhile, narrower, wider
 from hedgerow.kernels import kernel
 
 
@@ -69,7 +71,7 @@ def project_penalised(
         if len(x) == 2:
             _sparsen_two(x, s, price, y)
         elif len(x) > 2 and price > 0.0:
-            _sparsen(x, s, level, price, equal, scratch, units, y)
+            _sparsen(x, s, (level, price, equal), scratch, units, y)
 
 
 @kernel
@@ -92,14 +94,16 @@ def _sparsen_two(
 def _sparsen(
     x: NDArray[np.float64],
     s: NDArray[np.float64],
-    level: float,
-    price: float,
-    equal: bool,
+    problem: tuple[float, float, bool],
     scratch: NDArray[np.float64],
     units: NDArray[np.int64],
     y: NDArray[np.int64],
 ) -> None:
-    """From integer least squares in y, at this level, to the penalised optimum in y."""
+    """From integer least squares in y to the penalised optimum in y.
+
+    The problem: the level of least squares, the price of a count, and whether variances are equal.
+    """
+    level, price, equal = problem
     size = 0
     total = 0
     places = units[0]
@@ -117,8 +121,8 @@ def _sparsen(
         return
     cells = scratch[:3, :size]
     ranks = scratch[2, :size]
-    k, edge = _last_worthwhile(cells, total, price, whole)
-    doubtful = equal and not whole and _is_doubtful(cells, total, price, k, edge)
+    k, edge = last_worthwhile(cells, total, price, whole)
+    doubtful = equal and not whole and is_doubtful(cells, total, price, k, edge)
     if k == size and not doubtful:
         return
     best = scratch[3, :size]
@@ -127,7 +131,7 @@ def _sparsen(
     for direction in (1, -1):
         moved = doubtful
         while moved:
-            after = _wider(ranks, edge) if direction > 0 else _narrower(ranks, edge)
+            after = wider(ranks, edge) if direction > 0 else narrower(ranks, edge)
             tried = np.inf
             if after[1] > 0:
                 tried = _solve(scratch, size, total, price, after, units[1], trial)
@@ -138,142 +142,6 @@ def _sparsen(
                 best[:] = trial
     for i in range(size):
         y[places[i]] = int(best[i])
-
-
-@kernel
-def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:
-    """What giving up a cell would cost, in a set with these sums of x and s that holds it."""
-    rest = sums[1] - s
-    if rest <= 0.0:
-        return np.inf
-    if whole:
-        gap = total - sums[0]
-        return _evenly(gap + x, rest) + x * x - _evenly(gap, sums[1])
-    count = x + (total - sums[0]) / sums[1] * s
-    unit = max(np.floor(count + 0.5), 1.0)
-    return float((2.0 * unit * count - unit * unit) / s * (sums[1] / rest))
-
-
-@kernel
-def _evenly(gap: float, cells: float) -> float:
-    """The sum of squares of as many integers, as equal as can be, with this sum."""
-    share = np.floor(gap / cells)
-    more = gap - share * cells
-    return float(more * (share + 1.0) * (share + 1.0) + (cells - more) * share * share)
-
-
-@kernel
-def _last_worthwhile(
-    cells: NDArray[np.float64], total: int, price: float, whole: bool
-) -> tuple[int, tuple[float, int]]:
-    """How many cells the support has; the rank of its last one, and how many of that rank it has.
-
-    Bisection between ranks for the lowest whose first cell gains more than the price, given all
-    higher ones; then bisection between the cells of this rank.
-    """
-    x, s, ranks = cells[0], cells[1], cells[2]
-    low = ranks.min()
-    high = ranks.max()
-    while low < high:
-        middle = low + (high - low) / 2.0
-        if middle >= high:
-            middle = low
-        sum_x = 0.0
-        sum_s = 0.0
-        last = -1
-        above = np.inf
-        for i in range(len(x)):
-            if ranks[i] > middle:
-                sum_x += x[i]
-                sum_s += s[i]
-                above = min(above, ranks[i])
-            elif last < 0 or ranks[i] > ranks[last]:
-                last = i
-        sums = (sum_x + x[last], sum_s + s[last])
-        if _gain(x[last], s[last], sums, total, whole) > price:
-            high = ranks[last]
-        else:
-            low = above
-    sum_x = 0.0
-    sum_s = 0.0
-    over = 0
-    ties = 0
-    last = 0
-    for i in range(len(x)):
-        if ranks[i] > high:
-            sum_x += x[i]
-            sum_s += s[i]
-            over += 1
-        elif ranks[i] == high:
-            ties += 1
-            last = i
-    fewest = 1
-    while fewest < ties:
-        tried = fewest + (ties - fewest + 1) // 2
-        sums = (sum_x + tried * x[last], sum_s + tried * s[last])
-        if _gain(x[last], s[last], sums, total, whole) > price:
-            fewest = tried
-        else:
-            ties = tried - 1
-    return over + fewest, (high, fewest)
-
-
-@kernel
-def _is_doubtful(
-    cells: NDArray[np.float64], total: int, price: float, k: int, edge: tuple[float, int]
-) -> bool:
-    """Whether rounding may make the last cell inside or the first one outside cross the price."""
-    x = cells[0]
-    sum_x = 0.0
-    outside = -np.inf
-    over = 0
-    for i in range(len(x)):
-        if cells[2, i] > edge[0]:
-            sum_x += x[i]
-            over += 1
-        elif cells[2, i] < edge[0]:
-            outside = max(outside, x[i])
-    inside = edge[0]
-    sum_x += (k - over) * inside
-    if k < len(x):
-        ties = 0
-        for i in range(len(x)):
-            ties += cells[2, i] == edge[0]
-        outside = inside if ties > edge[1] else outside
-        gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total, False)
-        count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
-        if gain + 2.0 * count + 4.0 > price:
-            return True
-    gain = _gain(inside, 1.0, (sum_x, float(k)), total, False)
-    count = max(inside + (total - sum_x) / k, 0.0)
-    return bool(k > 1 and gain - 2.0 * count - 4.0 <= price)
-
-
-@kernel
-def _wider(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
-    """The edge of the support with the next cell; no ties if there is none."""
-    ties = 0
-    below = -np.inf
-    for rank in ranks:
-        ties += rank == edge[0]
-        below = max(below, rank if rank < edge[0] else -np.inf)
-    if ties > edge[1]:
-        return edge[0], edge[1] + 1
-    return below, 1 if below > -np.inf else 0
-
-
-@kernel
-def _narrower(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
-    """The edge of the support without its last cell; no ties if that is the only one."""
-    if edge[1] > 1:
-        return edge[0], edge[1] - 1
-    above = np.inf
-    for rank in ranks:
-        above = min(above, rank if rank > edge[0] else np.inf)
-    ties = 0
-    for rank in ranks:
-        ties += rank == above
-    return above, ties
 
 
 @kernel

@@ -1,5 +1,6 @@
 """What a hierarchy is compared with: the same budget spent without one."""
 
+import math
 from fractions import Fraction
 from math import prod
 
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 from hedgerow.noise.bits import Bits
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.privacy.budget import Budget
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.privacy.budget import Budget, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.counts import Counts
@@ -56,6 +57,37 @@ def leaf_noise(
     shape = tuple(axis.size(axis.depth) for axis in tree.axes)
     noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
     return noisy.reshape(shape)
+
+
+def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> Counts:
+    """The leaves whose noisy count is large, noise being put on the positive ones alone.
+
+    SH of Boninsegna et al., Section 5: a positive count gets discrete Laplace noise of scale 2/ε
+    and is dropped below 1 + 2 ln(2/δ)/ε. One record replaced moves two leaves by 1. A leaf that is
+    positive on both sides costs ε/2. One that is positive on one side only has the count 1 there
+    and shows with a chance of at most q^(2 ln(2/δ)/ε)/(1 + q) < δ/2, q = exp(-ε/2). Together (ε, δ)
+    for one record a unit and a public total, which is not used.
+
+    Args:
+        counts: the truth.
+        bits: where random words come from; the i-th positive leaf takes the i-th draw.
+        budget: all spent on the leaves.
+
+    Returns:
+        What is left, all above 0, over the same tree. Coarser cells are sums (`Counts.roll_up`) and
+        miss what was dropped.
+    """
+    noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
+    noisy = np.empty(len(counts.values), dtype=np.int64)
+    noise.draw(bits.stream(counts.tree.depth), 0, noisy)
+    noisy += counts.values
+    kept = noisy >= cut
+    return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
+
+
+def stability_cut(budget: EpsilonDelta) -> int:
+    """The least count that a stability histogram shows: 1 + 2 ln(2/δ)/ε, rounded up (records)."""
+    return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
 
 
 def sum_to_depth(tree: Tree, leaves: Int64, depth: int) -> Int64:

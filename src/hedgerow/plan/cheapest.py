@@ -15,7 +15,7 @@ from hedgerow.plan.importance import Importance, Relative, check_importance
 from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan, measurable_depths
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.programs import Cells, Level, least_budget_of, least_budgets, total_error
+from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
 from hedgerow.privacy.budget import LARGEST, Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.tree import Tree
@@ -24,7 +24,6 @@ Target = int | float | Fraction | Decimal
 
 BUDGET_DIGITS = 6
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
-_VANISHING = 300.0  # the precision at which an error is exp(-300), near the least that floats hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _of_total(
     own = {i: _own_budget(problem, plain[i], i, rmse) for i, rmse in wanted.items()}
     for place, i in enumerate(measured):
         floors[place] = own.get(i, 0.0)
-    found = least_budgets(levels, target, _largest(levels), floors)
+    found = least_budgets(levels, target, LARGEST, floors)
     budgets = {i: _exact(own[i]) for i in own if i not in measured}
     return budgets | dict(zip(measured, _kept(levels, found, target), strict=True))
 
@@ -148,14 +147,7 @@ def _kept(levels: Sequence[Level], found: Floats, target: float) -> list[Fractio
 
 def _own_budget(problem: Problem, level: Level, place: int, rmse: float) -> float:
     cells = problem.tree.nodes(problem.depths[place])
-    return least_budget_of(level, rmse**2 * cells, _largest([level]))
-
-
-def _largest(levels: Sequence[Level]) -> float:
-    """The greatest budget to be tried: errors of exp(-300) are not told apart."""
-    vanishing = _VANISHING * sum(level.sensitivity for level in levels)
-    known = any(isinstance(level, Cells) for level in levels)
-    return min(LARGEST, vanishing) if known else LARGEST
+    return least_budget_of(level, rmse**2 * cells, LARGEST)
 
 
 def _wanted(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:

@@ -10,7 +10,7 @@ and Tucker alone: -g_ℓ'(b_ℓ) = λ for all ℓ, and the constraint holds with
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 LARGEST_RESIDUAL = 1e-10
 """How far the conditions may fail, relatively."""
 
+_VANISHING = 300.0  # the precision at which errors are exp(-300), near the least that floats hold
 _REACHED = 1e-13
 _LONGEST_STEP = 2.0
 _MOST_STEPS = 200
@@ -51,9 +52,12 @@ class Level(Protocol):
 class Cells:
     """Σ_k weight_k f(b/Δ, N_k): a level of cells whose counts are known from a prior.
 
+    Counts far beyond the noise have all the same error, which is computed once: at Nε = 45, or at
+    N = 10σ = 10/√(2ρ), the error and its derivatives are within 1e-15 of their limit.
+
     Attributes:
         kind: f, the error of one cell.
-        counts: N, distinct values: float64 (values), records.
+        counts: N, distinct values, ascending: float64 (values), records.
         weights: how many cells have the value, times their importance: float64 (values).
         sensitivity: Δ, the budget that buys a precision of 1.
     """
@@ -65,17 +69,25 @@ class Cells:
 
     def error(self, budget: float) -> float:
         """g(b)."""
-        return float(self.weights @ self.kind.mse(budget / self.sensitivity, self.counts))
+        return self._sum(self.kind.mse, budget)
 
     def slope(self, budget: float) -> float:
         """g'(b)."""
-        each = self.kind.mse_slope(budget / self.sensitivity, self.counts)
-        return float(self.weights @ each) / self.sensitivity
+        return self._sum(self.kind.mse_slope, budget) / self.sensitivity
 
     def curvature(self, budget: float) -> float:
         """g''(b)."""
-        each = self.kind.mse_curvature(budget / self.sensitivity, self.counts)
-        return float(self.weights @ each) / self.sensitivity**2
+        return self._sum(self.kind.mse_curvature, budget) / self.sensitivity**2
+
+    def _sum(self, moment: Callable[[float, Floats], Floats], budget: float) -> float:
+        precision = budget / self.sensitivity
+        far = max(45 / precision, 10 / math.sqrt(2 * precision))
+        near = int(np.searchsorted(self.counts, far))
+        found = self.weights[:near] @ moment(precision, self.counts[:near])
+        if near < len(self.counts):
+            limit = moment(precision, self.counts[near : near + 1])
+            found += self.weights[near:].sum() * limit[0]
+        return float(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +231,8 @@ def total_error(levels: Sequence[Level], budgets: Floats) -> float:
 
 def _reaching(levels: Sequence[Level], target: float, largest: float) -> Floats:
     """Newton's method on ln E(B) = ln τ in ln B, within a bracket; E'(B) = -λ."""
+    if any(isinstance(level, Cells) for level in levels):
+        largest = min(largest, _VANISHING * sum(level.sensitivity for level in levels))
     top = math.log(largest)
     best = least_error(levels, largest)
     least = total_error(levels, best.budgets)

@@ -1,4 +1,4 @@
-"""`reestimate`: a release's noisy counts estimated another way, side by side with what was there."""
+"""`reestimate`: a release's noisy counts estimated another way, beside what was there."""
 
 import json
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.plan.depths import All
-from hedgerow.release.again import estimated_again, read_stored
+from hedgerow.release.again import check_combines, estimated_again, read_stored
 from hedgerow.release.certainty import certainty
-from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.estimates import least_squares_of, projected_again
 from hedgerow.release.foreign import Measurements
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import (
@@ -102,8 +102,12 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     tree, listed = plan.tree, {}
     for t in range(tree.depth + 1):
         listed[t] = read_nodes(folder, tree, t)
+    check_combines(method, plan)
+    outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
     if isinstance(method, LeastSquares):
-        made = least_squares_of(read_stored(folder, plan, listed), Outline.of(plan), listed)
+        made = least_squares_of(stored, outline, listed)
+    elif not outline.everything:
+        made = projected_again(stored, outline, listed, method)
     else:
         again = estimated_again(folder, method, plan, listed)
         made = [again[t] for t in range(tree.depth + 1)]

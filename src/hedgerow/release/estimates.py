@@ -8,8 +8,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.least_squares import Layer, least_squares
-from hedgerow.release.source import Noisy, Stored, Variance, uneven
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.layers import Layer, start_of
+from hedgerow.estimate.least_squares import combine, least_squares
+from hedgerow.release.again import listed_nodes
+from hedgerow.release.source import Float64, Noisy, Stored, Variance, uneven
 from hedgerow.release.steps import Int64, Nodes, Refinement, children
 from hedgerow.release.topdown import Outline
 from hedgerow.tables.order import Codes
@@ -30,7 +33,7 @@ def measured_nodes(
         nodes: in tree order, with their released counts (0 where they are not listed).
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
-    top = _top(stored, outline)
+    top = _top(stored, outline, released[0])
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), len(top))]
     for t in range(1, outline.tree.depth + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
@@ -64,12 +67,80 @@ def least_squares_of(
     ]
 
 
-def _top(stored: Stored, outline: Outline) -> Nodes:
+def projected_again(
+    stored: Stored, outline: Outline, released: Mapping[int, Nodes], estimator: Estimator
+) -> list[Nodes]:
+    """For each depth the nodes with positive counts, from a pruned tree's noisy counts.
+
+    Only the children of nodes that the release lists were measured, so another estimator can give
+    a count to listed nodes alone, but for the deepest measured depth, below which nothing is cut.
+
+    Args:
+        stored: the noisy counts.
+        outline: what was measured, below survivors alone.
+        released: the nodes that the release lists at each depth.
+        estimator: any that does not combine depths.
+    """
+    nodes, layers = measured_nodes(stored, outline, released)
+    values, variances = _unpruned(outline, layers)
+    root = nodes[0]
+    if outline.public_depth < 0:
+        count = np.array([max(0, round(float(values[0][0])))], dtype=np.int64)
+        root = replace(root, counts=count, estimate=values[0].astype(float), variance=variances[0])
+    kept = np.flatnonzero(root.counts > 0)
+    found = [root.taken(kept)]
+    for t in range(1, outline.tree.depth + 1):
+        if t <= outline.public_depth:
+            kept = np.arange(len(nodes[t]))
+            found.append(nodes[t])
+            continue
+        cells, begin = _families(start_of(layers[t]), kept)
+        if t in outline.measured and t < max(outline.measured):
+            listed = nodes[t].counts[cells] > 0
+            begin, cells = np.append(0, np.cumsum(listed))[begin], cells[listed]
+        known = values[t][cells], variances[t][cells]
+        if t not in outline.measured and Refinement.of(outline.tree, t).single:
+            known = found[-1].estimate, found[-1].variance
+        counts = estimator.project(known[0], begin, found[-1].counts, known[1])
+        positive = np.flatnonzero(counts > 0)
+        kept = cells[positive]
+        estimate, variance = known[0][positive].astype(float), known[1][positive]
+        here = nodes[t].taken(kept)
+        found.append(replace(here, counts=counts[positive], estimate=estimate, variance=variance))
+    return found
+
+
+def _families(start: Int64, parents: Int64) -> tuple[Int64, Int64]:
+    """The cells of the families of some parents, and where each family begins among them."""
+    sizes = np.diff(start)[parents]
+    begin: Int64 = np.append(0, np.cumsum(sizes))
+    return np.arange(begin[-1]) + np.repeat(start[parents] - begin[:-1], sizes), begin
+
+
+def _unpruned(outline: Outline, layers: list[Layer]) -> tuple[list[Noisy], list[Float64]]:
+    """Noisy counts by depth, and where there are none the sums of those below, with variances."""
+    values: list[Noisy] = []
+    variances: list[Float64] = []
+    for t in range(len(layers) - 1, -1, -1):
+        layer = layers[t]
+        if t in outline.measured or t <= outline.public_depth or not values:
+            own = np.zeros(layer.nodes, dtype=np.int64) if layer.noisy is None else layer.noisy
+            values.append(own)
+            variances.append(np.broadcast_to(np.float64(layer.variance), own.shape).copy())
+            continue
+        both = combine(None, np.inf, values[-1], variances[-1], start_of(layers[t + 1]))
+        values.append(both[0])
+        variances.append(both[1])
+    return values[::-1], variances[::-1]
+
+
+def _top(stored: Stored, outline: Outline, released: Nodes) -> Nodes:
+    """The root, with its released count; no node at all where it is public and empty."""
     if outline.public_depth >= 0:
         return stored.public(0)
     codes = tuple(np.zeros(1, dtype=np.int32) for _ in outline.tree.axes)
-    nothing = np.zeros(1, dtype=np.int64)
-    return Nodes(codes, nothing, np.zeros(1), np.zeros(1), nothing, nothing)
+    count = np.array([released.counts.sum()], dtype=np.int64)
+    return listed_nodes(codes, count)
 
 
 def _layer(
@@ -110,7 +181,8 @@ def _listed(parents: Nodes, family_start: Int64, step: Refinement, released: Nod
     place = _frame(tuple(codes)).join(known, on=names, how="left", maintain_order="left")["place"]
     if place.null_count():
         raise ReleaseError("a node is listed whose parent is not")
-    return family_start[place.to_numpy()] + child - step.child_start[codes[step.axis]]
+    begin: Int64 = family_start[place.to_numpy()]
+    return begin + child - step.child_start[codes[step.axis]]
 
 
 def _frame(codes: Codes) -> pl.DataFrame:

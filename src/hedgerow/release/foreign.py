@@ -62,6 +62,8 @@ class Measurements:
         everywhere = _every_node(tree)
         noisy, variance = {}, {}
         for depth, frame in sorted(frames.items()):
+            if depth == 0 and total is not None:
+                raise TableError("the total is public, so it has no noisy count; leave one out")
             if not 0 <= depth <= tree.depth:
                 raise TableError(f"the tree has depths 0 to {tree.depth}, got {depth}")
             noisy[depth], variance[depth] = _aligned(tree, depth, everywhere[depth], frame)

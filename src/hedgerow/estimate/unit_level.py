@@ -1,0 +1,126 @@
+"""The level at which about c units of a family cost no more: the search behind `cheapest_units`.
+
+Unit k of cell i costs ``(k - offset - x_i) / s_i``, so ``N(λ) = Σ max(floor(x + offset + s λ), 0)``
+counts the units that cost at most λ. Each step below is one pass over the family.
+
+1. `real_level`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record. It
+   starts to the right of the root, where this convex function takes it down step by step.
+2. `level_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
+   and at worst bisection find a λ where N falls short of c by a few units, or by units whose costs
+   are all the same up to their rounding.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels import kernel
+
+FEW = 6.0
+"""A level short of the total by this many units is near enough."""
+
+PATIENCE = 16
+"""Steps after which every other one is a bisection, so that the search ends on any family."""
+
+
+@kernel
+def real_level(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float
+) -> float:
+    """A level where the real solution is a little short of the total."""
+    shift = offset - 0.5
+    sum_x = 0.0
+    size = total
+    slope = 0.0
+    for i in range(len(x)):
+        sum_x += x[i] + shift
+        size += abs(x[i])
+        slope += s[i]
+    # All cells active gives a level to the right of the root; the margin covers the sums' rounding.
+    resolution = (len(x) + 8) * 2.0**-52
+    level = (total - sum_x + resolution * size) / slope
+    while True:
+        excess = -total
+        slope = 0.0
+        active = 0
+        for i in range(len(x)):
+            part = x[i] + shift + level * s[i]
+            if part > 0.0:
+                excess += part
+                slope += s[i]
+                active += 1
+        # Integers decide the rest. N differs from the real sum by some 0.3 sqrt(active).
+        if excess <= 0.25 + resolution * total or level - excess / slope >= level:
+            return float(level - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope)
+        level -= excess / slope
+
+
+@kernel
+def level_below(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
+) -> float:
+    """A level that few units, or units of about one cost, keep from the total."""
+    low = -np.inf
+    high = np.inf
+    step = 0
+    while True:
+        units, slope = _count(x, s, offset, total, level)
+        missing = total - units
+        if 0.0 < missing <= FEW:
+            return level
+        if missing > 0.0:
+            low = level
+        else:
+            high = level
+        after = level + (missing - 0.5 * FEW) / slope
+        if step % 4 == 2 and low > -np.inf:
+            after = _past_next_cost(x, s, offset, low)
+            if after < high and _count(x, s, offset, total, after)[0] >= total:
+                return low
+            low = min(after, high)
+            after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - level)
+        if not low < after < high or (step > PATIENCE and step % 2 == 0):
+            after = _between(low, high, level, step)
+        if after <= low or after >= high:
+            return low
+        level = after
+        step += 1
+
+
+@kernel
+def _between(low: float, high: float, level: float, step: int) -> float:
+    """The middle of the bracket, or further out where it has no end yet."""
+    if low == -np.inf:
+        return level - (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+    if high == np.inf:
+        return level + (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+    return low + (high - low) / 2.0
+
+
+@kernel
+def _count(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
+) -> tuple[float, float]:
+    """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
+    units = 0.0
+    slope = 0.0
+    for i in range(len(x)):
+        part = np.floor(x[i] + offset + level * s[i])
+        units += min(max(part, 0.0), total)
+        slope += s[i] if part > 0.0 else 0.0
+    return units, slope
+
+
+@kernel
+def _past_next_cost(
+    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, level: float
+) -> float:
+    """A few roundings beyond the smallest cost above the level."""
+    least = np.inf
+    margin = 0.0
+    for i in range(len(x)):
+        unit = max(np.floor(x[i] + offset + level * s[i]), 0.0) + 1.0
+        cost = (unit - offset - x[i]) / s[i]
+        if cost < least:
+            least = cost
+            margin = (abs(x[i]) + unit) / s[i]
+    return float(least + (abs(least) + margin) * 2.0**-50)

@@ -1,0 +1,158 @@
+"""The cheapest plan that is as precise as asked for."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.error import error_of, precision_of
+from hedgerow.plan.cheapest import cheapest
+from hedgerow.plan.importance import Relative
+from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.plan import read_plan
+from hedgerow.plan.prior import Prior
+from tests.made import fixed_axis, random_counts
+
+TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])
+PRIOR = Prior(random_counts(np.random.default_rng(0), TREE, 0.4), public=True)
+KINDS = [hr.DiscreteGaussian, hr.DiscreteLaplace]
+
+
+def error_by_depth(plan, prior=PRIOR):
+    """The sum of the squared errors of each measured depth, from the plan's exact noise."""
+    found = {}
+    for t, what in enumerate(plan.depths):
+        if isinstance(what, hr.Measured):
+            values, times = prior.values(t, plan.tree.nodes(t))
+            noise = what.mechanism
+            each = error_of(type(noise)).mse(precision_of(noise), values.astype(float))
+            found[t] = float(times @ each)
+    return found
+
+
+def spent(plan):
+    return plan.budget.rho if isinstance(plan.budget, hr.Rho) else plan.budget.epsilon
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+@pytest.mark.parametrize("target", [30, 2000, 1e6])
+def test_the_target_is_kept_by_the_exact_noise_and_not_by_a_smaller_budget(mechanism, target):
+    plan = cheapest(TREE, target=target, prior=PRIOR, mechanism=mechanism)
+    assert sum(error_by_depth(plan).values()) <= target
+    less = spent(plan) * Fraction(9999, 10_000)
+    budget = hr.Rho(less) if mechanism is hr.DiscreteGaussian else hr.Epsilon(less)
+    cheaper = hr.make_plan(
+        TREE, budget=budget, mechanism=mechanism, allocation=Optimal(prior=PRIOR)
+    )
+    assert sum(error_by_depth(cheaper).values()) > target
+    assert sum(error_by_depth(cheaper).values()) == pytest.approx(target, rel=1e-3)
+
+
+def test_the_plan_has_readable_numbers_and_can_be_read_again():
+    plan = cheapest(TREE, target=2000, prior=PRIOR)
+    assert plan.allocation == "cheapest"
+    for share in plan.shares:
+        assert len(f"{float(share * spent(plan)):.12g}".lstrip("0.")) <= 6
+    assert (spent(plan) * 10**9).denominator == 1
+    assert read_plan(TREE, plan.to_dict()).to_dict() == plan.to_dict()
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+def test_without_a_prior_all_counts_are_large(mechanism):
+    plan = cheapest(TREE, target=5000, mechanism=mechanism)
+    noise = sum(what.mechanism.noise_variance * TREE.nodes(t) for t, what in enumerate(plan.depths))
+    assert noise <= 5000
+    assert noise == pytest.approx(5000, rel=0.02)
+    sizes = np.array([1, 4, 20, 120]) ** (1 / 2 if mechanism is hr.DiscreteGaussian else 1 / 3)
+    assert [float(s) for s in plan.shares] == pytest.approx(sizes / sizes.sum(), rel=1e-4)
+
+
+def test_importance_scales_the_target():
+    one = cheapest(TREE, target=500, importance=[1, 2, 1, 1], prior=PRIOR)
+    same = cheapest(TREE, target=1500, importance=[3, 6, 3, 3], prior=PRIOR)
+    assert float(spent(one)) == pytest.approx(float(spent(same)), rel=1e-5)
+    assert spent(cheapest(TREE, target=500, importance=[1, 3, 1, 1], prior=PRIOR)) > spent(one)
+
+
+def test_relative_targets_are_pure_numbers():
+    plan = cheapest(TREE, target=20, importance=Relative(), prior=PRIOR)
+    relative = 0.0
+    for t, what in enumerate(plan.depths):
+        values, times = PRIOR.values(t, TREE.nodes(t))
+        each = error_of(hr.DiscreteGaussian).mse(precision_of(what.mechanism), values * 1.0)
+        relative += float(times @ (each / np.maximum(values, 1) ** 2))
+    assert relative == pytest.approx(20, rel=1e-4)
+    assert relative <= 20
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+def test_levels_get_the_precision_asked_of_them_alone(mechanism):
+    plan = cheapest(TREE, per_level={"level1": 2, "level3": 3}, prior=PRIOR, mechanism=mechanism)
+    assert [what.kind for what in plan.depths] == ["unmeasured", "measured"] * 2
+    found = error_by_depth(plan)
+    assert found[1] / 4 == pytest.approx(2**2, rel=1e-4)
+    assert found[3] / 120 == pytest.approx(3**2, rel=1e-4)
+    assert found[1] / 4 <= 2**2 * (1 + 1e-14)
+    assert found[3] / 120 <= 3**2 * (1 + 1e-14)
+
+
+def test_targets_of_levels_and_of_the_whole_are_kept_together():
+    plan = cheapest(TREE, target=2000, per_level={"level1": 2}, prior=PRIOR)
+    free = cheapest(TREE, target=2000, prior=PRIOR)
+    found = error_by_depth(plan)
+    assert error_by_depth(free)[1] / 4 > 2**2
+    assert found[1] / 4 == pytest.approx(4, rel=1e-4)
+    assert sum(found.values()) == pytest.approx(2000, rel=1e-4)
+    assert sum(found.values()) <= 2000
+    assert spent(free) < spent(plan)
+    loose = cheapest(TREE, target=2000, per_level={"level1": 50}, prior=PRIOR)
+    assert loose.to_dict() == free.to_dict()
+
+
+def test_a_level_of_no_importance_may_have_a_target_of_its_own():
+    unmeasured = cheapest(TREE, target=2000, importance={"level1": 0}, prior=PRIOR)
+    assert unmeasured.shares[1] is None
+    wanted = {"level1": 4}
+    plan = cheapest(TREE, target=2000, importance={"level1": 0}, per_level=wanted, prior=PRIOR)
+    assert error_by_depth(plan)[1] / 4 == pytest.approx(16, rel=1e-4)
+    assert plan.depths[3].mechanism == unmeasured.depths[3].mechanism
+
+
+def test_neighbours_measure_and_invariants_are_those_of_the_plan():
+    who = hr.Replace(2)
+    held = [hr.Invariant("geo", "level1")]
+    plan = cheapest(TREE, target=5000, neighbours=who, measure=hr.All(), invariants=held)
+    assert [what.kind for what in plan.depths] == ["public", "public", "measured", "measured"]
+    assert (plan.neighbours, plan.measure, plan.invariants) == (who, hr.All(), tuple(held))
+    noise = sum(
+        what.mechanism.noise_variance * TREE.nodes(t + 2) for t, what in enumerate(plan.depths[2:])
+    )
+    assert noise == pytest.approx(5000, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "give a target"),
+        ({"target": 0}, "above 0 and finite, got 0"),
+        ({"target": -3.5}, "got -3.5"),
+        ({"target": float("nan")}, "got nan"),
+        ({"target": 1e-9}, "no budget up to 1e[+]06 reaches an error of 1e-09"),
+        ({"target": 1e-300, "prior": PRIOR}, "no budget up to 1,200 reaches"),
+        ({"per_level": {"level3": 1e-6}}, "no budget up to"),
+        ({"per_level": {"level3": 9e-4, "level2": 9e-4}}, "needs a budget of 1.23"),
+        ({"per_level": {"county": 3}}, r"'county': the depths .* total, level1"),
+        ({"per_level": {"level1": 3}}, "a target for 'level3' too"),
+        ({"target": 5, "per_level": {"level1": 0}}, "the target of 'level1' must be above 0"),
+        ({"target": 5, "importance": Relative()}, "needs a prior"),
+        ({"target": 5, "importance": [0, 0, 0, 0]}, "must not all be 0"),
+    ],
+    ids=[
+        "none", "zero", "negative", "nan", "large-counts", "prior", "level", "together", "unknown",
+        "leaves", "zero-level", "relative", "importance",
+    ],
+)  # fmt: skip
+def test_targets_that_no_plan_can_keep_are_refused(options, said):
+    with pytest.raises(hr.PlanError, match=said):
+        cheapest(TREE, **options)

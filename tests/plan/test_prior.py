@@ -1,0 +1,126 @@
+"""Priors: public tables that say what counts to expect."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.plan.prior import Prior, refuse_own_table
+from tests.made import fixed_axis, random_counts, random_tree
+
+LEVELS = ["state", "county"]
+AREAS_2020 = pl.DataFrame({"state": ["A", "A", "B", "B"], "county": ["A1", "A2", "B1", "B2"]})
+TREE = hr.Tree([hr.Axis.from_frame("geo", AREAS_2020, LEVELS)])
+TABLE_2010 = pl.DataFrame(
+    {"state": ["A", "A", "B"], "county": ["A1", "A9", "B1"], "people": [5, 3, 5]}
+)
+
+
+def read(table, tree=TREE, **options):
+    return Prior.read(tree, table, **{"count": "people", "public": True, **options})
+
+
+def as_lists(found):
+    return [part.tolist() for part in found]
+
+
+@pytest.mark.parametrize("public", [False, None, "true", 1], ids=str)
+def test_a_prior_must_be_declared_public(public):
+    counts = read(TABLE_2010).counts
+    with pytest.raises(hr.PlanError, match="must be public"):
+        Prior(counts, public=public)
+    with pytest.raises(hr.PlanError, match="must be public"):
+        read(pl.DataFrame({"no": ["table"]}), public=public)
+
+
+def test_areas_of_a_prior_are_its_own():
+    prior = read(TABLE_2010)
+    assert prior.counts.total == 13
+    assert prior.counts.tree.leaves == 3
+    prior.check_fits(TREE)
+
+
+def test_a_prior_is_read_from_a_file(tmp_path):
+    TABLE_2010.write_csv(tmp_path / "earlier.csv")
+    prior = read(tmp_path / "earlier.csv")
+    assert as_lists(prior.values(2, 4)) == [[0, 3, 5], [1, 1, 2]]
+    assert repr(prior) == "Prior(13 records)"
+
+
+def test_a_row_is_a_record_where_no_count_is_named():
+    rows = TABLE_2010.select(pl.all().repeat_by("people").explode()).drop("people")
+    assert as_lists(read(rows, count=None).values(2, 3)) == [[3, 5], [1, 2]]
+
+
+def test_columns_of_a_prior_may_be_called_otherwise():
+    table = TABLE_2010.rename({"state": "st", "county": "cty"})
+    assert read(table, columns={"geo": ["st", "cty"]}).digest == read(TABLE_2010).digest
+    with pytest.raises(hr.PlanError, match=r"geo \(2\)\), got 1 for 'geo'"):
+        read(table, columns={"geo": ["st"]})
+    with pytest.raises(hr.PlanError, match="got 2 for 'place'"):
+        read(table, columns={"place": ["st", "cty"]})
+
+
+def test_a_missing_column_is_told_of_the_prior():
+    with pytest.raises(hr.TableError, match=r"^the prior: .*no column 'state'"):
+        read(TABLE_2010.drop("state"))
+
+
+def test_counts_of_a_depth_are_grouped_and_filled_up_with_empty_nodes():
+    prior = read(TABLE_2010)
+    assert as_lists(prior.values(0, 1)) == [[13], [1]]
+    assert as_lists(prior.values(1, 2)) == [[5, 8], [1, 1]]
+    assert as_lists(prior.values(2, 10)) == [[0, 3, 5], [7, 1, 2]]
+    assert as_lists(prior.values(2, 2)) == [[3, 5], [1, 2]]
+
+
+@pytest.mark.parametrize("largest", [10, 10**9], ids=["small", "large"])
+def test_grouping_is_that_of_numpy(largest):
+    rng = np.random.default_rng(0)
+    tree = random_tree(rng, axes=2, depth=3, widest=5)
+    counts = random_counts(rng, tree, filled=0.7, mean=largest)
+    for depth in range(tree.depth + 1):
+        known = counts.roll_up(depth)[1]
+        values, times = Prior(counts, public=True).values(depth, len(known))
+        expected = np.unique(known, return_counts=True)
+        assert np.array_equal(values, expected[0])
+        assert np.array_equal(times, expected[1])
+
+
+def test_a_prior_of_nothing_has_empty_nodes_alone():
+    prior = read(TABLE_2010.with_columns(people=pl.lit(0)))
+    assert as_lists(prior.values(2, 4)) == [[0], [4]]
+    refuse_own_table(prior, prior.counts)
+
+
+TWO = [fixed_axis("o", 2, 2, columns=["o1", "o2"]), fixed_axis("d", 2, 2, columns=["d1", "d2"])]
+
+
+@pytest.mark.parametrize(
+    ("own", "tree", "said"),
+    [
+        (hr.Tree([fixed_axis("place", 2, 2)]), hr.Tree([fixed_axis("geo", 2, 2)]), "axes"),
+        (hr.Tree([fixed_axis("geo", 2, 2, 2)]), hr.Tree([fixed_axis("geo", 2, 2)]), "levels"),
+        (hr.Tree(TWO, ["o", "d"]), hr.Tree(TWO, ["d", "o"]), "order of refinement"),
+    ],
+    ids=["axes", "levels", "order"],
+)
+def test_other_axes_levels_or_orders_are_refused(own, tree, said):
+    prior = Prior(random_counts(np.random.default_rng(0), own), public=True)
+    prior.check_fits(own)
+    with pytest.raises(hr.PlanError, match=f"must have the {said} of the release"):
+        prior.check_fits(tree)
+
+
+def test_the_table_itself_is_refused_whatever_its_labels():
+    prior = read(TABLE_2010)
+    renamed = pl.DataFrame({"state": ["B", "A", "B"], "county": ["B2", "A1", "B1"]})
+    same = hr.Counts.from_frame(
+        TREE, renamed.with_columns(people=pl.Series([3, 5, 5])), count="people"
+    )
+    other = hr.Counts.from_frame(
+        TREE, renamed.with_columns(people=pl.Series([3, 5, 6])), count="people"
+    )
+    with pytest.raises(hr.PlanError, match="the table is its own prior"):
+        refuse_own_table(prior, same)
+    refuse_own_table(prior, other)
