@@ -137,7 +137,7 @@ def peer_speed(
 
 def ours(table: Table, seconds: float) -> dict[str, float]:
     """Each estimator on all cores and on one: integers, real values, and real unequal variances."""
-    noisy, *structure = table
+    noisy, start, totals = table
     rng = np.random.default_rng(1)
     real = noisy + rng.normal(0, 1, len(noisy))
     variances = 100 * rng.lognormal(0, 1, len(noisy))
@@ -147,9 +147,9 @@ def ours(table: Table, seconds: float) -> dict[str, float]:
         ("euclidean", Euclidean()),
         ("sparse", Sparse()),
     ):
-        runs[name] = partial(estimator.project, noisy, *structure, 100.0)
-        runs[f"real {name}"] = partial(estimator.project, real, *structure, 100.0)
-        runs[f"weighted {name}"] = partial(estimator.project, real, *structure, variances)
+        runs[name] = partial(estimator.project, noisy, start, totals, 100.0)
+        runs[f"real {name}"] = partial(estimator.project, real, start, totals, 100.0)
+        runs[f"weighted {name}"] = partial(estimator.project, real, start, totals, variances)
     cores = sorted(os.sched_getaffinity(0))
     speeds = {}
     for name, run in runs.items():

@@ -38,14 +38,15 @@ Made by `make studies`. Ko et al.: Laplace noise cut off at 0, program (6) with 
 as prior and that of 2020 as truth; of Washington's blocks there is 2010 alone, which is both.
 Errors are sums over all counts of all levels (records²).
 """
-WHY = """*Why the ratios differ.* Leaves make up most of the error, so the ratio of the variances is about
-the square of what the leaves get over their uniform part. An empty cell has bias² 1/(4ε²), whose
-ratio is just that square: 6 where leaves get 81 % instead of a third. A cell of N records has
-exp(-2Nε) of it, so cells of few records have larger ratios: among Washington's blocks those of 1 to
-9 records are beyond the paper's 10, and the many empty ones hold the whole at 6. Block groups hold
-hundreds of people; hardly any is empty, and there are three a tract and not a hundred, so the
-optimum is nearer to uniform. Without empty cells (Wyoming) bias² is next to nothing under any
-allocation, and so large ratios of it mean nothing.
+WHY = """*Why the ratios differ.* Leaves make up most of the error, so the ratio of the variances
+is about the square of what the leaves get over their uniform part. An empty cell has
+bias² 1/(4ε²), whose ratio is just that square: 6 where leaves get 81 % instead of a
+third. A cell of N records has exp(-2Nε) of it, so cells of few records have larger
+ratios: among Washington's blocks those of 1 to 9 records are beyond the paper's 10, and
+the many empty ones hold the whole at 6. Block groups hold hundreds of people; hardly
+any is empty, and there are three a tract and not a hundred, so the optimum is nearer to
+uniform. Without empty cells (Wyoming) bias² is next to nothing under any allocation,
+and so large ratios of it mean nothing.
 """
 
 Floats = NDArray[np.float64]
@@ -296,9 +297,8 @@ def picture(every: list[Case], path: Path) -> None:
         grid, errors = sweep(case)
         right.plot(grid, errors / errors.min(), label=case.name)
     left.set(title="optimal ε by level, ε = 1 in all", ylabel="ε")
-    middle.set(title="squared error, uniform over optimum", xlabel="ε", xscale="log")
+    middle.set(title="squared error, uniform over optimum", xlabel="ε")
     right.set(title="squared error over its least, ε = 1", xlabel="importance of the leaves")
-    right.set(yscale="log")
     left.legend()
     figure.savefig(path, dpi=110)
 

@@ -1,4 +1,4 @@
-"""Synthetic tables to try a release on: a census by geography, trips by origin and destination.
+"""Synthetic tables to try a release on: a census, trips by origin and destination, incomes.
 
 Nobody lives in them. They have the sizes and the unevenness of real ones, and a fixed seed, so two
 people who write the same example hold the same files.
@@ -7,17 +7,14 @@ people who write the same example hold the same files.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import SpecError
+from hedgerow.example_files import SEED, START, free, size_of
+from hedgerow.example_incomes import write_incomes
 
-Size = TypeVar("Size")
-
-SEED = 20_110_828
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
 
 
@@ -51,16 +48,6 @@ COMMUTING_SIZES = {
     "small": CommutingSize(4, 12, 120, 3_000, 50_000),
     "national": CommutingSize(20, 110, 8_092, 500_000, 28_805_440),  # Italy, 2011
 }
-
-_START = """\
-# {what}, released under differential privacy.
-#
-#     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
-#     hedgerow release release.toml    makes the release
-#
-# Paths are relative to this file.
-
-"""
 
 _END = """\
 
@@ -134,8 +121,8 @@ def write_census(directory: Path, size: str = "small") -> Path:
     Raises:
         SpecError: another size, or the directory holds one of the files already.
     """
-    chosen = _chosen(CENSUS_SIZES, size)
-    files = _free(directory, "release.toml", "areas.parquet", "population.parquet")
+    chosen = size_of(CENSUS_SIZES, size)
+    files = free(directory, "release.toml", "areas.parquet", "population.parquet")
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
     population = _population(rng, tract_of, chosen)
@@ -159,8 +146,8 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     Raises:
         SpecError: another size, or the directory holds one of the files already.
     """
-    chosen = _chosen(COMMUTING_SIZES, size)
-    files = _free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
+    chosen = size_of(COMMUTING_SIZES, size)
+    files = free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
     areas, place = _municipalities(rng, chosen)
     origin, destination, trips = _trips(rng, place, chosen)
@@ -177,29 +164,12 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
 EXAMPLES: dict[str, Callable[[Path, str], Path]] = {
     "census": write_census,
     "commuting": write_commuting,
+    "incomes": write_incomes,
 }
 
 
-def _chosen(sizes: dict[str, Size], size: str) -> Size:
-    if size not in sizes:
-        raise SpecError(f'the size of an example is {" or ".join(sizes)}, got "{size}"')
-    return sizes[size]
-
-
-def _free(directory: Path, *names: str) -> list[Path]:
-    """The paths of the files to write, none of which is there yet."""
-    if directory.exists() and not directory.is_dir():
-        raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
-    paths = [directory / name for name in names]
-    for path in paths:
-        if path.exists():
-            raise SpecError(f"{path} exists and is not overwritten; choose another directory")
-    directory.mkdir(parents=True, exist_ok=True)
-    return paths
-
-
 def _write_release_file(path: Path, what: str, own: str) -> None:
-    path.write_text(_START.format(what=what) + own + _END, encoding="utf-8")
+    path.write_text(START.format(what=what) + own + _END, encoding="utf-8")
 
 
 def _parents(

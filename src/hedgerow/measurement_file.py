@@ -5,10 +5,11 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
+from hedgerow.axis_section import AxisSection, listed_axis
 from hedgerow.errors import TableError
 from hedgerow.release.foreign import Measurements
 from hedgerow.release.measurements import read_parquet
-from hedgerow.spec import AREAS_OF_TABLE, AxisSection, TreeSection, listed_axis
+from hedgerow.spec import AREAS_OF_TABLE, TreeSection
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.toml_file import Section, parse, within

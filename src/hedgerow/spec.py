@@ -1,19 +1,21 @@
 """The release file: TOML in, trees, plans and estimators out. Strings become types here alone."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis, numeric_column
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.named import read_estimator
-from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import All, Invariant, Measure, Survivors
 from hedgerow.plan.fair_allocation import Fair
+from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
@@ -22,9 +24,10 @@ from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.release.charging import Charging
-from hedgerow.tables.axis import Axis, check_names
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.binned import binned
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.read import Query, read_areas
+from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
 from hedgerow.toml_file import Number, Section, parse, within
 
@@ -38,16 +41,6 @@ class TableSection(Section):
     query: str | None = None
     count: str | None = None
     unit: str | None = None
-
-
-class AxisSection(Section):
-    """``[[axis]]``: one hierarchy and its public list of areas."""
-
-    name: str
-    levels: list[str]
-    columns: list[str] | None = None
-    areas: str = Field(min_length=1)
-    not_stated: str | None = None
 
 
 class TreeSection(Section):
@@ -79,7 +72,7 @@ class PriorSection(Section):
 class AllocationSection(Section):
     """``[allocation]``: how the measured depths share the budget."""
 
-    method: Literal["uniform", "shares", "optimal", "fair"] = "uniform"
+    method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
     shares: list[Number] | None = None
     importance: list[Number] | dict[str, Number] | Literal["relative"] | None = None
     prior: PriorSection | None = None
@@ -175,14 +168,13 @@ class ReleaseSpec:
         if given.objective == "released":
             raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
         optimal = within("[allocation]", self.optimal, tree)
-        kinds = {kind.name: kind for kind in MECHANISMS}
         return cheapest(
             tree,
             target=exact(target, "--target-mse", PlanError),
             importance=optimal.importance,
             prior=optimal.prior,
             neighbours=self.neighbours,
-            mechanism=kinds[self.file.privacy.mechanism],
+            mechanism=self.mechanism,
             measure=self.measure,
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
         )
@@ -224,7 +216,7 @@ class ReleaseSpec:
             tree,
             budget=within("[privacy]", _budget, privacy),
             neighbours=self.neighbours,
-            mechanism={kind.name: kind for kind in MECHANISMS}[privacy.mechanism],
+            mechanism=self.mechanism,
             allocation=within("[allocation]", self._allocation, tree),
             measure=self.measure,
             invariants=[Invariant(i.axis, i.level) for i in self.file.invariant],
@@ -263,6 +255,8 @@ class ReleaseSpec:
             return Fair(ratio, tuple(weights) if isinstance(weights, list) else None)
         if (given.importance, given.prior, given.objective) != (None, None, None):
             raise SpecError('importance, prior and objective go with method = "optimal"')
+        if given.method == "distribution":
+            return ForDistribution()
         return Uniform() if given.shares is None else Shares(given.shares)
 
     def optimal(self, tree: Tree) -> Optimal:
@@ -280,14 +274,30 @@ class ReleaseSpec:
             "[table]",
             lambda: Counts.from_frame(
                 tree,
-                self._source(),
+                self._table(tree),
                 count=table.count,
                 unit=table.unit,
                 contributions=self.file.privacy.contributions,
             ),
         )
 
+    def _table(self, tree: Tree) -> Any:
+        """The table; where axes are numeric, with the codes of their bins."""
+        numeric = [
+            numeric_column(given, axis)
+            for given, axis in zip(self.file.axis, tree.axes, strict=True)
+            if given.is_numeric
+        ]
+        if not numeric:
+            return self._source()
+        made = {n.axis.columns[-1] for n in numeric}
+        columns = {column for axis in tree.axes for column in axis.columns} - made
+        extra = [c for c in (self.file.table.count, self.file.table.unit) if c is not None]
+        return binned(self._source(), numeric, [*sorted(columns), *extra])
+
     def _axis(self, axis: AxisSection) -> Axis:
+        if axis.is_numeric:
+            return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:
             return listed_axis(axis, self._source(), of_table=True)
         return listed_axis(axis, self.path.parent / axis.areas)
@@ -301,6 +311,11 @@ class ReleaseSpec:
         if table.query is None:
             raise SpecError('[table] a database URL as source needs query = "SELECT …"')
         return Query(table.source, table.query)
+
+    @property
+    def mechanism(self) -> type[Mechanism]:
+        """From ``[privacy]``."""
+        return {kind.name: kind for kind in MECHANISMS}[self.file.privacy.mechanism]
 
     @property
     def neighbours(self) -> Neighbours:
@@ -349,22 +364,3 @@ def _floats(
     if isinstance(importance, dict):
         return {n: float(exact(w, f"importance of {n}", PlanError)) for n, w in importance.items()}
     return None
-
-
-def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
-    """The axis of a section from its list of areas, or from the table's own codes.
-
-    Raises:
-        TableError: the list does not fit.
-    """
-    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
-    columns = axis.columns if of_table and axis.columns else axis.levels
-    areas = read_areas(source, columns, repeated=of_table)
-    return Axis.from_frame(
-        axis.name,
-        areas.rename(dict(zip(columns, axis.levels, strict=True))),
-        axis.levels,
-        columns=axis.columns,
-        not_stated=axis.not_stated,
-        from_table=of_table,
-    )

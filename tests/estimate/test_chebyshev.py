@@ -142,6 +142,12 @@ def test_real_cells_small_in_standard_deviations_go_to_zero_first():
     assert one_family(Chebyshev(), x, 33, variance=variance) == [0, 0, 1, 32]
 
 
+def test_cells_begin_higher_where_raising_all_alike_falls_short_of_the_total():
+    """Raised by 1 / 13 sd each they would begin at 2, 3, 0 and 1: 4 and 2 are out of reach."""
+    x, variance = [1.375, 3.25, 0.0, 1.375], np.array([64.0, 1.0, 4.0, 4.0])
+    assert one_family(Chebyshev(), x, 7, variance=variance) == [3, 3, 0, 1]
+
+
 def test_ten_million_cells_are_one_family():
     x = np.zeros(10_000_000)
     x[::1000] = 50.25

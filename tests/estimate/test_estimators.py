@@ -30,7 +30,7 @@ ESTIMATORS: list[Any] = [
 ]
 
 pytestmark = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.name)
-few_seconds = settings(deadline=None, max_examples=300)
+few_seconds = settings(deadline=None, max_examples=120)
 
 
 @given(x=family, c=total)

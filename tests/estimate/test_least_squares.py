@@ -1,12 +1,16 @@
+from fractions import Fraction
+
 import numpy as np
+import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import inf
 
+from hedgerow.errors import EstimateError
 from hedgerow.estimate.covariance import covariance
 from hedgerow.estimate.layers import Layer, start_of
-from hedgerow.estimate.least_squares import least_squares, upward
+from hedgerow.estimate.least_squares import LeastSquares, combine, least_squares, spread, upward
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60)
@@ -479,7 +483,7 @@ START = np.array([0, 2])
     ("make", "words"),
     [
         (lambda: Layer(np.zeros(3), 1.0, START), "noisy must have 2 entries"),
-        (lambda: Layer(np.zeros(2, np.int32), 1.0, START), "noisy must be a NumPy array"),
+        (lambda: Layer(np.zeros(2, "int32"), 1.0, START), "noisy must be a NumPy array"),
         (lambda: Layer(np.zeros(2), np.ones(3), START), "variance must have 2 entries"),
         (lambda: Layer(np.zeros(2), np.ones(2, int), START), "variance must be a NumPy array"),
         (lambda: Layer(np.zeros(2), -1.0, START), "must not be negative"),
@@ -505,7 +509,7 @@ START = np.array([0, 2])
         (lambda: spread(np.zeros(2), 1.0, np.zeros(2), 1.0, START), "parent_estimate must have 1"),
         (lambda: spread(np.zeros(1), np.ones(2), np.zeros(2), 1.0, START), "parent_variance must"),
     ],
-    ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_does_not_fit_together_is_refused(make, words):
     with pytest.raises(EstimateError, match=words):

@@ -15,6 +15,7 @@ from hedgerow.plan.depths import All
 from hedgerow.tables.axis import Axis
 
 HUNDREDTHS = 100
+CDF = Cdf()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class ForDistribution:
         objective: what the tree is designed for.
     """
 
-    objective: Objective = Cdf()
+    objective: Objective = CDF
 
     @property
     def name(self) -> str:
@@ -69,9 +70,11 @@ class ForDistribution:
         axis = tree.axes[0]
         design = self.design(axis.size(axis.depth), problem.mechanism)
         sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
-        if sizes != design.sizes or problem.depths[-axis.depth :] != tuple(range(1, tree.depth + 1)):
+        if sizes != design.sizes or problem.depths[-axis.depth :] != tuple(
+            range(1, tree.depth + 1)
+        ):
             raise PlanError(
-                f"the allocation \"distribution\" designs levels of {design.sizes} nodes, and axis "
+                f'the allocation "distribution" designs levels of {design.sizes} nodes, and axis '
                 f"{axis.name!r} has {sizes} to measure; choose another allocation"
             )
         if problem.depths[0] > 0:
@@ -86,7 +89,7 @@ def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Desi
 
 
 def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
-    """r of `ForDistribution`."""
+    """The r of `ForDistribution`."""
     laplace, who = problem.mechanism is DiscreteLaplace, problem.neighbours
     power = 2 if laplace else 1
     norm = who.l1_sensitivity if laplace else who.l2_sensitivity_squared

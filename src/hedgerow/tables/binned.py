@@ -49,7 +49,7 @@ def codes_of_bins(axis: Axis, bins: NDArray[np.int32]) -> pa.DictionaryArray:
 
 
 def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> pa.Table:
-    """The records with each numeric column as bin codes, under the name of its axis's deepest level.
+    """The records with the codes of their bins under the name of each axis's deepest level.
 
     Args:
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.

@@ -1,0 +1,351 @@
+"""Coverage of the intervals that a release states, over 2,000 simulated releases of small trees.
+
+Writes ``docs/coverage.md``. The tables are made up and all noise is seeded, so the figures come
+out the same every time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import hedgerow as hr
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.least_squares import Layer, least_squares
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.depths import Measure
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.source import Drawn
+from hedgerow.release.topdown import Outline, Pass, gathered
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ROOT = Path(__file__).parents[1]
+RUNS = 2000
+STANDARD_ERRORS = 4
+LEVELS = ["county", "tract", "block"]
+BUDGETS: dict[str, Budget] = {
+    "Gaussian, ρ = 1/20": hr.Rho("1/20"),
+    "Gaussian, ρ = 2": hr.Rho(2),
+    "Laplace, ε = 1": hr.Epsilon(1),
+    "Laplace, ε = 6": hr.Epsilon(6),
+}
+NEIGHBOURS: dict[str, Neighbours] = {"measured": hr.AddRemove(), "public": hr.Replace()}
+MODES: dict[str, tuple[Measure, Estimator]] = {
+    "All nodes, least squares (listed by Chebyshev)": (hr.All(), hr.Chebyshev(combine=True)),
+    "Survivors, Chebyshev": (hr.Survivors(), hr.Chebyshev()),
+    "Survivors, Euclidean": (hr.Survivors(), hr.Euclidean()),
+}
+
+
+def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
+    """A tree of 3 counties with 1 to 5 tracts and those with 1 to 6 blocks, and its counts.
+
+    Dense blocks hold 20 to 200 records; else more than half are empty, whole tracts among them, and
+    the others hold 1 to 20.
+    """
+    paths = [
+        (f"{c}", f"{c}.{t}", f"{c}.{t}.{b}")
+        for c, tracts in enumerate((2, 4, 5))
+        for t in range(tracts)
+        for b in range(rng.integers(1, 7))
+    ]
+    frame = pl.DataFrame(paths, schema=LEVELS, orient="row")
+    values = rng.integers(20, 201, len(paths))
+    if not dense:
+        tract = np.unique([path[1] for path in paths], return_inverse=True)[1]
+        empty = (rng.random(len(paths)) < 0.4) | (tract % 4 == 1)
+        values = np.where(empty, 0, rng.integers(1, 21, len(paths)))
+    tree = hr.Tree([hr.Axis.from_frame("geography", frame, LEVELS)])
+    return hr.Counts.from_frame(tree, frame.with_columns(count=values), count="count")
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Of one depth, all releases: float64 or bool (releases, cells).
+
+    Attributes:
+        noisy: noisy counts; nothing is meant where they were not measured.
+        measured: which cells were.
+        listed: which cells the release lists.
+        stated: the estimates that it states of them.
+    """
+
+    noisy: Floats
+    measured: Bools
+    listed: Bools
+    stated: Floats
+
+    @classmethod
+    def none(cls, cells: int) -> "Simulated":
+        """Nothing measured, nothing listed."""
+        numbers, flags = np.zeros((2, RUNS, cells)), np.zeros((2, RUNS, cells), dtype=bool)
+        return cls(numbers[0], flags[0], flags[1], numbers[1])
+
+
+def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[int, Simulated]:
+    """For each measured depth what `RUNS` releases drew and listed."""
+    tree, outline = plan.tree, Outline.of(plan)
+    sizes = [tree.nodes(t) for t in range(tree.depth + 1)]
+    depths = [t for t, what in enumerate(plan.depths) if isinstance(what, hr.Measured)]
+    found = {t: Simulated.none(sizes[t]) for t in depths}
+    for run in range(RUNS):
+        source = Drawn(counts, plan, seeded_bits(run))
+        nodes, noisy = gathered(Pass(outline, source, estimator).results())
+        for t, here in found.items():
+            below = np.ones(sizes[t], dtype=bool)
+            if t > 0 and not outline.everything:
+                start = tree.axes[0].child_start[t - 1]
+                lives = np.zeros(sizes[t - 1], dtype=bool)
+                lives[nodes[t - 1].codes[0]] = True
+                below = np.repeat(lives, np.diff(start))
+            here.measured[run] = below
+            here.noisy[run, below] = noisy[t]
+            here.listed[run, nodes[t].codes[0]] = True
+            here.stated[run, nodes[t].codes[0]] = nodes[t].estimate
+    return found
+
+
+def combined(
+    counts: hr.Counts, plan: hr.Plan, found: Mapping[int, Simulated]
+) -> dict[int, tuple[Floats, Floats]]:
+    """Least squares of every release: estimates (releases, cells) and variances (cells).
+
+    Releases are the cells of one more depth, of which nothing is known, or the public total.
+    """
+    tree, layers = plan.tree, [Layer(np.zeros(1), np.inf, np.array([0, 1]))]
+    for t in range(tree.depth + 1):
+        cells, what = tree.nodes(t), plan.depths[t]
+        parents = tree.axes[0].child_start[t - 1] if t else np.array([0, 1])
+        sizes = np.tile(np.diff(parents), RUNS) if t else np.array([RUNS])
+        start = np.append(0, np.cumsum(sizes))
+        values, variance = np.full(RUNS * cells, float(counts.total)), 0.0
+        if isinstance(what, hr.Measured):
+            values, variance = found[t].noisy.ravel(), what.mechanism.noise_variance
+        layers.append(Layer(values, variance, start))
+    best = least_squares(layers)[1:]
+    shape = (RUNS, -1)
+    return {t: (best[t].estimate.reshape(shape), best[t].variance.reshape(shape)[0]) for t in found}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Coverage at one depth.
+
+    Attributes:
+        depth: which.
+        all: share of the measured cells whose interval holds the truth, and its standard error.
+        zero: the same over measured cells whose truth is 0; NaN where there are none.
+        listed: the same over listed cells.
+        listed_zero: the same over listed cells whose truth is 0.
+        together: share of releases whose simultaneous intervals all hold, and its error.
+        width: mean width over that of a clipped interval of the noisy counts.
+    """
+
+    depth: int
+    all: tuple[float, float]
+    zero: tuple[float, float]
+    listed: tuple[float, float]
+    listed_zero: tuple[float, float]
+    together: tuple[float, float]
+    width: float
+
+    @property
+    def shares(self) -> tuple[tuple[float, float], ...]:
+        """All shares, with their standard errors."""
+        return self.all, self.zero, self.listed, self.listed_zero, self.together
+
+
+def share(of: Bools, among: Bools) -> tuple[float, float]:
+    """A share of cells, and its standard error with releases as the independent draws."""
+    hits, cells = (of & among).sum(axis=1), among.sum(axis=1)
+    if not cells.any():
+        return np.nan, np.nan
+    mean = hits.sum() / cells.sum()
+    residual = hits - mean * cells
+    return float(mean), float(residual.std(ddof=1) / cells.mean() / np.sqrt(len(cells)))
+
+
+def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Coverage]:
+    """Coverage at each measured depth."""
+    found = simulated(counts, plan, estimator)
+    everything, described = isinstance(plan.measure, hr.All), plan.to_dict()
+    best = combined(counts, plan, found) if everything else {}
+    rows = []
+    for t, here in found.items():
+        truth = np.zeros(plan.tree.nodes(t))
+        codes, values = counts.roll_up(t)
+        truth[codes[0]] = values
+        known = certainty(described, t, counts.total)
+        estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
+        assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
+        holds, width = _held(known, estimate, variance, truth, hr.Confidence())
+        _, raw = _held(replace(known, raw=True), here.noisy, variance, truth, hr.Confidence())
+        every, _ = _held(known, estimate, variance, truth, hr.Confidence(simultaneous=True))
+        zero = np.broadcast_to(truth == 0, here.measured.shape)
+        whole = np.all(every | ~here.measured, axis=1, keepdims=True)
+        rows.append(
+            Coverage(
+                t,
+                share(holds, here.measured),
+                share(holds, here.measured & zero),
+                share(holds, here.listed),
+                share(holds, here.listed & zero),
+                share(whole, np.ones_like(whole)),
+                float(width[here.measured].mean() / raw[here.measured].mean()),
+            )
+        )
+    return rows
+
+
+def _held(
+    known: Certainty, estimate: Floats, variance: Floats, truth: Floats, confidence: hr.Confidence
+) -> tuple[Bools, Floats]:
+    """Which intervals hold the truth, and how wide they are: (releases, cells)."""
+    spread = np.tile(variance, len(estimate))
+    low, high = known.interval(estimate.ravel(), spread, confidence)
+    low, high = low.reshape(estimate.shape), high.reshape(estimate.shape)
+    return (low <= truth) & (truth <= high), (high - low).astype(np.float64)
+
+
+def failures(row: Coverage, *, everything: bool) -> list[str]:
+    """What issue 5 asks for and this depth does not do."""
+    wanted = [("all", row.all, 0.95), ("together", row.together, 0.95)]
+    wanted.append(("truth 0", row.zero, 0.95 if everything else 0.94))
+    missed = [
+        f"{name} {found:.3%} ± {error:.3%}"
+        for name, (found, error), level in wanted
+        if found < level - STANDARD_ERRORS * error
+    ]
+    return missed + ([f"width {row.width:.3f}"] if row.width > 1 + 1e-12 else [])
+
+
+def percent(found: tuple[float, float]) -> str:
+    """A share and its standard error."""
+    return "" if np.isnan(found[0]) else f"{100 * found[0]:.2f} ± {100 * found[1]:.2f}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of release, with its coverage by depth."""
+
+    mode: str
+    table: str
+    noise: str
+    total: str
+    rows: list[Coverage]
+
+    @property
+    def name(self) -> str:
+        """In words, without the mode."""
+        return f"{self.table}, {self.noise}, {self.total}"
+
+
+def cases() -> Iterator[Case]:
+    """Every kind of release, simulated."""
+    tables = {
+        "dense": made(np.random.default_rng(5), dense=True),
+        "half-empty": made(np.random.default_rng(5), dense=False),
+    }
+    for mode, table, noise, total in product(MODES, tables, BUDGETS, NEIGHBOURS):
+        measure, estimator = MODES[mode]
+        counts, budget = tables[table], BUDGETS[noise]
+        plan = hr.make_plan(
+            counts.tree,
+            budget=budget,
+            neighbours=NEIGHBOURS[total],
+            mechanism=hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian,
+            measure=measure,
+        )
+        yield Case(mode, table, noise, total, coverages(counts, plan, estimator))
+
+
+def summary(every: Sequence[Case]) -> Iterator[Sequence[str]]:
+    """The least coverage, and the largest width, over depths and kinds of total."""
+    for mode, table, noise in product(MODES, ("dense", "half-empty"), BUDGETS):
+        key = (mode, table, noise)
+        rows = [row for c in every if (c.mode, c.table, c.noise) == key for row in c.rows]
+        shares = zip(*(row.shares for row in rows), strict=True)
+        least = [min(each, key=lambda one: (np.isnan(one[0]), one[0])) for each in shares]
+        widest = max(row.width for row in rows)
+        yield mode, table, noise, *map(percent, least), f"{widest:.3f}"
+
+
+def main() -> None:
+    """Simulate every kind of release and write the page."""
+    every = list(cases())
+    missed = [
+        f"- {case.mode}, {case.name}, depth {row.depth}: {what}"
+        for case in every
+        for row in case.rows
+        for what in failures(row, everything=MODES[case.mode][0] == hr.All())
+    ]
+    depths = sum(len(case.rows) for case in every)
+    head = ("estimates", "table", "noise", *SHARES, "width")
+    parts = [f"## Least over depths and kinds of total\n\n{_markdown(head, summary(every))}"]
+    for mode in MODES:
+        lines = (
+            (case.name, str(row.depth), *map(percent, row.shares), f"{row.width:.3f}")
+            for case in every
+            if case.mode == mode
+            for row in case.rows
+        )
+        titles = ("table, noise, total", "depth", *SHARES, "width")
+        parts.append(f"## {mode}\n\n{_markdown(titles, lines)}")
+    verdict = (
+        f"All {depths} depths do what was asked for (within {STANDARD_ERRORS} standard errors)."
+    )
+    if missed:
+        verdict = "What falls short:\n\n" + "\n".join(missed)
+    page = PAGE.format(runs=RUNS, verdict=verdict, parts="\n".join(parts))
+    print(page)
+    (ROOT / "docs" / "coverage.md").write_text(page)
+
+
+def _markdown(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+SHARES = (
+    "measured cells, %", "truth 0, %", "listed, %", "listed, truth 0, %", "all at once, %"
+)  # fmt: skip
+
+PAGE = """# Coverage of intervals
+
+Made by `python studies/coverage.py`: {runs:,} simulated releases of a tree of 3 counties, 11 tracts
+and 1 to 6 blocks in each, total measured or public, uniform shares; intervals at 95 %. Dense blocks
+hold 20 to 200 records; in the half-empty table more than half are empty, whole tracts among them,
+and the others hold 1 to 20.
+
+Columns: the share of the *measured* cells whose interval holds the truth, with its Monte Carlo
+standard error (by release, since the cells of one are dependent); the same over those whose truth
+is 0; the same over the cells that the release *lists*, and over those whose truth is 0; the share
+of releases whose simultaneous intervals of that depth hold all at once; the mean width over that of
+the noisy counts' own clipped intervals.
+
+Where all nodes are measured the intervals are those of least squares, whichever estimator then
+projects; it only decides which cells are listed. Below survivors they are those of the noisy
+counts, over all cells that were measured, listed or not.
+
+What was asked for: 95 % over measured cells and all at once, 94 % over those whose truth is 0, and
+no more width than the noisy counts' own.
+
+**Listed cells are covered less often**, and those with a truth of 0 much less: a cell without
+records is listed only because its noise was large. The 95 % hold over everything that was measured,
+not for the cells that one picks because they are listed.
+
+{verdict}
+
+{parts}"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,652 @@
+"""Estimators side by side on the tables of Boninsegna & Silvestri and on real ones.
+
+Reads ``../shared/data`` beside the repository (or the folder named as the first argument), and
+writes ``docs/estimators.md`` and ``docs/estimators.png``. Simulated releases under seeds. What the
+first section calls the paper: Chebyshev, children of survivors, noise σ² = T/ρ at each of T
+depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
+"""
+
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import hedgerow as hr  # noqa: E402
+from benchmarks.release import SHARES, pairs, partition  # noqa: E402
+from hedgerow.estimate.estimator import Estimator  # noqa: E402
+from hedgerow.estimate.tree_error import (  # noqa: E402
+    mean_variances,
+    weighted_variance_and_gradient,
+)
+from hedgerow.estimate.tree_shapes import Shapes  # noqa: E402
+from hedgerow.evaluate.baselines import leaf_noise, stability_histogram  # noqa: E402
+from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes  # noqa: E402
+from hedgerow.evaluate.pictures import picture_of_errors  # noqa: E402
+from hedgerow.evaluate.simulate import seeded_bits  # noqa: E402
+from hedgerow.kernels import core_count  # noqa: E402
+from hedgerow.plan.allocation import Allocation  # noqa: E402
+from hedgerow.plan.optimal import rounded_shares  # noqa: E402
+from hedgerow.privacy.zcdp import rho_within  # noqa: E402
+from hedgerow.release.again import estimated, listed_nodes  # noqa: E402
+from hedgerow.release.estimates import least_squares_of  # noqa: E402
+from hedgerow.release.source import Drawn, Stored  # noqa: E402
+from hedgerow.release.steps import Nodes  # noqa: E402
+from hedgerow.release.topdown import Outline, Pass, gathered  # noqa: E402
+from studies.real_tables import CASES  # noqa: E402
+
+Floats = NDArray[np.float64]
+
+EPSILONS = ("0.1", "1", "10")
+DELTA = "1e-8"
+RUNS = 10
+MANY_LEAVES = 5_000_000
+ORDER = (
+    "paper", "Chebyshev", "Euclidean", "Sparse", "Chebyshev, all", "Euclidean, all", "Sparse, all",
+    "least squares", "leaf noise", "stability",
+)  # fmt: skip
+SHOWN = ("paper", "Chebyshev", "Euclidean, all", "leaf noise", "stability")
+GOAL = 0.6
+STEPS = 4
+PENALTIES = (0.25, 0.5, 1.0, 1.5, 1.75, 2.0)
+
+INTRO = """# Estimators
+
+Made by `python studies/estimators.py`; replace-one neighbours, δ = 1e-8, simulated releases under
+seeds, means over runs (RMSE: root of the mean square). The same (ε, δ) for all:
+
+- **paper**: Chebyshev on raw noisy counts of survivors' children, σ² = T/ρ with ρ from the loose
+  conversion ε = ρ + 2√(ρ ln(1/δ)).
+- **Chebyshev, Euclidean, Sparse** (penalty 0.5): survivors' children, exact calibration.
+- **…, all**: all nodes measured, least squares combined upward before projecting.
+- **least squares**: the unprojected estimates of the same noisy counts: may be negative and
+  fractional, so nearly half of all empty cells come out as false positives.
+- **leaf noise**: discrete Gaussian noise on every possible leaf, sums above.
+- **stability**: the stability histogram; sums above, which miss what was dropped.
+"""
+
+BINARY = """The aim, 25 % off the middle depths,
+is met wherever cells are large against the noise. Where most are near 0 (1 % filled, or ε = 0.1 in
+the lower half), projecting from the top already uses what combining would tell."""
+
+WIDE = """The aim, no more false
+positives and 5 % less RMSE, is met by the penalty 0.5 at ε = 0.1 and 1. At ε = 10 noise has σ² < 4
+and whole records are too coarse: no penalty meets both."""
+
+TOGETHER = """RMSE over that of the paper's pass at its noise, for the same (ε, δ), by depth;
+*worst* is the largest. Settings add up. *Shares from the tree* minimise the largest nominal ratio
+V_t(s)/P_t over all shares: V_t the mean variance of least squares, P_t that of the paper's pass
+without the bounds at 0. They rest on the tree alone and are `hr.Optimal(objective="released",
+importance=w_t/(n_t P_t))` with the multipliers w of that program. *Shares from the other country*
+were equalised on the other table, as one may with a public one. *Shares from its own truth* cannot
+be published; they show what a perfect guess at the shares would gain.
+
+*Least possible, unprojected*: min over s of max_t V_t(s)/P_t is convex (V_t = tr(W_t X(s)⁻¹), X
+linear in s); the figure is a lower bound certified by duality, for all shares, depths left
+unmeasured included. It binds wherever counts are large against the noise, for there the bounds at
+0 say nothing. Against the *measured* error of the paper it is larger: its leaves are pulled to 0,
+which no linear estimate does."""
+
+NEEDED = """Why 0.6 at every depth is out of reach. The least possible ratio is the factor of the
+calibration, √(ρ_loose/ρ_exact), times what combining and allocation can do on trees as wide as
+these, about 0.9. The table: the share of the whole budget that linear estimates need to bring
+depths 1 to t alone to 0.6 of the paper's measured RMSE, with nothing spent below them. More than
+100 % cannot be had. At depths 1-4 of the UK no cell is empty, so projection adds little there."""
+
+SWEPT = """Worst ratios at ε = 1: estimators (a penalty of 0 is Euclidean), measures, shares; and of
+linear estimates (nominal) with one depth left out and the best shares for the others."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and how often its release is simulated."""
+
+    name: str
+    counts: hr.Counts
+
+    @property
+    def runs(self) -> int:
+        """Fewer where every run of `All` lays out many cells."""
+        return RUNS if self.counts.tree.leaves < MANY_LEAVES else 2
+
+    @property
+    def depth(self) -> int:
+        """T."""
+        return self.counts.tree.depth
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A plan and an estimator."""
+
+    estimator: Estimator
+    everything: bool = False
+    exact: bool = True
+    allocation: Allocation | None = None
+
+    def plan(self, counts: hr.Counts, epsilon: str) -> hr.Plan:
+        """The plan of a table; `exact` says which noise (ε, δ) buys."""
+        budget = hr.EpsilonDelta(epsilon, DELTA)
+        loose = hr.Rho(rho_within(budget.epsilon, budget.delta))
+        return hr.make_plan(
+            counts.tree,
+            budget=budget if self.exact else loose,
+            neighbours=hr.Replace(),
+            allocation=self.allocation,
+            measure=hr.All() if self.everything else hr.Survivors(),
+        )
+
+
+PAPER = Setting(hr.Chebyshev(), exact=False)
+ALL = Setting(hr.Euclidean(), everything=True)
+ESTIMATORS: dict[str, Estimator] = {
+    "Chebyshev": hr.Chebyshev(),
+    "Euclidean": hr.Euclidean(),
+    "Sparse": hr.Sparse(penalty=0.5),
+}
+
+
+def released(
+    counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
+) -> tuple[Stored, dict[str, dict[int, Nodes]]]:
+    """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
+    outline, source = Outline.of(plan), Drawn(counts, plan, seeded_bits(seed))
+    found = {}
+    stored = None
+    for name, estimator in estimators.items():
+        if stored is not None and outline.everything:
+            uncut = replace(outline, cut=outline.first)
+            found[name] = estimated(stored, uncut, estimator)
+            continue
+        found[name], noisy = gathered(Pass(outline, source, estimator).results())
+        variance = {
+            t: d.mechanism.noise_variance
+            for t, d in enumerate(plan.depths)
+            if isinstance(d, hr.Measured)
+        }
+        public = {t: found[name][t] for t in range(plan.public_depth + 1)}
+        stored = Stored(plan.tree, noisy, variance, public)
+    if stored is None:
+        raise ValueError("give an estimator")
+    return stored, found
+
+
+def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFrame:
+    """The metrics of real estimates of all nodes."""
+    tree, rows = counts.tree, []
+    for depth, here in enumerate(nodes):
+        shape = [axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True)]
+        true = np.zeros(int(np.prod(shape)))
+        codes, values = counts.roll_up(depth)
+        true[np.ravel_multi_index(codes, shape)] = values
+        true = true[np.ravel_multi_index(here.codes, shape)]
+        error, shown, there = here.estimate - true, here.estimate > 0, true > 0
+        rows.append(
+            {
+                "depth": depth,
+                "cuboid": tree.cuboid_name(depth),
+                "max_error": float(np.abs(error).max()),
+                "rmse": float(np.sqrt(np.square(error).mean())),
+                "false_discovery_rate": float((shown & ~there).sum() / max(shown.sum(), 1)),
+                "false_negative_rate": float((there & ~shown).sum() / max(there.sum(), 1)),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def pooled(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Means over runs by depth, of RMSE the root of the mean square; without the root."""
+    names = ["max_error", "rmse", "false_discovery_rate", "false_negative_rate"]
+    chosen = [frame.select("depth", "cuboid", pl.col(names).cast(pl.Float64)) for frame in frames]
+    by_depth = pl.concat(chosen).group_by("depth", "cuboid", maintain_order=True)
+    means = [pl.col(name).mean() for name in names if name != "rmse"]
+    found = by_depth.agg(pl.col("rmse").pow(2).mean().sqrt(), *means)
+    return found.filter(pl.col("depth") > 0).sort("depth")
+
+
+def errors_of_run(
+    counts: hr.Counts, plans: Mapping[str, hr.Plan], epsilon: str, seed: int
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The errors of all methods under one seed."""
+    budget, bits = hr.EpsilonDelta(epsilon, DELTA), seeded_bits(seed)
+    chebyshev = {"paper": hr.Chebyshev()}
+    for name, nodes in released(counts, plans["paper"], seed, chebyshev)[1].items():
+        yield name, error_of_nodes(counts, nodes)
+    for name, nodes in released(counts, plans["survivors"], seed, ESTIMATORS)[1].items():
+        yield name, error_of_nodes(counts, nodes)
+    stored, found = released(counts, plans["all"], seed, ESTIMATORS)
+    for name, nodes in found.items():
+        yield f"{name}, all", error_of_nodes(counts, nodes)
+    outline = replace(Outline.of(plans["all"]), cut=0)
+    every = least_squares_of(stored, outline, found["Chebyshev"])
+    yield "least squares", error_of_estimates(counts, every)
+    leaves = leaf_noise(counts, bits, budget=budget, neighbours=hr.Replace())
+    yield "leaf noise", error_of_leaves(counts, leaves)
+    yield (
+        "stability",
+        error_of_nodes(counts, nodes_of(stability_histogram(counts, bits, budget=budget))),
+    )
+
+
+def nodes_of(counts: hr.Counts) -> dict[int, Nodes]:
+    """The nodes of a table of leaves."""
+    return {t: listed_nodes(*counts.roll_up(t)) for t in range(counts.tree.depth + 1)}
+
+
+def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
+    """The mean errors of all methods."""
+    settings = {
+        "paper": PAPER,
+        "survivors": Setting(hr.Chebyshev()),
+        "all": Setting(hr.Chebyshev(), everything=True),
+    }
+    plans = {name: setting.plan(table.counts, epsilon) for name, setting in settings.items()}
+    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in ORDER}
+    for seed in range(table.runs):
+        for name, frame in errors_of_run(table.counts, plans, epsilon, seed):
+            frames[name].append(frame)
+    return {name: pooled(found) for name, found in frames.items()}
+
+
+def rmse_of(
+    table: Table, setting: Setting, epsilon: str, runs: int, *, first: int = 0, rho: bool = False
+) -> Floats:
+    """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration."""
+    plan = setting.plan(table.counts, epsilon) if not rho else quick_plan(table, setting, epsilon)
+    frames = []
+    for seed in range(first, first + runs):
+        source = Drawn(table.counts, plan, seeded_bits(seed))
+        nodes, _ = gathered(Pass(Outline.of(plan), source, setting.estimator).results())
+        frames.append(error_of_nodes(table.counts, nodes))
+    return pooled(frames)["rmse"].to_numpy()
+
+
+def quick_plan(table: Table, setting: Setting, epsilon: str) -> hr.Plan:
+    """The plan at the ρ that uniform shares buy: shares change it by far less than runs do."""
+    return hr.make_plan(
+        table.counts.tree,
+        budget=hr.Rho(exact_rho(table, epsilon)),
+        neighbours=hr.Replace(),
+        allocation=setting.allocation,
+        measure=hr.All() if setting.everything else hr.Survivors(),
+    )
+
+
+def exact_rho(table: Table, epsilon: str) -> Fraction:
+    """The ρ of a plan with uniform shares under exact calibration."""
+    rho = Setting(hr.Chebyshev()).plan(table.counts, epsilon).guarantee.rho
+    if rho is None:
+        raise ValueError("Gaussian noise has a rho")
+    return rho
+
+
+def fixed(shares: Floats) -> hr.Shares:
+    """An allocation by given shares, in multiples of 1/10,000."""
+    return hr.Shares([share or Fraction(0) for share in rounded_shares(shares)])
+
+
+def equalised(table: Table, epsilon: str, paper: Floats, shares: Floats, runs: int) -> Floats:
+    """Shares that make the ratio of RMSE to the paper's about alike at all depths.
+
+    Each step multiplies a share by its depth's ratio; runs under seeds of their own. It looks at
+    the truth, so the result is no allocation for a release of this very table.
+    """
+    for _ in range(STEPS):
+        tried = replace(ALL, allocation=fixed(shares))
+        ratios = rmse_of(table, tried, epsilon, runs, first=10_000, rho=True) / paper
+        shares = shares * ratios / (shares @ ratios)
+    return shares
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Linear estimates of a tree, against the RMSE of the paper's at each depth.
+
+    Attributes:
+        shapes: of the tree.
+        rho: what may be spent.
+        paper: float64 (T): the paper's mean squared error by depth, records².
+    """
+
+    shapes: Shapes
+    rho: float
+    paper: Floats
+
+    def ratios(self, shares: Floats) -> Floats:
+        """V_t(s) over the paper's mean squared error: float64 (T)."""
+        with np.errstate(divide="ignore"):
+            own = np.append(0.0, 1 / (self.rho * shares))
+        return mean_variances(self.shapes, own, combine=True)[1:] / self.paper
+
+    def slopes(self, shares: Floats) -> Floats:
+        """Their derivatives by the shares: float64 (T, T)."""
+        with np.errstate(divide="ignore"):
+            own = np.append(0.0, 1 / (self.rho * shares))
+        rows = []
+        for t, cells in enumerate(self.shapes.sizes[1:]):
+            weights = np.zeros(len(own))
+            weights[t + 1] = 1 / (cells * self.paper[t])
+            _, slope = weighted_variance_and_gradient(self.shapes, own, weights, combine=True)
+            rows.append(slope[1:] * self.rho)
+        return np.array(rows)
+
+    def least(self, out: int | None = None) -> tuple[Floats, Floats]:
+        """Shares with the least largest ratio, and the ratios; depth ``out`` unmeasured."""
+        depths = len(self.paper)
+        most = [(0.0, 0.0) if t + 1 == out else (1e-6, 1.0) for t in range(depths)]
+        start = np.array([high / 2 for _, high in most])
+        found = minimize(
+            lambda z: (z[-1], np.append(np.zeros(depths), 1.0)),
+            np.append(start / start.sum(), 2.0),
+            jac=True,
+            method="SLSQP",
+            bounds=[*most, (0, None)],
+            constraints=[
+                {
+                    "type": "ineq",
+                    "fun": lambda z: z[-1] - self.ratios(z[:-1]),
+                    "jac": lambda z: np.column_stack([-self.slopes(z[:-1]), np.ones(depths)]),
+                },
+                {
+                    "type": "eq",
+                    "fun": lambda z: z[:-1].sum() - 1,
+                    "jac": lambda _: np.append(np.ones(depths), 0.0),
+                },
+            ],
+            options={"maxiter": 300, "ftol": 1e-12},
+        )
+        shares = found.x[:-1] / found.x[:-1].sum()
+        return shares, self.ratios(shares)
+
+    def certified(self, shares: Floats) -> tuple[float, Floats]:
+        """A lower bound of the largest ratio of any shares, and the weights that prove it.
+
+        For weights w ≥ 0 with Σw = 1, max_t V_t/P_t ≥ Σ w_t V_t/P_t, which is convex in the shares,
+        so at least its value at s less max_k g_k - Σ s_k g_k, g minus its gradient.
+        """
+        slopes = self.slopes(shares)
+        count = len(shares)
+        system = np.vstack(
+            [np.column_stack([slopes.T, np.ones(count)]), np.append(np.ones(count), 0.0)]
+        )
+        solved = np.linalg.lstsq(system, np.append(np.zeros(count), 1.0), rcond=None)[0]
+        weights = np.maximum(solved[:-1], 0)
+        weights /= weights.sum()
+        falls = -(weights @ slopes)
+        return float(weights @ self.ratios(shares) - falls.max() + falls @ shares), weights
+
+    def needed(self, deepest: int) -> float:
+        """The share of ρ that brings depths 1..deepest to the goal, nothing measured below."""
+
+        def spare(z: Floats) -> Floats:
+            whole = np.append(np.exp(z), np.zeros(len(self.paper) - deepest))
+            return 1 - self.ratios(whole)[:deepest] / GOAL**2
+
+        found = minimize(
+            lambda z: (np.exp(z).sum(), np.exp(z)),
+            np.full(deepest, -1.0),
+            jac=True,
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": spare}],
+            options={"maxiter": 300, "ftol": 1e-10},
+        )
+        return float(np.exp(found.x).sum())
+
+
+def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines) + "\n"
+
+
+def numbers(values: Iterable[float], form: str = ".2f") -> list[str]:
+    """Values as text."""
+    return [format(value, form) for value in values]
+
+
+def page_of(table: Table, epsilon: str, errors: Mapping[str, pl.DataFrame]) -> str:
+    """All metrics of a table at one ε, a row a depth and a column a method."""
+    head = ["depth", *ORDER]
+    rows = []
+    for i, cuboid in enumerate(errors["paper"]["cuboid"]):
+        cells = []
+        for name in ORDER:
+            row = errors[name].row(i, named=True)
+            rates = (row["false_discovery_rate"], row["false_negative_rate"])
+            wrong = " ".join(f"{100 * rate:.0f}" for rate in rates)
+            cells.append(f"**{row['rmse']:.3g}** {row['max_error']:.3g} {wrong}")
+        rows.append([f"{i + 1}: {cuboid}" if table.depth < 10 else str(i + 1), *cells])
+    return f"#### ε = {epsilon}\n\n{table_of(head, rows)}\n"
+
+
+def tables(data: Path) -> Iterator[Table]:
+    """The six synthetic tables of the paper and the real ones."""
+    rng, paper = np.random.default_rng(2024), np.random.default_rng(2559)
+    areas = {"binary": partition(rng, 8, 2, 2), "random": partition(paper, 4, 2, 10)}
+    for shape, listed in areas.items():
+        for name, share in SHARES.items():
+            yield Table(f"{shape}, {name}", pairs(rng, listed, share))
+    for case in CASES:
+        if "commuting" in case.name:
+            yield Table(case.name, case.load(data)[0])
+
+
+def middle_depths(chosen: Iterable[Table]) -> str:
+    """(a) Combining on binary trees at the paper's noise."""
+    rows = []
+    for table in chosen:
+        for epsilon in EPSILONS:
+            paper = rmse_of(table, PAPER, epsilon, RUNS)
+            combined = replace(PAPER, everything=True)
+            ratio = rmse_of(table, combined, epsilon, RUNS) / paper
+            middle = ratio[table.depth // 4 : 3 * table.depth // 4]
+            cut = f"{1 - middle.max():.0%} to {1 - middle.min():.0%}, mean {1 - middle.mean():.0%}"
+            rows.append([table.name, epsilon, cut, *numbers(ratio)])
+            print("(a)", *rows[-1])
+    head = ["table", "ε", "cut at depths 5-12", *(str(t + 1) for t in range(len(rows[0]) - 3))]
+    return table_of(head, rows)
+
+
+def half_filled() -> Table:
+    """One axis of four 16-ary levels, half of its 65,536 leaves filled with Pareto flows."""
+    rng = np.random.default_rng(7)
+    names = pl.Series([f"{i:04x}" for i in range(16**4)])
+    levels = [f"level{k}" for k in range(1, 5)]
+    frame = pl.DataFrame({name: names.str.slice(0, k) for k, name in enumerate(levels, start=1)})
+    tree = hr.Tree([hr.Axis.from_frame("area", frame, levels)])
+    chosen = rng.choice(16**4, 16**4 // 2, replace=False).astype(np.int32)
+    flows: NDArray[np.int64] = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
+    return Table("16-ary, half filled", hr.Counts.from_leaves(tree, (chosen,), flows))
+
+
+def leaves_of_wide_trees() -> str:
+    """(b) Sparse against Chebyshev at the paper's noise."""
+    table, rows = half_filled(), []
+    tried: dict[str, Estimator] = {
+        "Chebyshev": hr.Chebyshev(),
+        "Euclidean": hr.Euclidean(),
+        **{f"Sparse {p:g}": hr.Sparse(penalty=p) for p in PENALTIES},
+    }
+    for epsilon in EPSILONS:
+        plan = PAPER.plan(table.counts, epsilon)
+        frames: dict[str, list[pl.DataFrame]] = {name: [] for name in tried}
+        for seed in range(RUNS):
+            for name, nodes in released(table.counts, plan, seed, tried)[1].items():
+                frames[name].append(error_of_nodes(table.counts, nodes))
+        least = 0.0
+        for name, found in frames.items():
+            row = pooled(found).row(-1, named=True)
+            least = least or row["rmse"]
+            rates = [row["false_discovery_rate"], row["false_negative_rate"]]
+            change = f"{row['rmse'] / least - 1:+.1%}"
+            rows.append([epsilon, name, f"{row['rmse']:.3g}", change, *numbers(rates, ".1%")])
+            print("(b)", *rows[-1])
+    return table_of(
+        ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"], rows
+    )
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table of question (c) at one ε, with the paper's error and the bound of linear ones."""
+
+    table: Table
+    epsilon: str
+    runs: int
+    paper: Floats
+    linear: Linear
+    nominal: Linear
+
+    @classmethod
+    def of(cls, table: Table, epsilon: str, runs: int) -> "Target":
+        """Measured: against the paper's RMSE. Nominal: against its variance, from public facts."""
+        shapes = Shapes.of(table.counts.tree)
+        rho = float(exact_rho(table, epsilon))
+        budget = hr.EpsilonDelta(epsilon, DELTA)
+        own = table.depth / float(rho_within(budget.epsilon, budget.delta))
+        variances = mean_variances(shapes, np.append(0.0, np.full(table.depth, own)), combine=False)
+        paper = rmse_of(table, PAPER, epsilon, 2 * runs)
+        linear = Linear(shapes, rho, paper**2)
+        return cls(table, epsilon, runs, paper, linear, Linear(shapes, rho, variances[1:]))
+
+    def ratios(self, setting: Setting) -> Floats:
+        """RMSE over the paper's by depth, under the setting's own calibration."""
+        return rmse_of(self.table, setting, self.epsilon, 2 * self.runs) / self.paper
+
+    def equalised(self) -> Floats:
+        """See `equalised`, from the shares of the tree on."""
+        start = self.nominal.least()[0]
+        return equalised(self.table, self.epsilon, self.paper, start, self.runs)
+
+    def from_the_tree(self) -> Allocation:
+        """Shares with the least largest nominal ratio, through `hr.Optimal`: public facts alone."""
+        shares, _ = self.nominal.least()
+        _, weights = self.nominal.certified(shares)
+        importance = weights / (self.nominal.shapes.sizes[1:] * self.nominal.paper)
+        return hr.Optimal(importance=list(importance / importance.max()), objective="released")
+
+
+def together(targets: Sequence[Target]) -> tuple[str, str]:
+    """(c) Everything together against the paper: ratios of RMSE by depth; and the sweeps."""
+    own = {(t.table.name, t.epsilon): t.equalised() for t in targets}
+    rows, sweeps = [], []
+    for target in targets:
+        name, epsilon = target.table.name, target.epsilon
+        other = next(s for (n, e), s in own.items() if n != name and e == epsilon)
+        settings = {
+            "exact calibration": Setting(hr.Chebyshev()),
+            "+ all measured, combined": Setting(hr.Chebyshev(), everything=True),
+            "+ Euclidean": ALL,
+            "+ shares from the tree": replace(ALL, allocation=target.from_the_tree()),
+            "or shares from the other country": replace(ALL, allocation=fixed(other)),
+            "(shares from its own truth)": replace(ALL, allocation=fixed(own[name, epsilon])),
+        }
+        rows.append([name, epsilon, "paper's RMSE", "", *numbers(target.paper, ".3g")])
+        for words, setting in settings.items():
+            ratio = target.ratios(setting)
+            rows.append([name, epsilon, words, f"**{ratio.max():.3f}**", *numbers(ratio, ".3f")])
+            print("(c)", *rows[-1])
+        for words, linear in (("nominal", target.nominal), ("measured", target.linear)):
+            shares, ratio = linear.least()
+            bound = np.sqrt(linear.certified(shares)[0])
+            what = f"least possible, unprojected, to the paper's {words} error"
+            rows.append([name, epsilon, what, f"{bound:.3f}", *numbers(np.sqrt(ratio), ".3f")])
+            print("(c)", *rows[-1], "shares", *numbers(shares, ".3f"))
+        needs = numbers((target.linear.needed(k) for k in range(1, target.table.depth + 1)), ".0%")
+        sweeps.append([name, epsilon, *needs])
+        print("(c) share needed", *sweeps[-1])
+    depths = [str(t + 1) for t in range(targets[0].table.depth)]
+    needed = table_of(["table", "ε", *(f"1-{t}" for t in depths)], sweeps)
+    return table_of(["table", "ε", "setting", "worst", *depths], rows), needed
+
+
+def swept(targets: Sequence[Target]) -> str:
+    """The worst ratio of estimators and measures; of linear estimates with a depth left out."""
+    rows = []
+    for target in targets:
+        given = [None, target.from_the_tree()]
+        for penalty in (None, 0.0, 0.25, 0.5, 1.0, 2.0):
+            estimator = hr.Chebyshev() if penalty is None else hr.Sparse(penalty=penalty)
+            worst = [
+                (rmse_of(target.table, setting, target.epsilon, RUNS, rho=True) / target.paper)
+                for everything in (False, True)
+                for setting in (Setting(estimator, everything, allocation=a) for a in given)
+            ]
+            name = "Chebyshev" if penalty is None else f"Sparse {penalty:g}"
+            rows.append([target.table.name, name, *numbers((w.max() for w in worst), ".3f")])
+            print("(c) sweep", *rows[-1])
+        for t in range(1, target.table.depth):
+            bound = np.sqrt(target.nominal.least(out=t)[1].max())
+            words = f"unprojected, depth {t} unmeasured"
+            rows.append([target.table.name, words, "", "", "", f"{bound:.3f}"])
+            print("(c) sweep", *rows[-1])
+    head = ["survivors", "survivors, shares from the tree", "all", "all, shares from the tree"]
+    return table_of(["table", "estimator", *head], rows)
+
+
+def answers(found: Sequence[Table]) -> str:
+    """The three questions, answered with numbers."""
+    chosen = {table.name: table for table in found}
+    binary = [table for table in found if table.name.startswith("binary")]
+    runs = {"UK commuting 2011": 16, "Italy commuting 2011": 80}
+    targets = [Target.of(chosen[n], e, k) for n, k in runs.items() for e in EPSILONS]
+    a, b = middle_depths(binary), leaves_of_wide_trees()
+    c, needed = together(targets)
+    sweep = swept([target for target in targets if target.epsilon == "1"])
+    return (
+        "## (a) Combining on binary trees\n\nRMSE over that of the paper's pass at the same noise "
+        f"(the paper's), Chebyshev, by depth 1-16. {BINARY}\n\n{a}\n"
+        "## (b) Sparse on wide trees\n\nOne axis of four 16-ary levels, 65,536 leaves, half of "
+        f"them filled with Pareto flows; leaves only, survivors, the paper's noise. {WIDE}\n\n{b}\n"
+        f"## (c) Everything together\n\n{TOGETHER}\n{c}\n{NEEDED}\n{needed}\n{SWEPT}\n{sweep}\n"
+    )
+
+
+def main() -> None:
+    """Run everything and write the page and the picture."""
+    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
+    if not data.is_dir():
+        print(f"skipped: the real tables are not at {data}")
+        return
+    begun = time.perf_counter()
+    found = list(tables(data))
+    told = answers(found)
+    print(f"answers after {time.perf_counter() - begun:.0f} s")
+    pages, shown = [], {}
+    for table in found:
+        filled = len(table.counts.values) / table.counts.tree.leaves
+        pages.append(
+            f"### {table.name}\n\n{table.counts.total:,} records, {table.counts.tree.leaves:,} "
+            f"leaves, {filled:.1%} filled, T = {table.depth}, {table.runs} runs.\n\n"
+        )
+        for epsilon in EPSILONS:
+            errors = errors_of(table, epsilon)
+            pages.append(page_of(table, epsilon, errors))
+            if table.name.startswith("UK") and epsilon == "1":
+                shown = {name: errors[name] for name in SHOWN}
+        print(f"{table.name}: {time.perf_counter() - begun:.0f} s")
+    taken = (
+        f"{platform.machine()}, {core_count()} cores, Python {platform.python_version()}, Hedgerow "
+        f"{hr.__version__}: {time.perf_counter() - begun:.0f} s in all.\n\n"
+    )
+    legend = (
+        "## All tables\n\nEach cell: **RMSE**, maximum error (records), false discovery rate, "
+        "false negative rate (%).\n\n"
+    )
+    page = f"{INTRO}\n{taken}{told}{legend}{''.join(pages)}"
+    (ROOT / "docs" / "estimators.md").write_text(page)
+    picture_of_errors(shown, ROOT / "docs" / "estimators.png", title="UK commuting 2011, ε = 1")
+
+
+if __name__ == "__main__":
+    main()
