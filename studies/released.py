@@ -188,7 +188,7 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
         nodes, noisy = gathered(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
         public = {t: nodes[t] for t in range(plan.public_depth + 1)}
         stored = Stored(plan.tree, noisy, variance, public)
-        best = dict(enumerate(least_squares_of(stored, outline, nodes)))
+        best = dict(enumerate(least_squares_of(stored, outline, nodes)[0]))
         other, _ = gathered(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
         found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
@@ -476,10 +476,10 @@ another by more than two standard errors:
   program (6) once counts are projected: it prices leaves at their unprojected error, while cutting
   off at 0 takes away up to three quarters of that in any case, so it spends too much on leaves.
 - *Discounted* sets that right: the importance of each depth times the squared ratio of the
-  projected RMSE to the forecast one, simulated under uniform shares on the prior. With it `released`
-  is no worse than any other anywhere, under both projections (and costs up to 3 % of least squares).
-  For the three tables without an earlier one the discount is taken from the table itself*; it is
-  the best case.
+  projected RMSE to the forecast one, simulated under uniform shares on the prior. With it
+  `released` is no worse than any other anywhere, under both projections (and costs up to 3 % of
+  least squares). For the three tables without an earlier one the discount is taken from the table
+  itself*; it is the best case.
 
 {comparison}
 \\* `make_plan` takes any prior; a release refuses its own table. It shows the best that a prior
@@ -492,8 +492,8 @@ by more than 5 % (least squares) or 15 % (projected) and two standard errors.
 
 Least squares is as foretold at every depth; depths of one cell are known to a few percent only.
 Projected counts are as foretold where most counts are larger than a few times the noise. Where the
-median count is below the forecast RMSE, most counts are cut off at 0 and errors are smaller: there
-the forecast is an upper bound, and `simulated_errors` on a prior the better guide.
+median count is not above the forecast RMSE, or nearly so, many counts are cut off at 0 and errors
+are smaller: there the forecast is too high, and `simulated_errors` on a prior the better guide.
 
 {forecasts}
 ## Simulated on the prior, measured on the truth

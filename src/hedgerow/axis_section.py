@@ -1,7 +1,8 @@
 """``[[axis]]`` of a release file: a hierarchy with its public list, or a numeric column in bins."""
 
+from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,7 +15,10 @@ from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.binned import NumericColumn
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.read import Query, read_areas
-from hedgerow.toml_file import Number, Section
+from hedgerow.toml_file import Section
+
+Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
+"""A number; infinity and NaN are refused later, in a sentence of their own."""
 
 
 class AxisSection(Section):
@@ -25,10 +29,10 @@ class AxisSection(Section):
     columns: list[str] | None = None
     areas: str = Field(default="", min_length=1)
     not_stated: str | None = None
-    low: Number | None = None
-    high: Number | None = None
+    low: Bound | None = None
+    high: Bound | None = None
     bins: int | None = None
-    edges: list[Number] | None = None
+    edges: list[Bound] | None = None
     out_of_bounds: Literal["clamp", "refuse"] | None = None
 
     @property
@@ -111,7 +115,7 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     )
 
 
-def _number(given: Number, what: str) -> float:
+def _number(given: Bound, what: str) -> float:
     try:
         return float(exact(given, what, TableError))
     except OverflowError:

@@ -290,7 +290,7 @@ class ReleaseSpec:
         ]
         if not numeric:
             return self._source()
-        made = {n.axis.columns[-1] for n in numeric}
+        made = {column for n in numeric for column in n.axis.columns}
         columns = {column for axis in tree.axes for column in axis.columns} - made
         extra = [c for c in (self.file.table.count, self.file.table.unit) if c is not None]
         return binned(self._source(), numeric, [*sorted(columns), *extra])

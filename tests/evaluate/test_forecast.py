@@ -1,6 +1,7 @@
 """Forecast errors against simulated ones, and what a simulation says of itself."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import hedgerow as hr
@@ -47,24 +48,27 @@ def test_forecast_rmse_is_within_5_percent_of_simulated_least_squares(what):
     counts = census()
     options = {"neighbours": hr.Replace(), "measure": hr.All()}
     plan = hr.make_plan(counts.tree, **what, **options)
-    found = least_squares_rmse(plan, counts, 1500)[1:]
+    found = least_squares_rmse(plan, counts, 1000)[1:]
     told = hr.forecast(plan)["rmse"].to_numpy()[1:]
     np.testing.assert_allclose(found, told, rtol=0.05)
     assert (abs(found / (0.9 * told) - 1) > 0.05).all()
 
 
 def test_the_monte_carlo_error_is_the_spread_of_repeated_simulations():
-    """Relative error of a spread over 40 blocks: 11 %; 50 % is beyond 4 of them (alpha 1e-4)."""
+    """Relative error of a spread over 80 blocks: 8 %; 40 % is beyond 4 of them (alpha 1e-4).
+
+    Of one cell and 10 runs the formula is some 10 % too small, as squares are skewed.
+    """
     counts = census(2, least=20, empty=0.4)
     plan = hr.make_plan(counts.tree, **GAUSSIAN)
     blocks = [
-        simulated_errors(plan, counts, hr.Chebyshev(), runs=10, seed=10 * i) for i in range(40)
+        simulated_errors(plan, counts, hr.Chebyshev(), runs=10, seed=10 * i) for i in range(80)
     ]
     for t in range(counts.tree.depth + 1):
         for name in ("rmse", "mae", "max_error"):
             spread = np.std([block[name][t] for block in blocks], ddof=1)
             told = np.sqrt(np.mean([block[f"{name}_error"][t] ** 2 for block in blocks]))
-            assert 0.5 < spread / told < 1.5, (t, name)
+            assert 0.6 < spread / told < 1.5, (t, name)
 
 
 def test_simulated_errors_are_the_errors_of_the_same_seeds():
@@ -107,16 +111,36 @@ def test_fewer_than_two_runs_are_refused(runs):
         simulated_errors(hr.make_plan(counts.tree, **GAUSSIAN), counts, hr.Chebyshev(), runs=runs)
 
 
-def test_a_table_with_other_levels_is_refused():
-    plan = hr.make_plan(hr.Tree([fixed_axis("geo", 2, 3)]), **GAUSSIAN)
-    other = hr.Tree([fixed_axis("place", 2, 3)])
-    deeper = hr.Tree([fixed_axis("geo", 2, 3, 2)])
-    for tree in (other, deeper):
-        counts = hr.Counts.from_leaves(
-            tree, (np.arange(6, dtype=np.int32),), np.full(6, 9, dtype=np.int64)
-        )
-        with pytest.raises(hr.PlanError, match="the table to simulate has the levels"):
-            simulated_errors(plan, counts, hr.Chebyshev(), runs=2)
+def named(axis, levels):
+    """A table with one state of three counties, or whatever its levels are called."""
+    areas = [["a"] * (len(levels) - 1) + [county] for county in "bcd"]
+    frame = pl.DataFrame(areas, schema=levels, orient="row")
+    tree = hr.Tree([hr.Axis.from_frame(axis, frame, levels)])
+    return hr.Counts.from_leaves(
+        tree, (np.arange(3, dtype=np.int32),), np.full(3, 9, dtype=np.int64)
+    )
+
+
+ONLY_THE_DEEPEST = pytest.mark.xfail(
+    reason="plan_over compares the number of levels and the deepest cuboid's name alone",
+    strict=True,
+)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["state", "region", "county"],
+        ["county"],
+        ["state", "town"],
+        pytest.param(["region", "county"], marks=ONLY_THE_DEEPEST),
+    ],
+    ids="-".join,
+)
+def test_a_table_with_other_levels_is_refused(levels):
+    plan = hr.make_plan(named("geo", ["state", "county"]).tree, **GAUSSIAN)
+    with pytest.raises(hr.PlanError, match="the table to simulate has the levels"):
+        simulated_errors(plan, named("geo", levels), hr.Chebyshev(), runs=2)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,12 @@ def test_measurements_of_others_are_estimated_by_weighted_least_squares(missing)
     leaves = made.level(depth=2)
     assert np.allclose(leaves["estimate"], solved, rtol=1e-9, atol=1e-9)
     assert np.allclose(leaves["standard_error"], errors, rtol=1e-9)
+    full = np.linalg.inv(matrix.T @ matrix)
+    chosen = [(2, 0), (2, 1), (2, 11), (1, 2)]
+    picked = np.zeros((4, 12))
+    picked[[0, 1, 2], [0, 1, 11]] = 1
+    picked[3, 8:] = 1
+    assert np.allclose(made.covariance(chosen), picked @ full @ picked.T, rtol=1e-8)
 
 
 @pytest.mark.parametrize("estimator", [hr.Chebyshev(), hr.Euclidean()], ids=["c", "e"])

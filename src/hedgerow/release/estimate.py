@@ -1,16 +1,20 @@
 """`reestimate`: a release's noisy counts estimated another way, beside what was there."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.errors import EstimateError, ReleaseError, TableError
+from hedgerow.estimate.covariance import covariance
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.plan.depths import All
 from hedgerow.release.again import check_combines, estimated_again, read_stored
@@ -48,11 +52,13 @@ class Estimates:
             (unbiased, records), ``standard_error``, and ``low`` and ``high``, the interval of the
             true count at 95 %.
         described: what was done, as JSON.
+        layers: of least squares, what its estimates were made of; else None.
     """
 
     tree: Tree
     frames: list[pl.DataFrame]
     described: dict[str, Any]
+    layers: Sequence[Layer] | None = None
 
     def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
         """The estimates of one depth, by its name or number.
@@ -67,6 +73,20 @@ class Estimates:
             return self.frames[self.tree.depth_of(level)]
         self.tree.cuboid(depth or 0)
         return self.frames[depth or 0]
+
+    def covariance(self, nodes: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+        """The covariances of least-squares estimates: float64 (nodes, nodes), records².
+
+        Args:
+            nodes: the depth of each, and its row in that depth's frame.
+
+        Raises:
+            EstimateError: the estimates are not least squares, a node is not there, or the
+                measurements do not determine it.
+        """
+        if self.layers is None:
+            raise EstimateError("covariances are known of least squares alone")
+        return covariance(self.layers, nodes)
 
     def write(self, directory: str | Path) -> None:
         """Write ``depth=K.parquet`` for each depth and ``estimate.json``, whole or not at all.
@@ -103,9 +123,10 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     for t in range(tree.depth + 1):
         listed[t] = read_nodes(folder, tree, t)
     check_combines(method, plan)
+    layers: Sequence[Layer] | None = None
     outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
     if isinstance(method, LeastSquares):
-        made = least_squares_of(stored, outline, listed)
+        made, layers = least_squares_of(stored, outline, listed)
     elif not outline.everything:
         made = projected_again(stored, outline, listed, method)
     else:
@@ -126,7 +147,7 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
             frames.append(_in_order(tree, t, _side_by_side(tree, t, new, old)))
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
     facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
-    return Estimates(tree, frames, facts)
+    return Estimates(tree, frames, facts, layers)
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
@@ -139,7 +160,11 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         TableError: what was measured does not determine every node.
     """
     whole = not isinstance(method, LeastSquares)
-    made = given.least_squares() if isinstance(method, LeastSquares) else given.estimate(method)
+    layers: Sequence[Layer] | None = None
+    if isinstance(method, LeastSquares):
+        made, layers = given.least_squares()
+    else:
+        made = given.estimate(method)
     tree, frames = given.outline.tree, []
     for t, nodes in enumerate(made):
         if not np.isfinite(nodes.variance).all():
@@ -154,7 +179,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
             columns[COUNT] = nodes.counts
         frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
     facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
-    return Estimates(tree, frames, facts)
+    return Estimates(tree, frames, facts, layers)
 
 
 def _claim(method: Estimator, *, everything: bool) -> str:

@@ -54,17 +54,19 @@ def measured_nodes(
 
 def least_squares_of(
     stored: Stored, outline: Outline, released: Mapping[int, Nodes]
-) -> list[Nodes]:
+) -> tuple[list[Nodes], list[Layer]]:
     """For each depth all nodes that were measured, with their least-squares estimates.
 
-    Best linear unbiased where all nodes were measured; else conditional on which survived.
+    Best linear unbiased where all nodes were measured; else conditional on which survived. With
+    them come the layers that they were made of.
     """
     nodes, layers = measured_nodes(stored, outline, released)
     found = least_squares(layers)
-    return [
+    estimates = [
         replace(here, estimate=made.estimate, variance=made.variance)
         for here, made in zip(nodes, found, strict=True)
     ]
+    return estimates, layers
 
 
 def projected_again(

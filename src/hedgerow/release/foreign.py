@@ -15,6 +15,7 @@ import polars as pl
 
 from hedgerow.errors import TableError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.layers import Layer
 from hedgerow.release.again import estimated, listed_nodes
 from hedgerow.release.estimates import least_squares_of
 from hedgerow.release.measurements import NOISY_COUNT
@@ -77,8 +78,8 @@ class Measurements:
         made = estimated(self.stored, self.outline, estimator)
         return [made[t] for t in range(self.outline.tree.depth + 1)]
 
-    def least_squares(self) -> list[Nodes]:
-        """For each depth all nodes with their best linear unbiased estimates."""
+    def least_squares(self) -> tuple[list[Nodes], list[Layer]]:
+        """For each depth all nodes with their best linear unbiased estimates; and the layers."""
         nothing = (np.empty(0, dtype=np.int32),) * len(self.outline.tree.axes)
         none = listed_nodes(nothing, np.empty(0, dtype=np.int64))
         return least_squares_of(
