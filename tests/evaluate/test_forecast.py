@@ -121,19 +121,13 @@ def named(axis, levels):
     )
 
 
-ONLY_THE_DEEPEST = pytest.mark.xfail(
-    reason="plan_over compares the number of levels and the deepest cuboid's name alone",
-    strict=True,
-)
-
-
 @pytest.mark.parametrize(
     "levels",
     [
         ["state", "region", "county"],
         ["county"],
         ["state", "town"],
-        pytest.param(["region", "county"], marks=ONLY_THE_DEEPEST),
+        ["region", "county"],
     ],
     ids="-".join,
 )

@@ -63,11 +63,11 @@ def test_levels_and_cuboids_speak_the_tables_words(made):
     assert by_name.columns == [
         "a0_level1", "a1_level1", "count", "standard_error", "low", "high",
     ]  # fmt: skip
-    marginal = release.cuboid(a1="level2")
+    marginal = release.cuboid(None, a1="level2")
     leaves = release.level(depth=6)
     expected = leaves.group_by("a1_level1", "a1_level2").agg(pl.col("count").sum())
     assert marginal.equals(expected.sort("a1_level1", "a1_level2"))
-    assert release.cuboid().item() == release.level(depth=0)["count"].item()
+    assert release.cuboid(None).item() == release.level(depth=0)["count"].item()
 
 
 @pytest.mark.parametrize(

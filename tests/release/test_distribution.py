@@ -17,16 +17,15 @@ from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.check import check
-from hedgerow.release.distribution import (
-    Distribution,
+from hedgerow.release.distribution import Distribution, read_distribution
+from hedgerow.release.distribution_picture import picture_of_distribution
+from hedgerow.release.release import in_memory, release
+from hedgerow.release.release_distribution import (
     column_counts,
     distribution_in_memory,
     plan_distribution,
-    read_distribution,
     release_distribution,
 )
-from hedgerow.release.distribution_picture import picture_of_distribution
-from hedgerow.release.release import in_memory, release
 from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges

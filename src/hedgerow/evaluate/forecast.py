@@ -69,10 +69,14 @@ def plan_over(plan: Plan, table: Counts) -> Plan:
     Raises:
         PlanError: its levels differ.
     """
-    names = [tree.cuboid_name(tree.depth) for tree in (plan.tree, table.tree)]
-    if plan.tree.steps != table.tree.steps or names[0] != names[1]:
+    levels = [
+        [f"{axis.name}.{level}" for axis in tree.axes for level in axis.levels]
+        for tree in (plan.tree, table.tree)
+    ]
+    if plan.tree.steps != table.tree.steps or levels[0] != levels[1]:
         raise PlanError(
-            f"the table to simulate has the levels {names[1]}, the plan {names[0]}; they must agree"
+            f"the table to simulate has the levels {', '.join(levels[1])}, the plan "
+            f"{', '.join(levels[0])}; they and their order of refinement must agree"
         )
     rho = plan.guarantee.rho
     base = 1 / (2 * rho) if isinstance(plan.budget, EpsilonDelta) and rho is not None else None

@@ -34,7 +34,7 @@ def measured_nodes(
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
     top = _top(stored, outline, released[0])
-    nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), len(top))]
+    nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
     for t in range(1, outline.tree.depth + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
         open_below = np.flatnonzero(_is_open(outline, t - 1, above))
@@ -48,7 +48,7 @@ def measured_nodes(
         sizes[open_below] = np.diff(family_start)
         start = np.append(0, np.cumsum(sizes))
         nodes.append(replace(below, counts=counts))
-        layers.append(_layer(stored, outline, t, start, len(below)))
+        layers.append(_layer(stored, outline, t, start, counts))
     return nodes, layers
 
 
@@ -150,17 +150,16 @@ def _layer(
     outline: Outline,
     depth: int,
     family_start: Int64,
-    cells: int,
+    counts: Int64,
 ) -> Layer:
     """What is known of the nodes of a depth on its own."""
     if depth <= outline.public_depth:
-        exact = stored.public(depth).counts
-        return Layer(exact, 0.0, family_start)
-    noisy: Noisy = np.zeros(cells, dtype=np.int64)
+        return Layer(counts, 0.0, family_start)
+    noisy: Noisy = np.zeros(len(counts), dtype=np.int64)
     variance: Variance = np.inf
     if depth in stored.noisy:
         noisy, variance = stored.noisy[depth], stored.variance[depth]
-        if len(noisy) != cells:
+        if len(noisy) != len(counts):
             raise uneven(depth)
     return Layer(noisy, variance, family_start)
 

@@ -25,7 +25,8 @@ from hedgerow.plan.prior import refuse_own_table
 from hedgerow.release.again import check_combines
 from hedgerow.release.certainty import certainty
 from hedgerow.release.charging import Charging
-from hedgerow.release.content import Content, InMemory, OnDisk
+from hedgerow.release.content import InMemory, OnDisk
+from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
 from hedgerow.release.source import Drawn
@@ -38,6 +39,7 @@ from hedgerow.release.topdown import Outline, Pass, Progress, gathered
 from hedgerow.tables.counts import Counts
 
 Int64 = NDArray[np.int64]
+USUAL = Confidence()
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Release:
     """
 
     plan: Mapping[str, Any]
-    content: Content = field(repr=False)
+    content: InMemory | OnDisk = field(repr=False)
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -94,18 +96,40 @@ class Release:
     def _total(self) -> int:
         return int(self.content.counts(0)[COUNT].sum())
 
-    def cuboid(self, **levels: str) -> pl.DataFrame:
-        """The released counts by any choice of one level an axis, summed from the leaves.
+    def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
+        """The released counts by any choice of one level an axis, and how sure they are.
 
         Args:
+            confidence: of the intervals, 95 % for each of them unless given; None for the counts
+                alone, which is cheap whatever the size of the release.
             levels: axis = level; an axis that is not named is summed over.
 
         Returns:
-            One row a combination with a positive count, sorted by its codes.
+            One row a combination with a positive count, sorted by its codes: these, ``count``,
+            ``standard_error``, ``low`` and ``high``. Of a depth of the tree they are those of
+            `level`; of others see `hedgerow.release.cuboid`, which says what they assume where the
+            plan measures survivors alone.
 
         Raises:
-            ReleaseError: no such axis or level.
+            ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
         """
+        columns = self._columns(levels)
+        depth = depth_of_cuboid(self.plan, levels)
+        if confidence is None:
+            leaves = self.content.counts(len(self.plan["depths"]) - 1)
+            if not columns:
+                return leaves.select(pl.col(COUNT).sum())
+            return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
+        if depth is not None:
+            found = self.level(depth=depth, confidence=confidence)
+        else:
+            every = cuboid_errors(self.content, levels, confidence)
+            found = every.filter(pl.col(COUNT) > 0)
+        found = found.select(*columns, COUNT, STANDARD_ERROR, LOW, HIGH)
+        return found.sort(columns) if columns else found
+
+    def _columns(self, levels: Mapping[str, str]) -> list[str]:
+        """The label columns of a cuboid, in the order in which its axes were named."""
         columns: list[str] = []
         for name, level in levels.items():
             axis = {axis["name"]: axis for axis in self.plan["tree"]["axes"]}.get(name)
@@ -116,10 +140,7 @@ class Release:
                     f"{(name if axis is None else level)!r}; there are {', '.join(known)}"
                 )
             columns += axis["columns"][: axis["levels"].index(level) + 1]
-        leaves = self.content.counts(len(self.plan["depths"]) - 1)
-        if not columns:
-            return leaves.select(pl.col(COUNT).sum())
-        return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
+        return columns
 
     def measurements(self, depth: int) -> Int64:
         """The noisy counts of a measured depth: int64 (children of the survivors above it)."""

@@ -1,0 +1,149 @@
+"""`release_distribution`: the distribution of a numeric column, measured under a budget.
+
+The column is cut into K bins between public bounds. A tree over the bins, designed for cumulative
+counts (`hedgerow.plan.for_distribution`), goes through the same plan, release and manifest as every
+other tree: all levels are measured, combined by least squares, and projected from the top down to
+whole counts that are not negative and add up. Their sums are a CDF that never falls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from hedgerow.errors import TableError
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.noise.bits import Bits
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.branching import Cdf, Objective
+from hedgerow.plan.depths import All
+from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.privacy.budget import Budget, Epsilon
+from hedgerow.privacy.neighbours import Neighbours, Replace
+from hedgerow.release.distribution import Distribution
+from hedgerow.release.release import check_match, in_memory, release
+from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.tables.binned import codes_of_bins
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.tree import Tree
+
+ESTIMATOR = Euclidean(combine=True)
+UNIT = "unit"
+
+
+def release_distribution(  # noqa: PLR0913 - the door for a column and nothing else
+    values: ArrayLike,
+    *,
+    low: float,
+    high: float,
+    bins: int,
+    budget: Budget,
+    neighbours: Neighbours | None = None,
+    units: Sequence[Any] | None = None,
+    out_of_bounds: str = "refuse",
+    name: str = "value",
+    directory: str | Path | None = None,
+) -> Distribution:
+    """The distribution of a confidential column, under a fresh key from the operating system.
+
+    Args:
+        values: numbers (values), one a record.
+        low: the public lower bound.
+        high: the public upper bound.
+        bins: K, of equal width; public.
+        budget: `Epsilon` (discrete Laplace), or `Rho` or `EpsilonDelta` (discrete Gaussian).
+        neighbours: the unit of privacy; `Replace` with one record a unit unless given, so the
+            number of records is public. `AddRemove` measures it.
+        units: (values): whose record each is. At most `Neighbours.contributions` records of a unit
+            are kept (see `hedgerow.tables.bounding`): a unit with more is clipped to as many of
+            them, chosen by a hash of its own records; the distribution is that of the kept ones.
+        out_of_bounds: ``"clamp"`` moves values outside to the nearest bound, ``"refuse"`` refuses.
+        name: of the column, in the release.
+        directory: where the release appears, whole or not at all; left out, it stays in memory.
+
+    Raises:
+        TableError: bounds, bins or values that break the rules of `Ranges`.
+        BudgetError, PlanError: a budget that cannot be spent so.
+        ReleaseError: the directory exists.
+        MachineError: the disk is full, or the memory.
+    """
+    ranges = Ranges.equal_width(name, low, high, bins, out_of_bounds=out_of_bounds)
+    who = Replace() if neighbours is None else neighbours
+    plan = plan_distribution(ranges, budget=budget, neighbours=_with_unit(who, units))
+    counts = column_counts(plan, ranges, values, units=units)
+    return Distribution(plan, release(counts, plan, estimator=ESTIMATOR, directory=directory))
+
+
+def plan_distribution(
+    ranges: Ranges,
+    *,
+    budget: Budget,
+    neighbours: Neighbours | None = None,
+    objective: Objective | None = None,
+) -> Plan:
+    """The plan of a distribution, from public facts alone: its tree and shares are designed.
+
+    Args:
+        ranges: the bins.
+        budget: as in `release_distribution`.
+        neighbours: as there.
+        objective: what the tree is designed for; the CDF unless given.
+
+    Raises:
+        BudgetError, PlanError: a budget that cannot be spent so.
+    """
+    mechanism = DiscreteLaplace if isinstance(budget, Epsilon) else DiscreteGaussian
+    allocation = ForDistribution(Cdf() if objective is None else objective)
+    branching = allocation.design(ranges.bins, mechanism).branching
+    return make_plan(
+        Tree([coded_axis(ranges, branching)]),
+        budget=budget,
+        neighbours=Replace() if neighbours is None else neighbours,
+        mechanism=mechanism,
+        allocation=allocation,
+        measure=All(),
+    )
+
+
+def column_counts(
+    plan: Plan, ranges: Ranges, values: ArrayLike, *, units: Sequence[Any] | None = None
+) -> Counts:
+    """The confidential counts of a column's bins, over the plan's tree.
+
+    Raises:
+        TableError: values or units that break the rules.
+    """
+    (axis,) = plan.tree.axes
+    leaves = ranges.bin(values)
+    if units is None:
+        counts = np.bincount(leaves, minlength=ranges.bins).astype(np.int64)
+        return Counts.from_leaves(plan.tree, (np.arange(ranges.bins, dtype=np.int32),), counts)
+    if len(units) != len(leaves):
+        raise TableError(
+            f"range {ranges.name!r}: units and values must have one length; each record needs its "
+            "unit"
+        )
+    table = {axis.columns[-1]: codes_of_bins(axis, leaves), UNIT: pa.array(units)}
+    most = plan.neighbours.contributions
+    return Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
+
+
+def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distribution:
+    """A distribution from given random bits: a seed, in simulations on public tables alone.
+
+    Raises:
+        PlanError: the plan is for another domain.
+    """
+    check_match(counts, plan)
+    return Distribution(plan, in_memory(counts, plan, estimator=ESTIMATOR, bits=bits))
+
+
+def _with_unit(who: Neighbours, units: Sequence[Any] | None) -> Neighbours:
+    """The promise names the unit where records do."""
+    return who if units is None or who.unit is not None else replace(who, unit=UNIT)
