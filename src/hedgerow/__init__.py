@@ -22,10 +22,12 @@ from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.estimate.sparse import Sparse
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation import Shares, Uniform
+from hedgerow.plan.branching import AllRanges, Cdf, Quantiles, best_branching
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import All, Invariant, Measured, Public, Survivors, Unmeasured
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.fairness import fairness
+from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
@@ -35,12 +37,15 @@ from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.release.check import check
+from hedgerow.release.distribution import CountBetween, Distribution, Quantile, read_distribution
 from hedgerow.release.estimate import Estimates, estimate_measurements, reestimate
 from hedgerow.release.foreign import Measurements
 from hedgerow.release.release import Release, read_release, release
+from hedgerow.release.release_distribution import plan_distribution, release_distribution
 from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
 
@@ -49,19 +54,24 @@ __version__ = "0.1.0"
 __all__ = [
     "AddRemove",
     "All",
+    "AllRanges",
     "Axis",
     "BudgetError",
+    "Cdf",
     "Chebyshev",
     "Confidence",
+    "CountBetween",
     "Counts",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Distribution",
     "Epsilon",
     "EpsilonDelta",
     "EstimateError",
     "Estimates",
     "Euclidean",
     "Fair",
+    "ForDistribution",
     "HedgerowError",
     "Invariant",
     "LeastSquares",
@@ -75,7 +85,10 @@ __all__ = [
     "Prior",
     "Profile",
     "Public",
+    "Quantile",
+    "Quantiles",
     "Query",
+    "Ranges",
     "Relative",
     "Release",
     "ReleaseError",
@@ -90,6 +103,7 @@ __all__ = [
     "Unfinished",
     "Uniform",
     "Unmeasured",
+    "best_branching",
     "cheapest",
     "check",
     "compose",
@@ -97,7 +111,10 @@ __all__ = [
     "fairness",
     "forecast",
     "make_plan",
+    "plan_distribution",
+    "read_distribution",
     "read_release",
     "reestimate",
     "release",
+    "release_distribution",
 ]

@@ -13,6 +13,7 @@ import typer
 from rich.markup import escape
 
 from hedgerow import __version__
+from hedgerow.cli_distribution import distribution
 from hedgerow.cli_estimate import estimate
 from hedgerow.cli_plan import plan, show_plan
 from hedgerow.cli_privacy import account, ledgers
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.add_typer(ledgers, name="ledger", no_args_is_help=True)
 app.command()(plan)
 app.command()(estimate)
+app.command()(distribution)
 app.command()(account)
 
 STOPPED = 130
