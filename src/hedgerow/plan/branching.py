@@ -16,7 +16,7 @@ from hedgerow.plan.branching_search import Costs, best_order
 from hedgerow.plan.branching_trimmed import trimmed_mean, trimmed_mean_of_coverings
 
 MOST_BINS = 1 << 30
-SHARE_UNITS = 1_000_000
+SHARE_UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _floats(numbers: Sequence[Fraction]) -> NDArray[np.float64]:
 
 
 def _exact_shares(shares: NDArray[np.float64]) -> tuple[Fraction, ...]:
-    """The shares in millionths, the largest of them rounded so that they sum to 1."""
+    """The shares in parts of 1/10,000, the largest of them rounded so that they sum to 1."""
     units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
     units[int(np.argmax(shares))] += SHARE_UNITS - sum(units)
     return tuple(Fraction(unit, SHARE_UNITS) for unit in units)
