@@ -115,6 +115,30 @@ def test_a_table_that_is_its_own_prior_is_refused_by_path_and_by_content(run, ce
     assert not (census.parent / "out.staging").exists()
 
 
+@pytest.mark.parametrize("alias", ["link", "hard link", "folder", "no count"])
+def test_the_table_under_another_name_is_refused(run, census, alias):
+    folder = census.parent
+    table, other = folder / "population.parquet", folder / "other.parquet"
+    section = PRIOR.replace("prior.parquet", "other.parquet")
+    if alias == "link":
+        other.symlink_to(table)
+    elif alias == "hard link":
+        other.hardlink_to(table)
+    elif alias == "folder":
+        (folder / "parts").mkdir()
+        shutil.move(table, folder / "parts" / "a.parquet")
+        section = PRIOR.replace("prior.parquet", "parts/a.parquet")
+        census.write_text(census.read_text().replace('"population.parquet"', '"parts"'))
+    else:
+        shutil.copy(table, other)
+        section = section.replace(', count = "population"', "")
+    allocate(census, section)
+    code, _, err = run("release" if alias == "no count" else "plan", census)
+    assert code == 2
+    assert "the prior is the confidential table" in err or "its own prior" in err
+    assert not (folder / "out").exists()
+
+
 def test_the_least_budget_for_a_target(run, census):
     allocate(census, 'method = "optimal"')
     code, out, _ = run("plan", census, "--target-mse", "200000", "--json")

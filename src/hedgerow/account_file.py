@@ -6,12 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from hedgerow.errors import SpecError
+from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.privacy.budget import Epsilon, EpsilonDelta
-from hedgerow.privacy.profile import Guarantee, Profile, compose, read_profile
+from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
+from hedgerow.privacy.profile import Guarantee, Profile, Use, compose, read_profile
 from hedgerow.release.manifest import read_manifest
 from hedgerow.toml_file import Number, Section, parse, within
+
+MOST_TIMES = 10**9
 
 
 class UseSection(Section):
@@ -33,12 +35,45 @@ class AccountFile(Section):
 
 
 def read_account(path: Path) -> Profile:
-    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest)."""
+    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest).
+
+    Raises:
+        SpecError: a manifest without the guarantee of a plan, or a file that breaks a rule.
+        ReleaseError: no manifest.
+        BudgetError, NoiseError: mechanisms that no profile can be made of, or too many of them.
+    """
     if path.is_dir() or path.suffix == ".json":
-        manifest = read_manifest(path if path.is_dir() else path.parent)
-        return read_profile(manifest["plan"]["guarantee"])
-    file = parse(path, AccountFile)
-    return compose(within(f"[[use]] {i}", _use, use) for i, use in enumerate(file.use, start=1))
+        where, profile = "the manifest: use", _of_manifest(path if path.is_dir() else path.parent)
+    else:
+        where, uses = "[[use]]", enumerate(parse(path, AccountFile).use, start=1)
+        profile = compose([within(f"{where} {i}", _use, use) for i, use in uses])
+    for i, use in enumerate(profile.uses, start=1):
+        within(f"{where} {i}", _check_size, use)
+    return profile
+
+
+def _of_manifest(folder: Path) -> Profile:
+    try:
+        return read_profile(read_manifest(folder)["plan"]["guarantee"])
+    except (KeyError, TypeError, AttributeError):
+        raise SpecError(
+            f"the manifest in {str(folder)!r} describes no plan with its guarantee; restore it"
+        ) from None
+
+
+def _check_size(use: Use) -> None:
+    """Refuse what floats cannot account for: far too many uses, or far too much loss."""
+    if use.times > MOST_TIMES:
+        raise BudgetError(f"times must be at most {MOST_TIMES:,}, got {use.times}")
+    if isinstance(use.mechanism, EpsilonDelta):
+        cost = use.times * use.mechanism.epsilon
+    else:
+        cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
+    if cost is not None and cost > LARGEST:
+        raise BudgetError(
+            f"costs more than {LARGEST:,} (ρ, or ε where it is pure), and beyond that nothing is "
+            f"protected; take more noise, fewer times or a smaller shift"
+        )
 
 
 def _use(use: UseSection) -> tuple[Guarantee, int, int]:

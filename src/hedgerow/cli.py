@@ -23,6 +23,7 @@ from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
+from hedgerow.release.again import check_combines
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.release import read_release
 from hedgerow.release.release import release as make_release
@@ -100,9 +101,11 @@ def release(
     unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
     unfinished = Unfinished.DISCARD if discard else unfinished
     spec = ReleaseSpec(file)
+    estimator = spec.estimator
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
+    check_combines(estimator, made)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging
@@ -110,11 +113,12 @@ def release(
         charging.check(made)
     with stage("reading the table"):
         counts = spec.counts(made.tree)
+        spec.refuse_own_prior(made.tree, counts)
     with bar("measuring and estimating") as progress:
         made_release = make_release(
             counts,
             made,
-            estimator=spec.estimator,
+            estimator=estimator,
             directory=spec.output,
             progress=progress,
             charging=charging,

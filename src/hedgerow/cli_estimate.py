@@ -7,6 +7,7 @@ import polars as pl
 import typer
 from rich.markup import escape
 
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.named import ESTIMATORS, read_estimator
 from hedgerow.measurement_file import read_measurements
@@ -51,8 +52,8 @@ def estimate(
     given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
     with_values = {name: value for name, value in given.items() if value is not None}
     chosen = read_estimator(with_values)
-    place = output or source.with_name(f"{source.stem}.{method}")
-    check_output(place)
+    place = output or _beside(source, method)
+    _check_place(source, place)
     with stage("estimating"):
         made = _estimates(source, chosen)
     made.write(place)
@@ -60,6 +61,27 @@ def estimate(
     rows = [_row(made, t, frame) for t, frame in enumerate(made.frames)]
     shown.print(escape(aligned([HEADINGS, *rows])))
     shown.print(f"\nEstimates: {escape(str(place))}")
+
+
+def _beside(source: Path, method: str) -> Path:
+    """Where estimates go that nobody named a place for."""
+    named = source.resolve() if source.name in {"", ".."} else source
+    if not named.name:
+        raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")
+    return named.with_name(f"{named.stem}.{method}")
+
+
+def _check_place(source: Path, place: Path) -> None:
+    """Refuse a place that is taken, or that lies within the release."""
+    try:
+        check_output(place)
+    except ReleaseError as error:
+        raise ReleaseError(str(error).replace("[output] directory", "--output", 1)) from None
+    if source.is_dir() and place.resolve().is_relative_to(source.resolve()):
+        raise ReleaseError(
+            f"--output {str(place)!r} lies within the release {str(source)!r}, which stays as it "
+            f"is; name a place outside"
+        )
 
 
 def _estimates(source: Path, method: Estimator) -> Estimates:

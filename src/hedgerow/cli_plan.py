@@ -9,7 +9,7 @@ import polars as pl
 import typer
 from rich.markup import escape
 
-from hedgerow.errors import SpecError
+from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
 from hedgerow.plan.describe import aligned, price_table
@@ -17,6 +17,8 @@ from hedgerow.plan.fairness import fairness, fairness_rows
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.picture import check_picture
+from hedgerow.release.again import check_combines
 from hedgerow.release.manifest import promise
 from hedgerow.spec import ReleaseSpec
 from hedgerow.terminal import shown, stage
@@ -46,32 +48,32 @@ def plan(
     Reads the public lists of areas and no confidential table (unless the file says
     areas = "table").
     """
+    check_picture(picture, PlanError)
     spec = ReleaseSpec(file)
+    estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
+    check_combines(estimator, made)
     expected = forecast(made)
+    simulated = _simulated(spec, made, simulate) if simulate else None
+    if picture is not None:
+        picture_of_forecast(expected, picture)
     if as_json:
         facts = {**made.to_dict(), "sha256": made.hash, "forecast": expected.to_dicts()}
         if fair:
             facts["fairness"] = fairness(made).to_dicts()
+        if simulated is not None:
+            facts["simulated"] = simulated.to_dicts()
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
-    if simulate:
-        prior = spec.prior(tree)
-        if prior is None:
-            raise SpecError(
-                '--simulate needs a public prior: prior = {source = "…", public = true}'
-            )
-        with stage(f"simulating {simulate} releases of the prior"):
-            found = simulated_errors(made, prior.counts, spec.estimator, runs=simulate)
+    if simulated is not None:
         shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(found)])) + "\n")
+        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(simulated)])) + "\n")
     if fair:
         _show_fairness(made)
     if picture is not None:
-        picture_of_forecast(expected, picture)
         shown.print(f"Picture: {escape(str(picture))}")
     shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
 
@@ -84,6 +86,15 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if made.saved is not None:
         shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
     shown.print(f"\nplan {made.hash}\n")
+
+
+def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> pl.DataFrame:
+    """The errors of simulated releases of the file's public prior."""
+    prior = spec.prior(made.tree)
+    if prior is None:
+        raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
+    with stage(f"simulating {runs} releases of the prior"):
+        return simulated_errors(made, prior.counts, spec.estimator, runs=runs)
 
 
 def _show_fairness(made: Plan) -> None:

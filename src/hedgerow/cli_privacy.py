@@ -8,13 +8,13 @@ import typer
 from rich.markup import escape
 
 from hedgerow.account_file import read_account
-from hedgerow.errors import SpecError
+from hedgerow.errors import BudgetError, SpecError, machine_errors
 from hedgerow.plan.describe import aligned, figure_above, price_table
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
 from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
-from hedgerow.privacy.picture import epsilon_grid, picture_of_profile
+from hedgerow.privacy.picture import check_picture, epsilon_grid, picture_of_profile
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.zcdp import float_above
 from hedgerow.spec import ReleaseSpec
@@ -43,6 +43,7 @@ def account(
     picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
 ) -> None:
     """Say what mechanisms used together cost, exactly, beside the loose conversions."""
+    check_picture(picture, BudgetError)
     profile = read_account(file)
     deltas = delta or DELTAS
     shown.print(escape(profile.statement(deltas[0])) + "\n")
@@ -51,9 +52,9 @@ def account(
         _show_match(profile, match, deltas[0])
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
-        pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row").write_csv(
-            csv
-        )
+        table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
+        with machine_errors(f"cannot write the table {str(csv)!r}"):
+            table.write_csv(csv)
         shown.print(f"Table: {escape(str(csv))}")
     if picture is not None:
         picture_of_profile(profile, picture)

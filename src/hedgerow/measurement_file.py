@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-import polars as pl
+import pyarrow as pa
 from pydantic import Field
 
 from hedgerow.axis_section import AxisSection, listed_axis
 from hedgerow.errors import TableError
 from hedgerow.release.foreign import Measurements
-from hedgerow.release.measurements import read_parquet
 from hedgerow.spec import AREAS_OF_TABLE, TreeSection
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.files import open_file
 from hedgerow.tables.tree import Tree
 from hedgerow.toml_file import Section, parse, within
 
@@ -45,6 +46,8 @@ def read_measurements(path: Path) -> Measurements:
     for given in file.measurement:
         where = f"[[measurement]] {given.level!r}"
         depth = within(where, tree.depth_of, given.level)
+        if depth in frames:
+            raise TableError(f"{where} is there twice; put its noisy counts into one table")
         frames[depth] = within(where, _table, path.parent / given.source)
     return within("[[measurement]]", Measurements.from_frames, tree, frames, file.total)
 
@@ -55,12 +58,12 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
     return listed_axis(axis, folder / axis.areas)
 
 
-def _table(path: Path) -> pl.DataFrame:
-    """A CSV or Parquet file, its codes as text."""
-    try:
-        if path.suffix == ".parquet":
-            return read_parquet(path)
-        return pl.read_csv(path, infer_schema=False)
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "no table"
-        raise TableError(f"cannot read {str(path)!r}: {reason}") from None
+def _table(path: Path) -> pa.Table:
+    """A CSV file, all text, or a Parquet file; under the names of its columns."""
+    what = f"the table {path}"
+    with open_database() as db:
+        file = open_file(db, path, what)
+        columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
+        with explained(what, file.fault):
+            read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
+    return read.rename_columns(list(file.names))

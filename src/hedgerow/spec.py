@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis, numeric_column
-from hedgerow.errors import EstimateError, PlanError, SpecError
+from hedgerow.errors import EstimateError, PlanError, SpecError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.named import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
@@ -19,7 +20,7 @@ from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.plan.prior import Prior
+from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
@@ -27,9 +28,10 @@ from hedgerow.release.charging import Charging
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.binned import binned
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
-from hedgerow.toml_file import Number, Section, parse, within
+from hedgerow.toml_file import Number, Section, as_float, parse, within
 
 AREAS_OF_TABLE = "table"
 
@@ -67,6 +69,14 @@ class PriorSection(Section):
     source: str = Field(min_length=1)
     public: bool
     count: str | None = None
+
+    @field_validator("source")
+    @classmethod
+    def _is_file(cls, source: str) -> str:
+        """The source; a URL, which may hold a password, is refused and not quoted."""
+        if "://" in source:
+            raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
+        return source
 
 
 class AllocationSection(Section):
@@ -149,7 +159,8 @@ class ReleaseSpec:
         """From ``[estimate]``."""
         given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
         if "penalty" in given:
-            given["penalty"] = float(exact(given["penalty"], "penalty", EstimateError))
+            number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
+            given["penalty"] = number
         return within("[estimate]", read_estimator, given)
 
     @property
@@ -167,6 +178,7 @@ class ReleaseSpec:
         given = self.file.allocation
         if given.objective == "released":
             raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
+        as_float(target, "--target-mse", PlanError)
         optimal = within("[allocation]", self.optimal, tree)
         return cheapest(
             tree,
@@ -232,12 +244,31 @@ class ReleaseSpec:
         if given is None:
             return None
         path, table = self.path.parent / given.source, self._source()
-        if isinstance(table, Path) and path.resolve() == table.resolve():
+        if isinstance(table, Path) and share_files(path, table):
             raise SpecError(
-                "the prior is the confidential table itself: shares that follow from it would "
-                "publish some of it; name a public table, such as an earlier release"
+                "the prior is the confidential table itself, or some of it: shares that follow "
+                "from it would give it away; name a public table, such as an earlier release"
             )
         return Prior.read(tree, path, count=given.count, public=given.public)
+
+    def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
+        """Nothing, unless the prior's file, read as the table is, has the counts of the table.
+
+        Raises:
+            PlanError: it has: the prior is a copy of the table, whatever the file says it counts.
+        """
+        given, table = self.file.allocation.prior, self.file.table
+        if given is None:
+            return
+        path, bound = self.path.parent / given.source, self.file.privacy.contributions
+        for unit in {table.unit, None}:
+            try:
+                copy = Counts.from_frame(
+                    tree, path, count=table.count, unit=unit, contributions=bound if unit else 1
+                )
+            except TableError:  # it is no table like that, so no copy of it
+                continue
+            refuse_own_table(Prior(copy, public=True), counts)
 
     def _allocation(self, tree: Tree) -> Allocation:
         given = self.file.allocation
@@ -251,7 +282,7 @@ class ReleaseSpec:
             weights = _floats(given.importance)
             if isinstance(given.importance, dict | str) or given.prior or given.objective:
                 raise SpecError('method = "fair" takes ratio, and importance as a list')
-            ratio = float(exact(given.ratio, "ratio", PlanError))
+            ratio = as_float(given.ratio, "ratio", PlanError)
             return Fair(ratio, tuple(weights) if isinstance(weights, list) else None)
         if (given.importance, given.prior, given.objective) != (None, None, None):
             raise SpecError('importance, prior and objective go with method = "optimal"')
@@ -360,7 +391,7 @@ def _floats(
 ) -> list[float] | dict[str, float] | None:
     """The importances as given: no privacy rests on their last digits."""
     if isinstance(importance, list):
-        return [float(exact(w, "importance", PlanError)) for w in importance]
+        return [as_float(w, "importance", PlanError) for w in importance]
     if isinstance(importance, dict):
-        return {n: float(exact(w, f"importance of {n}", PlanError)) for n, w in importance.items()}
+        return {n: as_float(w, f"importance of {n}", PlanError) for n, w in importance.items()}
     return None

@@ -7,17 +7,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from hedgerow.errors import (
     BudgetError,
     EstimateError,
+    HedgerowError,
     NoiseError,
     PlanError,
     SpecError,
     TableError,
 )
+from hedgerow.noise.numerals import Exact, exact
 
 Number = int | Decimal | str
 
@@ -31,6 +33,36 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _without_nul(cls, given: object) -> object:
+        """The value: paths, and databases, end at NUL or refuse it."""
+        texts = given if isinstance(given, list) else [given]
+        if any(isinstance(text, str) and "\0" in text for text in texts):
+            raise PydanticCustomError("nul", "a text must not contain the character NUL")
+        return given
+
+
+def as_float(given: Exact, what: str, error: type[HedgerowError]) -> float:
+    """An exact number where 53 bits are enough.
+
+    Args:
+        given: as `exact` takes it.
+        what: the name of the quantity, for the error's sentence.
+        error: the kind of error to raise.
+
+    Raises:
+        HedgerowError: of the given kind: no number, beyond 1.8e308, or nearer to 0 than 4.9e-324.
+    """
+    number = exact(given, what, error)
+    try:
+        found = float(number)
+    except OverflowError:
+        raise error(f"{what} is too large for a number with 53 bits; give less") from None
+    if number and not found:
+        raise error(f"{what} is too near 0 for a number with 53 bits; give 0 or more than that")
+    return found
 
 
 def within(where: str, make: Callable[..., T], *given: Any) -> T:

@@ -222,3 +222,19 @@ def test_survivors_of_an_unmeasured_depth_are_sums_of_what_is_measured_below(see
         assert estimate == noisy[place[code // 3], code % 3].sum()
         assert variance == pytest.approx(5 * plan.depths[3].mechanism.noise_variance)
     assert nodes[2].counts.sum() == nodes[3].counts.sum() == counts.total
+
+
+@pytest.mark.parametrize("estimator", [hr.Euclidean(), hr.Sparse()], ids=lambda e: e.name)
+def test_what_real_valued_estimates_do_not_hold_is_refused_before_any_charge(tmp_path, estimator):
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    huge = hr.Counts.from_leaves(tree, (np.array([1], np.int32),), np.array([1 << 40]))
+    plan = hr.make_plan(tree, budget=RHO, measure=hr.All())
+    with pytest.raises(hr.EstimateError, match=r"more than 2\*\*39 records"):
+        hr.release(huge, plan, estimator=estimator, directory=tmp_path / "out")
+    wide = hr.make_plan(tree, budget=hr.Rho("1e-30"), measure=hr.All())
+    counts = random_counts(np.random.default_rng(1), tree)
+    with pytest.raises(hr.EstimateError, match=r"above 2\*\*30 records"):
+        hr.release(counts, wide, estimator=estimator, directory=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    survivors = hr.make_plan(tree, budget=RHO)
+    assert hr.release(huge, survivors).level(depth=0)["count"].item() > 1 << 39

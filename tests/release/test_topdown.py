@@ -102,6 +102,7 @@ class Falling:
     """Shares that differ at every depth: 1, 2, 3, … parts."""
 
     name = "falling"
+    prior = None
 
     def shares(self, problem):
         parts = range(1, len(problem.depths) + 1)

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.errors import ReleaseError
+from hedgerow.privacy.picture import check_picture
 
 COLOURS = ("#1b6ca8", "#d1495b", "#3c8d5a", "#8d5fb5", "#c98a1b")
 
@@ -23,6 +24,7 @@ def picture_of_errors(
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
+    check_picture(path, ReleaseError)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
     except ImportError:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.noise.numerals import Exact, exact
 from hedgerow.plan.depths import Measure
+from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.tree import Tree
@@ -48,6 +49,10 @@ class Allocation(Protocol):
     def name(self) -> str:
         """What a release file calls it."""
 
+    @property
+    def prior(self) -> Prior | None:
+        """The public table that the shares follow from, so that a release can refuse its own."""
+
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """One share for each of `Problem.depths`, summing to exactly 1.
 
@@ -59,6 +64,8 @@ class Allocation(Protocol):
 @dataclass(frozen=True, slots=True)
 class Uniform:
     """Equal shares for all depths that can be measured."""
+
+    prior: ClassVar[Prior | None] = None
 
     @property
     def name(self) -> str:
@@ -81,6 +88,7 @@ class Shares:
         PlanError: they are not.
     """
 
+    prior: ClassVar[Prior | None] = None
     given: tuple[Fraction, ...]
 
     def __init__(self, given: Sequence[Exact]) -> None:

@@ -31,6 +31,7 @@ class _Found:
     """The shares that `cheapest` found, as an allocation."""
 
     found: tuple[Fraction | None, ...]
+    prior: Prior | None
     name = "cheapest"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
@@ -98,7 +99,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         budget=Epsilon(total) if mechanism is DiscreteLaplace else Rho(total),
         neighbours=neighbours,
         mechanism=mechanism,
-        allocation=_Found(shares),
+        allocation=_Found(shares, prior),
         measure=measure,
         invariants=invariants,
     )

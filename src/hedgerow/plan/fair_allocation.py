@@ -15,6 +15,7 @@ else is linear: the optimum is global.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Survivors
+from hedgerow.plan.prior import Prior
 from hedgerow.plan.sibling_classes import Classes, along, tree_classes
 
 Floats = NDArray[np.float64]
@@ -50,6 +52,7 @@ class Fair:
         PlanError: a ratio below 1, or importance that is negative or nowhere above 0.
     """
 
+    prior: ClassVar[Prior | None] = None
     ratio: float
     importance: tuple[float, ...] | None = None
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from hedgerow.noise.mechanisms import DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.branching import Cdf, Design, Objective, best_branching
 from hedgerow.plan.depths import All
+from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
 
 HUNDREDTHS = 100
@@ -36,6 +38,7 @@ class ForDistribution:
         objective: what the tree is designed for.
     """
 
+    prior: ClassVar[Prior | None] = None
     objective: Objective = CDF
 
     @property

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.errors import PlanError
+from hedgerow.privacy.picture import check_picture
 
 COLOURS = {"max_95": "#d1495b", "noise_sd": "#8d5fb5", "rmse": "#1b6ca8", "mae": "#3c8d5a"}
 WORDS = {
@@ -26,6 +27,7 @@ def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = 
     Raises:
         PlanError: matplotlib is not installed, or the file cannot be written.
     """
+    check_picture(path, PlanError)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
     except ImportError:

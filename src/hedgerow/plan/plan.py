@@ -85,11 +85,7 @@ class Plan:
                 f"shares can be given for the depths {possible} and must be for the last of them, "
                 f"got shares for {given}"
             )
-        if isinstance(self.measure, All) and self.tree.leaves > MOST_CELLS:
-            raise PlanError(
-                f"measuring all nodes would draw noise for {self.tree.leaves:,} leaves, more than "
-                f'2**32; measure survivors alone (measure = "survivors")'
-            )
+        check_size(self.tree, self.measure)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
 
     @cached_property
@@ -220,12 +216,35 @@ def make_plan(
     allocation = Uniform() if allocation is None else allocation
     measure = Survivors() if measure is None else measure
     depths = tuple(measurable_depths(tree, neighbours, invariants))
+    check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
     shares = dict(zip(depths, allocation.shares(problem) if depths else (), strict=True))
     every = tuple(shares.get(t) for t in range(tree.depth + 1))
     name, invariants = allocation.name, tuple(invariants)
-    prior = getattr(allocation, "prior", None)
-    return Plan(tree, neighbours, budget, mechanism, name, every, invariants, measure, prior=prior)
+    return Plan(
+        tree,
+        neighbours,
+        budget,
+        mechanism,
+        name,
+        every,
+        invariants,
+        measure,
+        prior=allocation.prior,
+    )
+
+
+def check_size(tree: Tree, measure: Measure) -> None:
+    """Refuse to measure all nodes of a tree that has too many.
+
+    Raises:
+        PlanError: more than 2³² leaves.
+    """
+    if isinstance(measure, All) and tree.leaves > MOST_CELLS:
+        raise PlanError(
+            f"measuring all nodes would draw noise for {tree.leaves:,} leaves, more than "
+            f'2**32; measure survivors alone (measure = "survivors")'
+        )
 
 
 def measurable_depths(

@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 LARGEST_RESIDUAL = 1e-10
 """How far the conditions may fail, relatively."""
 
+LARGEST_SPREAD = 600.0
+"""How far ln(-g_ℓ') may differ at equal precision, so that no float overflows on the way."""
+
 _VANISHING = 300.0  # the precision at which errors are exp(-300), near the least that floats hold
 _REACHED = 1e-13
 _LONGEST_STEP = 2.0
@@ -150,12 +153,17 @@ def least_error(levels: Sequence[Level], budget: float, start: Floats | None = N
         start: budgets to start at, of any sum; equal precision unless given.
 
     Raises:
-        PlanError: the conditions do not hold to 1e-10.
+        PlanError: the levels' errors are too far apart, or the conditions do not hold to 1e-10.
     """
     if start is None:
         start = np.array([level.sensitivity for level in levels])
     budgets = start * (budget / start.sum())
     heights = _heights(levels, budgets)
+    if not (np.isfinite(heights).all() and np.ptp(heights) <= LARGEST_SPREAD):
+        raise PlanError(
+            "what the levels' errors cost is too far apart for an optimal allocation; give "
+            "importances within a factor of 1e100 of each other and of 1, and a usual budget"
+        )
     for _ in range(_MOST_STEPS):
         spread = float(np.ptp(heights))
         if spread <= _REACHED:
@@ -261,7 +269,9 @@ def _reaching(levels: Sequence[Level], target: float, largest: float) -> Floats:
 
 def _heights(levels: Sequence[Level], budgets: Floats) -> Floats:
     """h_ℓ = ln(-g_ℓ'(b_ℓ))."""
-    return np.log([-level.slope(float(b)) for level, b in zip(levels, budgets, strict=True)])
+    slopes = [-level.slope(float(b)) for level, b in zip(levels, budgets, strict=True)]
+    with np.errstate(divide="ignore"):
+        return np.log(slopes)
 
 
 def _newton_step(levels: Sequence[Level], budgets: Floats, heights: Floats) -> Floats:

@@ -84,6 +84,7 @@ def create_file(path: Path, patience: float) -> None:
         BudgetError: the file is something else.
         MachineError: it cannot be written.
     """
+    _check_name(path)
     with machine_errors(f"cannot create the ledger {str(path)!r}"), suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with _connected(path, patience) as connection, transaction(connection):
@@ -102,6 +103,7 @@ def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
         BudgetError: there is no file, or it is no ledger that this version can read.
         MachineError: it is damaged, cannot be read or written, or stays locked.
     """
+    _check_name(path)
     with _connected(path, patience) as connection:
         application, version = _marks(connection)
         if application != APPLICATION_ID:
@@ -181,6 +183,11 @@ def _explained(error: sqlite3.Error, path: Path, patience: float) -> HedgerowErr
     if code == sqlite3.SQLITE_CORRUPT:
         return damaged(path, str(error))
     return MachineError(f"cannot use the ledger {str(path)!r}: {error}")
+
+
+def _check_name(path: Path) -> None:
+    if "\0" in str(path):
+        raise BudgetError(f"no file can be called {str(path)!r}; name another for the ledger")
 
 
 def _no_ledger(path: Path) -> BudgetError:

@@ -5,10 +5,25 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.errors import BudgetError
+from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.privacy.profile import Profile
 
 EXACT, LOOSE = "#1b6ca8", "#d1495b"
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
+    """Nothing, if a picture can go there, or none is asked for.
+
+    Raises:
+        HedgerowError: of the given kind: another suffix, or a folder that is not there.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise error(f"a picture's name must end in {' or '.join(PICTURES)}, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise error(f"the picture {str(path)!r} is to lie in a folder that is not there; make it")
 
 
 def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
@@ -29,6 +44,7 @@ def picture_of_profile(profile: Profile, path: Path) -> None:
     Raises:
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
+    check_picture(path, BudgetError)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
     except ImportError:

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError, ReleaseError, TableError
 from hedgerow.estimate.covariance import covariance
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.plan.depths import All
+from hedgerow.plan.plan import Plan
 from hedgerow.release.again import check_combines, estimated_again, read_stored
 from hedgerow.release.certainty import certainty
 from hedgerow.release.estimates import least_squares_of, projected_again
-from hedgerow.release.foreign import Measurements
+from hedgerow.release.foreign import Measurements, check_determined
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import (
     COUNT,
@@ -30,8 +31,10 @@ from hedgerow.release.measurements import (
     STANDARD_ERROR,
     released_columns,
 )
+from hedgerow.release.source import Stored, uneven
 from hedgerow.release.staging import whole_or_not
-from hedgerow.release.stored import read_nodes, stated_plan
+from hedgerow.release.steps import Nodes
+from hedgerow.release.stored import read_nodes, stated_plan, undamaged
 from hedgerow.release.topdown import Outline
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.tree import Tree
@@ -118,20 +121,12 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     """
     folder = Path(directory)
     manifest = read_manifest(folder)
-    plan = stated_plan(folder, manifest)
-    tree, listed = plan.tree, {}
-    for t in range(tree.depth + 1):
-        listed[t] = read_nodes(folder, tree, t)
-    check_combines(method, plan)
-    layers: Sequence[Layer] | None = None
-    outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
-    if isinstance(method, LeastSquares):
-        made, layers = least_squares_of(stored, outline, listed)
-    elif not outline.everything:
-        made = projected_again(stored, outline, listed, method)
-    else:
-        again = estimated_again(folder, method, plan, listed)
-        made = [again[t] for t in range(tree.depth + 1)]
+    with undamaged(folder):
+        plan = stated_plan(folder, manifest)
+        tree = plan.tree
+        _check_columns(tree)
+        listed = {t: read_nodes(folder, tree, t) for t in range(tree.depth + 1)}
+        made, layers = _made_again(folder, plan, listed, method)
     described, total = plan.to_dict(), int(listed[0].counts.sum())
     frames = []
     for t, nodes in enumerate(made):
@@ -150,6 +145,42 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     return Estimates(tree, frames, facts, layers)
 
 
+def _made_again(
+    folder: Path, plan: Plan, listed: dict[int, Nodes], method: Estimator
+) -> tuple[list[Nodes], Sequence[Layer] | None]:
+    """The new nodes of each depth; of least squares, what they were made of."""
+    check_combines(method, plan)
+    outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
+    _check_noisy(stored)
+    if outline.public_depth >= 0 and not len(listed[0]):
+        return _of_an_empty_table(stored, listed), None
+    if isinstance(method, LeastSquares):
+        return least_squares_of(stored, outline, listed)
+    if not outline.everything:
+        return projected_again(stored, outline, listed, method), None
+    again = estimated_again(folder, method, plan, listed)
+    return [again[t] for t in range(plan.tree.depth + 1)], None
+
+
+def _check_noisy(stored: Stored) -> None:
+    """Refuse noisy counts that no release could have written."""
+    for t, noisy in stored.noisy.items():
+        if noisy.dtype != np.int64:
+            raise ReleaseError(f"the noisy counts of depth {t} must be int64, got {noisy.dtype}")
+        if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
+            raise ReleaseError(f"the noisy counts of depth {t} must lie between -2^61 and 2^61")
+
+
+def _of_an_empty_table(stored: Stored, listed: dict[int, Nodes]) -> list[Nodes]:
+    """No node at any depth: below a public total of 0 nothing is measured or listed."""
+    for t, nodes in listed.items():
+        if len(nodes):
+            raise ReleaseError(f"the public total is 0, but depth {t} lists nodes")
+        if len(stored.noisy.get(t, ())):
+            raise uneven(t)
+    return list(listed.values())
+
+
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
     """Noisy counts from elsewhere, estimated; frames without ``released``.
 
@@ -159,6 +190,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         EstimateError: the estimator cannot use them.
         TableError: what was measured does not determine every node.
     """
+    _check_columns(given.outline.tree)
     whole = not isinstance(method, LeastSquares)
     layers: Sequence[Layer] | None = None
     if isinstance(method, LeastSquares):
@@ -167,11 +199,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         made = given.estimate(method)
     tree, frames = given.outline.tree, []
     for t, nodes in enumerate(made):
-        if not np.isfinite(nodes.variance).all():
-            raise TableError(
-                f"what was measured does not determine every node of depth {t} "
-                f"({tree.cuboid_name(t)}); measure all children of a node, or all but one"
-            )
+        check_determined(tree, t, nodes.variance)
         error = np.sqrt(nodes.variance)
         low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
         columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
@@ -180,6 +208,16 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
     facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
     return Estimates(tree, frames, facts, layers)
+
+
+def _check_columns(tree: Tree) -> None:
+    """Refuse a level that is called as a column of the estimates is."""
+    taken = {RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH}
+    for name in tree.columns(tree.depth):
+        if name in taken:
+            raise TableError(
+                f"a level's column is called {name!r}, as one of the estimates is; rename it"
+            )
 
 
 def _claim(method: Estimator, *, everything: bool) -> str:
@@ -196,10 +234,10 @@ def _claim(method: Estimator, *, everything: bool) -> str:
 def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
     """Every node that either lists; where one does not, its count is 0."""
     columns = tree.columns(depth)
-    if columns:
-        both = new.join(old, on=columns, how="full", coalesce=True)
-    else:
-        both = pl.concat([new, old], how="horizontal")
+    if not columns:
+        columns, root = ["root"], pl.lit(0).alias("root")
+        new, old = new.with_columns(root), old.with_columns(root)
+    both = new.join(old, on=columns, how="full", coalesce=True)
     return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
 
 

@@ -84,6 +84,7 @@ def projected_again(
         estimator: any that does not combine depths.
     """
     nodes, layers = measured_nodes(stored, outline, released)
+    last_pruned = max(outline.measured - {max(outline.measured)}, default=-1)
     values, variances = _unpruned(outline, layers)
     root = nodes[0]
     if outline.public_depth < 0:
@@ -97,7 +98,7 @@ def projected_again(
             found.append(nodes[t])
             continue
         cells, begin = _families(start_of(layers[t]), kept)
-        if t in outline.measured and t < max(outline.measured):
+        if t <= last_pruned:
             listed = nodes[t].counts[cells] > 0
             begin, cells = np.append(0, np.cumsum(listed))[begin], cells[listed]
         known = values[t][cells], variances[t][cells]
@@ -166,7 +167,8 @@ def _layer(
 
 def _is_open(outline: Outline, depth: int, nodes: Nodes) -> NDArray[np.bool_]:
     """Below which nodes of a depth something was measured."""
-    pruned = not outline.everything and depth in outline.measured
+    ends = depth in outline.measured and depth < max(outline.measured)
+    pruned = ends and not outline.everything
     if pruned or depth <= outline.public_depth:
         return nodes.counts > 0
     return np.ones(len(nodes), dtype=bool)

@@ -14,6 +14,10 @@ from hedgerow.privacy.budget import EpsilonDelta
 
 FORMAT = "hedgerow-release-1"
 MANIFEST = "manifest.json"
+MANIFEST_KEYS = {
+    "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",
+    "files",
+}  # fmt: skip
 _SOFTWARE = ("hedgerow", "numpy", "numba", "polars", "pyarrow", "cryptography")
 
 

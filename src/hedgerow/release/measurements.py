@@ -5,8 +5,8 @@ count, in tree order, with the codes of its ancestors; a node that is not listed
 Beside its count stand an unbiased ``estimate`` (before rounding, and where it may be negative), its
 ``standard_error``, and ``low`` and ``high``, the interval of the true count at 95 %.
 ``measurements/depth=K.parquet`` has one column, ``noisy_count``: the children of the nodes of
-``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below the public ones), family
-by family, each in the order of ``domain/AXIS.parquet``. With the noise of the manifest
+``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below public ones with a
+count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the manifest
 it can be estimated again for ever at no privacy cost.
 """
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured
 from hedgerow.plan.plan import Plan
@@ -178,8 +179,15 @@ def read_counts(folder: Path, depth: int) -> pl.DataFrame:
 
 
 def read_noisy(folder: Path, depth: int) -> Int64:
-    """The noisy counts of a depth: int64 (measured cells)."""
-    return read_parquet(folder / "measurements" / f"depth={depth}.parquet")[NOISY_COUNT].to_numpy()
+    """The noisy counts of a depth: int64 (measured cells).
+
+    Raises:
+        ReleaseError: the file has other columns, or other values than whole numbers.
+    """
+    frame = read_parquet(folder / "measurements" / f"depth={depth}.parquet")
+    if frame.schema != {NOISY_COUNT: pl.Int64} or frame[NOISY_COUNT].null_count():
+        raise ReleaseError(f"the noisy counts of depth {depth} are no column of whole numbers")
+    return frame[NOISY_COUNT].to_numpy()
 
 
 def read_parquet(path: Path) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
-from hedgerow.release.again import check_combines
+from hedgerow.release.again import check_combines, check_range
 from hedgerow.release.certainty import certainty
 from hedgerow.release.charging import Charging
 from hedgerow.release.content import InMemory, OnDisk
@@ -203,6 +203,7 @@ def release(
     check_match(counts, plan)
     estimator = Chebyshev() if estimator is None else estimator
     check_combines(estimator, plan)
+    check_range(counts.total, estimator, plan)
     progress = Progress() if progress is None else progress
     if directory is None:
         if charging is not None:

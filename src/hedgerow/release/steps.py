@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
@@ -87,6 +88,11 @@ class Nodes:
             tuple(code[kept] for code in self.codes), *(values[kept] for values in self.arrays())
         )
 
+    def without_slices(self) -> "Nodes":
+        """The nodes with empty slices: nothing of a table is left in them."""
+        nothing = np.zeros(len(self), dtype=np.int64)
+        return replace(self, start=nothing, stop=nothing)
+
     @staticmethod
     def none(axes: int) -> "Nodes":
         """No nodes at all."""
@@ -123,7 +129,13 @@ def true_nodes(counts: Counts, depth: int) -> Nodes:
 
 
 def only_children(parents: Nodes, step: Refinement) -> Nodes:
-    """The children of a step where no family has a second one: the parents under new codes."""
+    """The children of a step where no family has a second one: the parents under new codes.
+
+    Raises:
+        ReleaseError: some family has a second child; its leaves would be counted for the first.
+    """
+    if not step.single:
+        raise ReleaseError(f"depth {step.depth} has no measurement to share its counts out by")
     codes = list(parents.codes)
     codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
     return replace(parents, codes=tuple(codes))

@@ -1,5 +1,7 @@
 """A release directory read back: its domain, plan and nodes, none of them believed unseen."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.named import read_estimator
 from hedgerow.plan.describe import describe_tree
 from hedgerow.plan.plan import Plan, read_plan
@@ -15,8 +17,30 @@ from hedgerow.release.again import check_combines, listed_nodes
 from hedgerow.release.manifest import promise
 from hedgerow.release.measurements import COUNT, count_schema, read_counts, read_parquet
 from hedgerow.release.steps import Nodes
-from hedgerow.tables.axis import Axis
+from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.tree import Tree
+
+
+@contextmanager
+def undamaged(folder: Path) -> Iterator[None]:
+    """Whatever a damaged directory breaks on its way in, as one sentence.
+
+    Raises:
+        ReleaseError: the files of the directory are not those of a release.
+        MachineError: they may not be read, or there is not enough memory.
+    """
+    try:
+        yield
+    except HedgerowError:
+        raise
+    except MemoryError as error:
+        raise MachineError(f"cannot read {str(folder)!r}: out of memory") from error
+    except PermissionError as error:
+        raise MachineError(f"no permission to read all of {str(folder)!r}") from error
+    except Exception as error:
+        raise ReleaseError(
+            f"{str(folder)!r} is damaged ({type(error).__name__}): run hedgerow check"
+        ) from error
 
 
 def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
@@ -40,6 +64,8 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
 
 def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:
     described = manifest["plan"]["tree"]
+    for axis in described["axes"]:  # before a name becomes a path
+        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]))
     axes = [
         Axis.from_frame(
             axis["name"],
@@ -70,6 +96,8 @@ def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
         raise ReleaseError(f"the columns are {', '.join(frame.columns)}")
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
+    if depth == 0 and len(frame) > 1:
+        raise ReleaseError("the total is listed more than once")
     codes: list[NDArray[np.int32]] = []
     for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True):
         if level == 0:

@@ -25,6 +25,7 @@ from typing import cast
 import numpy as np
 
 from hedgerow.engines.local import LocalEngine
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.least_squares import combine
 from hedgerow.plan.depths import All, Measured
@@ -116,14 +117,16 @@ class Outline:
         blocks: list[list[Refinement]] = []
         waiting: list[Refinement] = []
         deepest = max(self.measured)
+        # Single children take their parent's count, where it has one: an unmeasured total has none.
+        known = above > 0 or self.public_depth >= 0 or 0 in self.measured
         for t in range(above + 1, last + 1):
             step = Refinement.of(self.tree, t)
             waiting.append(step)
             ends = t in self.measured and not (self.everything and t < min(deepest, last))
-            alone = step.single and len(waiting) == 1 and t not in self.measured
+            alone = step.single and len(waiting) == 1 and t not in self.measured and known
             if ends or t > deepest or (alone and not self.everything):
                 blocks.append(waiting)
-                waiting = []
+                waiting, known = [], True
         return [*blocks, waiting] if waiting else blocks
 
 
@@ -131,15 +134,16 @@ def cut_depth(plan: Plan) -> int:
     """Where the tree is cut into jobs: public, and fixed by the plan alone.
 
     Small trees are one job. Others are cut at the first depth with at least 256 possible nodes
-    at or below the public ones: jobs enough for any number of workers, and few enough to be cheap.
+    below the public ones: jobs enough for any number of workers, and few enough to be cheap. Below
+    survivors that is a measured depth, as an unmeasured one belongs to the block that follows it.
     """
     tree, first = plan.tree, max(plan.public_depth, 0)
-    whole = UNCUT_LEAVES_OF_ALL if isinstance(plan.measure, All) else UNCUT_LEAVES
-    if tree.leaves <= whole:
+    everything = isinstance(plan.measure, All)
+    if tree.leaves <= (UNCUT_LEAVES_OF_ALL if everything else UNCUT_LEAVES):
         return first
-    deepest = max(t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured))
-    wide = (t for t in range(first, deepest) if tree.nodes(t) >= MIN_JOBS)
-    return next(wide, first)
+    measured = {t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured)}
+    possible = range(first, max(measured)) if everything else sorted(measured - {max(measured)})
+    return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +208,8 @@ class Pass:
         if below is not None:
             measured = None if 0 not in self.outline.measured else noisy
             estimate, known = combine(measured, variance, *below, np.array([0, 1]))
+        if not np.isfinite(known).all():
+            raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or 0 not in self.outline.measured else noisy[0]
         released = np.array([max(0, round(value))], dtype=np.int64)
         root = Nodes(root.codes, released, estimate, known, root.start, root.stop)
@@ -304,11 +310,19 @@ class Pass:
             place = (cut, *(int(code[i]) for code in roots.codes))
             return list(self._down(roots.part(i, i + 1), place, blocks, cut))
 
+        if not len(roots):
+            yield from self._nothing(blocks)
         released, finished = max(int(roots.counts.sum()), 1), 0
         for i, results in enumerate(self.engine.run(range(len(roots)), run)):
             yield from results
             finished += int(roots.counts[i])
             self.progress.on_fraction(finished / released)
+
+    def _nothing(self, blocks: list[list[Refinement]]) -> Iterator[DepthResult]:
+        """Results without nodes, where no node of the cut is left."""
+        for step in (step for block in blocks for step in block):
+            noisy = np.empty(0, dtype=np.int64) if step.depth in self.outline.measured else None
+            yield DepthResult(step.depth, Nodes.none(len(self.outline.tree.axes)), noisy)
 
     def _up_and_down(self, nodes: Nodes) -> Iterator[DepthResult]:
         """A tree that is cut and measured everywhere: all jobs *up*, the top, all jobs *down*."""
@@ -325,8 +339,8 @@ class Pass:
             readers = self._readers(place, blocks[0])
             return parents_below(self._measured(roots.part(i, i + 1), readers, blocks[0])[0])
 
-        said = zip(*self.engine.run(range(len(roots)), up), strict=True)
-        estimate, variance = (np.concatenate(each) for each in said)
+        said = list(self.engine.run(range(len(roots)), up)) or [(np.empty(0), np.empty(0))]
+        estimate, variance = (np.concatenate(each) for each in zip(*said, strict=True))
         readers = self._readers((outline.first,), steps)
         top = self._measured(nodes, readers, steps, below=(estimate, variance))
         if outline.public_depth < 0:
@@ -359,12 +373,15 @@ def _end_to_end(parts: list[Noisy]) -> Noisy:
 
 
 def gathered(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
-    """All survivors and all noisy counts by depth."""
+    """All survivors and all noisy counts by depth.
+
+    The survivors come without their slices of the table: how many leaves they have is confidential.
+    """
     nodes: dict[int, list[Nodes]] = {}
     noisy: dict[int, list[Noisy]] = {}
     for found in results:
         nodes.setdefault(found.depth, []).append(found.nodes)
         if found.noisy is not None:
             noisy.setdefault(found.depth, []).append(found.noisy)
-    whole = {t: Nodes.joined(parts) for t, parts in nodes.items()}
+    whole = {t: Nodes.joined(parts).without_slices() for t, parts in nodes.items()}
     return whole, {t: _end_to_end(parts) for t, parts in noisy.items()}

@@ -128,3 +128,25 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
         "row as in its header"
     )
     return Relation(names, fields, sql, repeatable=False, fault=fault)
+
+
+def share_files(one: Path, other: Path) -> bool:
+    """Whether two sources have a file in common, under whatever names and links."""
+    identities = [
+        {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
+        for source in (one, other)
+    ]
+    return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
+
+
+def _files_of(source: Path) -> list[Path]:
+    """The files of a file, folder or glob that exist."""
+    if source.is_dir():
+        return [path for path in source.rglob("*") if path.is_file()]
+    if source.is_file():
+        return [source]
+    wild = [i for i, part in enumerate(source.parts) if glob.has_magic(part)]
+    if not wild:
+        return []
+    below = Path(*source.parts[: wild[0]]).glob("/".join(source.parts[wild[0] :]))
+    return [path for path in below if path.is_file()]
