@@ -83,7 +83,7 @@ class TreeRelease:
         """Cumulative counts of non-negative integers, projected family by family downwards."""
         totals = np.array([total])
         for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
-            totals = Euclidean().project(estimate, start, totals, 1 / variance)
+            totals = Euclidean().project(estimate, start, totals, variance)
         return np.cumsum(totals)
 
     def non_negative(self, noisy: list[Counts], total: int) -> Array:
@@ -580,8 +580,8 @@ median setting the tree's root mean squared error is larger by {wins}. Monotonic
 Toeplitz estimate about as much as the descent helps ours; taken down a tree its lead is smaller, \
 so its own consistency is the isotonic one. The mark of 10 % is passed in squared error for \
 nearly all settings from K = 100 on, and at K = 64 in the median; in the root it is passed in the \
-median from K = 100 on, but by two standard errors only in some settings of K = 997 and more, \
-most of them with ρ = 1 or N = 20,000. Where noise swamps the table (K = 997 and more, N = 900, \
+median from K = 100 on, but surely so only from K = 997 on, in a third to a half of the settings \
+(and one each below). Where noise swamps the table (K = 997 and more, N = 900, \
 ρ = 0.005) the top-heavy tree does better than the Toeplitz strategy with its plain weights; at \
 N = 20,000 it loses. N and ρ are public, so shares could be chosen by them. Neither is built.
 

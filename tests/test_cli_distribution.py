@@ -216,3 +216,11 @@ def test_what_is_no_release_is_refused(run, tmp_path):
     code, _, err = run("distribution", tmp_path)
     assert code == 2
     assert "no release directory" in err
+
+
+@pytest.mark.parametrize("key", ["count", "unit"])
+def test_the_numeric_column_cannot_be_the_count_or_the_unit(run, incomes, key):
+    edit(incomes, '[table]\n', f'[table]\n{key} = "income"\n')
+    code, _, err = run("release", incomes)
+    assert (code, "already the numeric column" in err) == (2, True)
+    assert not (incomes.parent / "out").exists()

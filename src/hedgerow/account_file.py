@@ -65,10 +65,9 @@ def _check_size(use: Use) -> None:
     """Refuse what floats cannot account for: far too many uses, or far too much loss."""
     if use.times > MOST_TIMES:
         raise BudgetError(f"times must be at most {MOST_TIMES:,}, got {use.times}")
+    cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
     if isinstance(use.mechanism, EpsilonDelta):
         cost = use.times * use.mechanism.epsilon
-    else:
-        cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
     if cost is not None and cost > LARGEST:
         raise BudgetError(
             f"costs more than {LARGEST:,} (ρ, or ε where it is pure), and beyond that nothing is "

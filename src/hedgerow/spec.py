@@ -321,6 +321,9 @@ class ReleaseSpec:
         ]
         if not numeric:
             return self._source()
+        for name in (self.file.table.count, self.file.table.unit):
+            if name in {n.column for n in numeric}:
+                raise TableError(f"column {name!r} is already the numeric column of an axis")
         made = {column for n in numeric for column in n.axis.columns}
         columns = {column for axis in tree.axes for column in axis.columns} - made
         extra = [c for c in (self.file.table.count, self.file.table.unit) if c is not None]

@@ -40,7 +40,7 @@ class Section(BaseModel):
         """The value: paths, and databases, end at NUL or refuse it."""
         texts = given if isinstance(given, list) else [given]
         if any(isinstance(text, str) and "\0" in text for text in texts):
-            raise PydanticCustomError("nul", "a text must not contain the character NUL")
+            raise PydanticCustomError("nul", "a text must not contain a zero character (\\u0000)")
         return given
 
 

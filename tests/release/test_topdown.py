@@ -337,3 +337,12 @@ def test_sizes_of_all_shapes_survive(monkeypatch):
         assert (
             release.level(depth=tree.depth)["count"].sum() == release.level(depth=0)["count"].sum()
         )
+
+
+def test_a_plan_that_protects_a_unit_needs_a_table_that_bounds_it():
+    tree = hr.Tree([fixed_axis("geo", 2, 2)])
+    frame = pl.DataFrame({"level1": ["000000000"], "level2": ["000000000"], "person": ["a"]})
+    plan = hr.make_plan(tree, budget=RHO, neighbours=hr.AddRemove(1, unit="person"))
+    with pytest.raises(hr.PlanError, match="contributions were not bounded"):
+        hr.release(hr.Counts.from_frame(tree, frame), plan)
+    hr.release(hr.Counts.from_frame(tree, frame, unit="person"), plan)

@@ -161,8 +161,8 @@ def least_error(levels: Sequence[Level], budget: float, start: Floats | None = N
     heights = _heights(levels, budgets)
     if not (np.isfinite(heights).all() and np.ptp(heights) <= LARGEST_SPREAD):
         raise PlanError(
-            "what the levels' errors cost is too far apart for an optimal allocation; give "
-            "importances within a factor of 1e100 of each other and of 1, and a usual budget"
+            "what the levels' errors cost is too far apart for an optimal allocation; give a "
+            "usual budget or target, and importances within a factor of 1e100 of each other"
         )
     for _ in range(_MOST_STEPS):
         spread = float(np.ptp(heights))

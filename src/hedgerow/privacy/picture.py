@@ -20,10 +20,11 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
     """
     if path is None:
         return
+    what = f"cannot write the picture {str(path)!r}"
     if path.suffix.lower() not in PICTURES:
-        raise error(f"a picture's name must end in {' or '.join(PICTURES)}, got {str(path)!r}")
+        raise error(f"{what}: its name must end in {', '.join(PICTURES)}")
     if not path.parent.is_dir():
-        raise error(f"the picture {str(path)!r} is to lie in a folder that is not there; make it")
+        raise error(f"{what}: its folder is not there; make it first")
 
 
 def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:

@@ -126,7 +126,8 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
         tree = plan.tree
         _check_columns(tree)
         listed = {t: read_nodes(folder, tree, t) for t in range(tree.depth + 1)}
-        made, layers = _made_again(folder, plan, listed, method)
+        own = manifest["estimator"] == method.to_dict()
+        made, layers = _made_again(folder, plan, listed, method, own=own)
     described, total = plan.to_dict(), int(listed[0].counts.sum())
     frames = []
     for t, nodes in enumerate(made):
@@ -146,9 +147,13 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
 
 
 def _made_again(
-    folder: Path, plan: Plan, listed: dict[int, Nodes], method: Estimator
+    folder: Path, plan: Plan, listed: dict[int, Nodes], method: Estimator, *, own: bool
 ) -> tuple[list[Nodes], Sequence[Layer] | None]:
-    """The new nodes of each depth; of least squares, what they were made of."""
+    """The new nodes of each depth; of least squares, what they were made of.
+
+    The release's own method, below survivors, makes the release again; others are given the nodes
+    that it lists.
+    """
     check_combines(method, plan)
     outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
     _check_noisy(stored)
@@ -156,7 +161,7 @@ def _made_again(
         return _of_an_empty_table(stored, listed), None
     if isinstance(method, LeastSquares):
         return least_squares_of(stored, outline, listed)
-    if not outline.everything:
+    if not outline.everything and not own:
         return projected_again(stored, outline, listed, method), None
     again = estimated_again(folder, method, plan, listed)
     return [again[t] for t in range(plan.tree.depth + 1)], None

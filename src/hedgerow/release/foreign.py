@@ -1,9 +1,10 @@
 """Noisy counts that somebody else measured, estimated as our own are.
 
 The layout: one table a measured depth, with one row a node: the columns of its codes (as
-`Tree.columns` names them), ``noisy_count`` (a number) and ``variance`` (records², above 0). A node
-without a row was not measured. Any noise will do as long as it is unbiased, independent and of the
-stated variance (2^-300..2^300, its noisy counts in ±2^61); nothing is promised about privacy here, as nothing private is read.
+`Tree.columns` names them), ``noisy_count`` (a number in ±2^61) and ``variance`` (records², from
+2^-300 to 2^300). A node without a row was not measured. Any noise will do as long as it is
+unbiased, independent and of the stated variance; nothing is promised about privacy here, as nothing
+private is read.
 """
 
 from collections.abc import Mapping

@@ -6,8 +6,8 @@ Beside its count stand an unbiased ``estimate`` (before rounding, and where it m
 ``standard_error``, and ``low`` and ``high``, the interval of the true count at 95 %.
 ``measurements/depth=K.parquet`` has one column, ``noisy_count``: the children of the nodes of
 ``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below public ones with a
-count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the manifest
-it can be estimated again for ever at no privacy cost.
+count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the
+manifest it can be estimated again for ever at no privacy cost.
 """
 
 from collections.abc import Callable

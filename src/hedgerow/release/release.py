@@ -257,6 +257,11 @@ def check_match(counts: Counts, plan: Plan) -> None:
     if plan.prior is not None:
         refuse_own_table(plan.prior, counts)
     bound, promised = counts.contributions, plan.neighbours.contributions
+    if bound is None and plan.neighbours.unit is not None:
+        raise PlanError(
+            f"the plan protects each {plan.neighbours.unit!r}, but the table's contributions were "
+            f"not bounded: read it with unit={plan.neighbours.unit!r}"
+        )
     if bound is None:
         return
     if bound > promised:

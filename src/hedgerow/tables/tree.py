@@ -10,6 +10,12 @@ from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 
 
+TAKEN = {
+    "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
+}  # fmt: skip
+"""Columns of a release's own, which no level can have."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A chain of cuboids, each refining one axis of the one before.
@@ -43,11 +49,11 @@ class Tree:
             raise TableError("a tree needs at least one axis")
         names = [axis.name for axis in self.axes]
         columns = [column for axis in self.axes for column in axis.columns]
-        taken = {"count", "noisy_count"}.intersection(columns)
+        taken = TAKEN.intersection(columns)
         if taken:
             raise TableError(
-                f"a level cannot have a column called {min(taken)!r}: releases call their counts "
-                f"that; rename it (columns = [...])"
+                f"a level cannot have a column called {min(taken)!r}: releases have one of their "
+                f"own; rename it (columns = [...])"
             )
         for kind, words in (("the name", names), ("a column called", columns)):
             twice = [word for word in words if words.count(word) > 1]
