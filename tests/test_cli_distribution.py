@@ -220,7 +220,7 @@ def test_what_is_no_release_is_refused(run, tmp_path):
 
 @pytest.mark.parametrize("key", ["count", "unit"])
 def test_the_numeric_column_cannot_be_the_count_or_the_unit(run, incomes, key):
-    edit(incomes, '[table]\n', f'[table]\n{key} = "income"\n')
+    edit(incomes, "[table]\n", f'[table]\n{key} = "income"\n')
     code, _, err = run("release", incomes)
     assert (code, "already the numeric column" in err) == (2, True)
     assert not (incomes.parent / "out").exists()

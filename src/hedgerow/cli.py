@@ -23,6 +23,7 @@ from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
+from hedgerow.privacy.picture import check_picture
 from hedgerow.release.again import check_combines
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.release import read_release
@@ -158,6 +159,7 @@ def compare(
     For the people who may see the table: exact errors give true counts away. Publish them only
     where the table is public or synthetic.
     """
+    check_picture(picture, ReleaseError)
     spec = ReleaseSpec(file)
     released = read_release(spec.output)
     with stage("reading the table"):

@@ -9,7 +9,6 @@ from math import prod
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 
-
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
 }  # fmt: skip
