@@ -2,15 +2,19 @@
 
 import shutil
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from hedgerow import cli
-from hedgerow.cli_distribution import distribution
+from hedgerow.axis_section import AxisSection
+from hedgerow.cli_distribution import _digits, distribution
 from hedgerow.example_incomes import write_incomes
 from hedgerow.release.distribution import read_distribution
+from hedgerow.tables.ranges import Ranges
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +89,54 @@ def test_chosen_quantiles_alone_are_shown(run, incomes):
     assert "0.5" not in shown
     code, said, err = run("distribution", out, "--quantile", "1.5")
     assert code == 2
+    assert "records" not in said
     assert "a quantile's rank must be in (0, 1), got 1.5" in err
+
+
+def test_nothing_is_shown_before_all_is_known(run, incomes):
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    for wrong in (["--between", "5", "1"], ["--picture", incomes.parent / "none" / "cdf.png"]):
+        code, said, _ = run("distribution", out, *wrong)
+        assert code == 2
+        assert "records" not in said
+
+
+@pytest.mark.parametrize(
+    ("edges", "digits"),
+    [
+        (np.arange(1001) * 200.0, 6),
+        (1e9 + np.arange(11.0), 11),
+        (1 + np.arange(5) * 2.0**-52, 17),
+        ([-1.7e308, 0, 5e-324, 1.7e308], 6),
+        ([1e-300, 1e-299, 1.0], 6),
+    ],
+    ids=["incomes", "seconds", "ulps", "extremes", "uneven"],
+)
+def test_edges_are_shown_with_the_digits_that_tell_them_apart(edges, digits):
+    found = _digits(np.array(edges))
+    assert found == digits
+    assert len({f"{edge:,.{found}g}" for edge in np.array(edges).tolist()}) == len(edges)
+
+
+def test_bounds_of_a_release_file_make_edges_as_they_were_typed():
+    low, high = Fraction(1, 3), Fraction(200, 3)
+    section = AxisSection(name="x", low="1/3", high="200/3", bins=199)
+    wanted = [float(low + (high - low) * i / 199) for i in range(200)]
+    assert section.ranges.edges.tolist() == wanted
+    assert Ranges.equal_width("x", float(low), float(high), 199).edges.tolist() != wanted
+
+
+def test_edges_that_are_large_and_close_are_told_apart(run, incomes):
+    edit(incomes, "low  = 0", "low = 1700000000", "high = 200000", "high = 1700000010")
+    edit(incomes, "bins = 40", "bins = 5")
+    replace_table(incomes, income=[1_700_000_002.0] * 9)
+    edit(incomes, "epsilon       = 1", "epsilon = 300")
+    assert run("release", incomes)[0] == 0
+    said = run("distribution", incomes.parent / "out")[1]
+    rows = [line.split() for line in said.splitlines()]
+    assert ["1,700,000,002", "0", "0.0000", "0", "0"] in rows
+    assert ["1,700,000,004", "9", "1.0000", "9", "9"] in rows
 
 
 def test_the_plan_opens_no_table_and_signs_the_edges(run, incomes):

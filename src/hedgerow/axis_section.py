@@ -1,6 +1,7 @@
 """``[[axis]]`` of a release file: a hierarchy with its public list, or a numeric column in bins."""
 
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,7 +68,7 @@ class AxisSection(Section):
         if self.edges is not None:
             if width != (None, None, None):
                 raise SpecError("give low, high and bins, or edges, not both")
-            edges = [_number(edge, f"edge {i}") for i, edge in enumerate(self.edges)]
+            edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
             return Ranges(self.name, edges, outside)
         if self.low is None or self.high is None or self.bins is None:
             raise SpecError("a numeric axis needs low, high and bins, or edges")
@@ -115,8 +116,11 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     )
 
 
-def _number(given: Bound, what: str) -> float:
+def _number(given: Bound, what: str) -> Fraction:
+    """The number as it was typed, which some double must be near to."""
+    number = exact(given, what, TableError)
     try:
-        return float(exact(given, what, TableError))
+        float(number)
     except OverflowError:
         raise TableError(f"{what} is too large for a number with 53 bits") from None
+    return number

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.markup import escape
 
 from hedgerow.estimate.intervals import Confidence
@@ -15,6 +16,7 @@ from hedgerow.terminal import shown, stage
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CDF_ROWS = 20
+FEWEST_DIGITS = 6
 
 
 def distribution(
@@ -41,43 +43,58 @@ def distribution(
         found = read_distribution(directory)
     name, total, sure = found.ranges.name, found.cumulative.total, f"{100 * level:g} %"
     exact = "" if found.cumulative.public_total is None else ", a public number"
-    shown.print(f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n")
+    parts = [f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n"]
     if total or quantile:
-        shown.print(escape(_quantiles(found, quantile or DECILES, confidence, sure)) + "\n")
+        parts.append(escape(_quantiles(found, quantile or DECILES, confidence, sure)) + "\n")
     if between is not None:
         a, b = between
         count = found.count_between(a, b, confidence)
-        shown.print(
-            f"From {a:g} to below {b:g}: {count.count:,} records "
+        parts.append(
+            f"From {a:.15g} to below {b:.15g}: {count.count:,} records "
             f"({sure} interval {count.low:,} to {count.high:,})\n"
         )
-    shown.print(escape(_cdf(found, confidence, sure)))
+    parts.append(escape(_cdf(found, confidence, sure)))
     if picture is not None:
         picture_of_distribution(found, picture, confidence=confidence)
-        shown.print(f"\nPicture: {escape(str(picture))}")
+        parts.append(f"\nPicture: {escape(str(picture))}")
+    for part in parts:
+        shown.print(part)
 
 
 def _quantiles(
     found: Distribution, ranks: Sequence[float], confidence: Confidence, sure: str
 ) -> str:
+    form = f",.{_digits(found.ranges.edges)}g"
     rows = [("quantile", found.ranges.name, f"{sure} interval", "")]
     for q in ranks:
         made = found.quantile(q, confidence)
-        rows.append((f"{q:g}", f"{made.value:,.6g}", f"{made.low:,.6g}", f"{made.high:,.6g}"))
+        value, low, high = (format(x, form) for x in (made.value, made.low, made.high))
+        rows.append((f"{q:g}", value, low, high))
     return _to_the_right(rows)
 
 
 def _cdf(found: Distribution, confidence: Confidence, sure: str) -> str:
     """The CDF at up to twenty edges."""
-    band = found.band(confidence)
+    band, form = found.band(confidence), f",.{_digits(found.ranges.edges)}g"
     steps = min(CDF_ROWS, len(band))
     kept = np.linspace(0, len(band), steps + 1).astype(int)[1:] - 1
     rows = [("below", "records", "cdf", f"{sure} interval", "")]
     rows += [
-        (f"{upper:,.6g}", f"{count:,}", f"{cdf:.4f}", f"{low:,}", f"{high:,}")
+        (format(upper, form), f"{count:,}", f"{cdf:.4f}", f"{low:,}", f"{high:,}")
         for upper, count, cdf, low, high in band[kept.tolist()].iter_rows()
     ]
     return _to_the_right(rows)
+
+
+def _digits(edges: NDArray[np.float64]) -> int:
+    """How many significant digits tell neighbouring edges apart, 6 to 17.
+
+    Numbers of at most x differ in d digits where they are more than ``10^(1 - d) x`` apart.
+    """
+    with np.errstate(over="ignore"):
+        gaps = np.log10(np.diff(edges))
+    sizes = np.log10(np.maximum(np.abs(edges[1:]), np.abs(edges[:-1])))
+    return int(np.clip(np.floor((sizes - gaps).max()) + 2, FEWEST_DIGITS, 17))
 
 
 def _to_the_right(rows: Sequence[Sequence[str]]) -> str:

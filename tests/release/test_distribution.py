@@ -1,5 +1,7 @@
 """Distributions of numeric columns: right on average, as sure as they say, from public facts."""
 
+import shutil
+import traceback
 from dataclasses import replace
 
 import numpy as np
@@ -157,6 +159,25 @@ def test_ends_within_bins_count_in_proportion_and_are_as_unsure_as_bins_are_wide
     assert (found.count, found.low, found.high) == (5, 0, 10)
 
 
+def test_a_range_from_the_upper_bound_on_may_hold_what_the_last_bin_holds():
+    ranges = Ranges.equal_width("x", 0, 4, 4, out_of_bounds="clamp")
+    made = simulated(ranges, [0.5, 4.0, 9.0], 1, budget=PRECISE)
+    for b in (5, np.inf):
+        found = made.count_between(4, b)
+        assert (found.count, found.low, found.high) == (0, 0, 2)
+    assert made.count_between(3, np.inf).low == 2
+    assert made.count_between(5, np.inf).high == 0
+    assert made.count_between(-np.inf, 0).high == 0
+
+
+def test_intervals_of_ranges_are_never_empty():
+    made = simulated(RANGES, VALUES, 5, budget=Epsilon("0.01"), neighbours=AddRemove())
+    for a in np.arange(0, 30, 0.75):
+        for b in np.arange(a + 0.25, 30.5, 1.75):
+            found = made.count_between(a, b, Confidence(0.01))
+            assert found.low <= found.high
+
+
 def test_the_cdf_never_falls_and_ends_at_the_public_total():
     made = simulated(RANGES, VALUES, 3, budget=Epsilon("0.05"))
     count = made.cdf["count"]
@@ -208,6 +229,19 @@ def test_bad_input_is_refused_in_one_sentence_without_a_value_of_the_column(case
     assert "987654" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "units", [[7, "987654"], ["987654", 7], [{"987654"}, "a"], [1, 1 << 70]],
+    ids=["number first", "text first", "sets", "too long"],
+)  # fmt: skip
+def test_units_of_mixed_types_are_refused_without_being_shown(units):
+    given = {"low": 0, "high": 30, "bins": 30, "budget": Epsilon(1)}
+    with pytest.raises(TableError, match="all text or all whole numbers") as told:
+        release_distribution([1.0, 2.0], units=units, **given)
+    shown = "".join(traceback.format_exception(told.value, limit=0))
+    assert "987654" not in shown
+    assert told.value.__cause__ is None
+
+
 def test_clamping_moves_values_to_the_outermost_bins():
     ranges = Ranges.equal_width("x", 0, 30, 30, out_of_bounds="clamp")
     made = simulated(ranges, [-5.0, 99.0, 99.0], 1, budget=PRECISE)
@@ -250,6 +284,54 @@ def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path):
     assert not [finding for finding in check(tmp_path / "out") if finding.failure]
     found.write(tmp_path / "copy")
     assert read_distribution(tmp_path / "copy").cdf.equals(made.cdf)
+
+
+@pytest.mark.parametrize("who", [Replace(), AddRemove()], ids=["replace", "add-remove"])
+def test_noise_whose_variance_no_double_holds_reads_back(who, tmp_path):
+    given = {"low": 0, "high": 30, "bins": 30, "neighbours": who}
+    release_distribution(VALUES, budget=Epsilon(100_000), directory=tmp_path / "out", **given)
+    found = read_distribution(tmp_path / "out")
+    truth = truth_of(RANGES, VALUES).tolist()
+    for column in ("count", "low", "high"):
+        assert found.cdf[column].to_list() == truth
+    assert found.quantile(0.5).high - found.quantile(0.5).low == 1
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("distribution") / "out"
+    given = {"low": 0, "high": 4, "bins": 4, "budget": PRECISE, "directory": directory}
+    release_distribution([0.5, 1.5, 1.5, 3.5], **given)
+    return directory
+
+
+def _rewritten(file, change):
+    change(pl.read_parquet(file)).write_parquet(file)
+
+
+DAMAGE = {
+    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-1"}'),
+    "no domain": lambda d, _: (d / "domain" / "value.parquet").unlink(),
+    "no counts": lambda _, leaves: leaves.unlink(),
+    "cut short": lambda _, leaves: leaves.write_bytes(leaves.read_bytes()[:50]),
+    "a bin twice": lambda _, leaves: _rewritten(leaves, lambda f: pl.concat([f, f[-1:]])),
+    "no such bin": lambda _, leaves: _rewritten(
+        leaves, lambda f: f.with_columns(pl.lit("9 [8, 9]").alias(f.columns[0]))
+    ),
+    "less than none": lambda _, leaves: _rewritten(
+        leaves, lambda f: f.with_columns(-pl.col("count"))
+    ),
+    "no column": lambda _, leaves: _rewritten(leaves, lambda f: f.drop("count")),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_damaged_directory_is_refused_in_one_sentence(case, intact, tmp_path):
+    directory = shutil.copytree(intact, tmp_path / "out")
+    leaves = max((directory / "counts").iterdir())
+    DAMAGE[case](directory, leaves)
+    with pytest.raises(ReleaseError):
+        read_distribution(directory)
 
 
 def test_release_distribution_draws_fresh_noise_and_writes(tmp_path):

@@ -1,4 +1,6 @@
 import traceback
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -52,6 +54,32 @@ def test_the_bounds_are_edges_exactly():
     ranges = Ranges.equal_width("x", -0.4, 1.2, 7)
     assert (ranges.low, ranges.high) == (-0.4, 1.2)
     assert list(ranges.bin([-0.4, 1.2])) == [0, 6]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bins"),
+    [
+        (0, 200_000, 1000),
+        (0.1, 0.9, 8),
+        (Fraction(1, 3), Decimal("0.9"), 7),
+        (-0.7, 1e22, 9),
+        (0.0, 1e308, 3),
+        (0, 1e-310, 7),
+        (np.float64(-0.3), np.int64(5), 53),
+    ],
+    ids=["incomes", "tenths", "exact", "wide", "huge", "tiny", "numpy"],
+)
+def test_edges_of_equal_width_are_the_doubles_nearest_to_them(low, high, bins):
+    exact = (int, Fraction, Decimal)
+    first, last = (Fraction(b if isinstance(b, exact) else repr(float(b))) for b in (low, high))
+    wanted = [float(first + (last - first) * i / bins) for i in range(bins + 1)]
+    assert Ranges.equal_width("x", low, high, bins).edges.tolist() == wanted
+
+
+def test_a_value_on_an_edge_of_equal_width_opens_its_bin():
+    """In doubles 200000·(17/1000) is not 3400."""
+    ranges = Ranges.equal_width("income", 0, 200_000, 1000)
+    assert list(ranges.bin(np.arange(1000) * 200)) == list(range(1000))
 
 
 def test_public_edges_need_not_be_even():
@@ -120,6 +148,7 @@ def test_values_that_have_no_bin_are_refused_without_being_shown(values, words):
         (lambda: Ranges.equal_width("x", 0, 1, True), "2 to 2^30 bins, got True"),
         (lambda: Ranges.equal_width("x", 1, 1 + 1e-15, 100), "narrower than doubles"),
         (lambda: Ranges.equal_width("x", "low", 1, 9), "must be numbers"),  # type: ignore[arg-type]
+        (lambda: Ranges.equal_width("x", 0, 10**400, 9), "must be numbers"),
         (lambda: Ranges("x", [0, 1]), "2 to 2^30 bins, got 1"),
         (lambda: Ranges("x", [0, 2, 2, 3]), "edge 1 is 2 and edge 2 is 2"),
         (lambda: Ranges("x", [0, 2, 1]), "edge 1 is 2 and edge 2 is 1"),

@@ -23,6 +23,9 @@ from hedgerow.tables.axis import Axis
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
+"""Records²: the noise of a huge budget varies less than doubles can say, and is noise still."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cumulative:
@@ -60,7 +63,8 @@ class Cumulative:
         measured = {t: what.mechanism for t, what in enumerate(plan.depths)
                     if isinstance(what, Measured)}  # fmt: skip
         variances = [
-            measured[t].noise_variance if t in measured else inf for t in range(plan.tree.depth + 1)
+            max(measured[t].noise_variance, SMALLEST_VARIANCE) if t in measured else inf
+            for t in range(plan.tree.depth + 1)
         ]
         public = int(released[-1]) if plan.public_depth == 0 else None
         root = 0.0 if public is not None else variances[0]

@@ -15,7 +15,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.cumulative import Cumulative
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.stored import stated_plan
+from hedgerow.release.stored import read_nodes, stated_plan, undamaged
 from hedgerow.tables.bin_codes import ranges_of
 from hedgerow.tables.ranges import Ranges
 
@@ -162,7 +162,9 @@ class Distribution:
 
         Ends that are no edges: the count takes its part of their bins as if values were uniform
         there; the interval runs from the least of the bins that lie inside to the most of those
-        that are touched, so it holds however values lie within bins.
+        that are touched, so it holds however values lie within bins. Values that were moved to a
+        bound count as that bound: they are in the outermost bins, and none is outside the bounds.
+        The last bin is closed, so a range from the upper bound on touches it.
 
         Args:
             a: the lower end; -inf for the lower bound.
@@ -181,11 +183,14 @@ class Distribution:
             np.searchsorted(edges, ends, side="right") - 1,
             np.searchsorted(edges, ends, side="left"),
         )
+        if a <= edges[-1]:  # the last bin is closed
+            outer[0] = min(outer[0], found.bins - 1)
         touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
         first, last = np.array([touched, within]).T
         low, high = found.between(first, last, confidence or Confidence())
         at = np.interp(ends, edges, found.released)
-        return CountBetween(round(float(at[1] - at[0])), int(low[1]), int(high[0]))
+        most = int(high[0])
+        return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
 
     def write(self, directory: str | Path) -> None:
         """Write the release; `read_distribution` reads it back.
@@ -201,9 +206,17 @@ def read_distribution(directory: str | Path) -> Distribution:
     """The distribution in a release directory with one numeric axis.
 
     Raises:
-        ReleaseError: there is no release, or it is none of a distribution.
+        ReleaseError: there is no release, it is damaged, or it is none of a distribution.
         TableError: its axis is not numeric.
+        MachineError: it may not be read.
     """
     folder = Path(directory)
-    plan = stated_plan(folder, read_manifest(folder))
-    return Distribution(plan, read_release(folder))
+    with undamaged(folder):
+        plan = stated_plan(folder, read_manifest(folder))
+        made = Distribution(plan, read_release(folder))
+        (leaves,) = read_nodes(folder, plan.tree, plan.tree.depth).codes
+    if (leaves[1:] <= leaves[:-1]).any():
+        raise ReleaseError(
+            f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
+        )
+    return made

@@ -30,7 +30,7 @@ from hedgerow.release.release import check_match, in_memory, release
 from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.binned import codes_of_bins
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.ranges import Bound, Ranges
 from hedgerow.tables.tree import Tree
 
 ESTIMATOR = Euclidean(combine=True)
@@ -40,8 +40,8 @@ UNIT = "unit"
 def release_distribution(  # noqa: PLR0913 - the door for a column and nothing else
     values: ArrayLike,
     *,
-    low: float,
-    high: float,
+    low: Bound,
+    high: Bound,
     bins: int,
     budget: Budget,
     neighbours: Neighbours | None = None,
@@ -129,9 +129,19 @@ def column_counts(
             f"range {ranges.name!r}: units and values must have one length; each record needs its "
             "unit"
         )
-    table = {axis.columns[-1]: codes_of_bins(axis, leaves), UNIT: pa.array(units)}
+    table = {axis.columns[-1]: codes_of_bins(axis, leaves), UNIT: _unit_column(ranges, units)}
     most = plan.neighbours.contributions
     return Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
+
+
+def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
+    """The units for PyArrow; no cause is chained, as it would quote one of them."""
+    try:
+        return pa.array(units)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise TableError(
+            f"range {ranges.name!r}: units must be all text or all whole numbers of 64 bits"
+        ) from None
 
 
 def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distribution:

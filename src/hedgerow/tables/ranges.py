@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from decimal import Decimal
+from fractions import Fraction
+from math import gcd, prod
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +16,9 @@ from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
 MOST_BINS = 1 << 30
+WHOLE_DOUBLES = 1 << 53
+
+Bound = float | Fraction | Decimal
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -65,34 +70,33 @@ class Ranges:
     def equal_width(
         cls,
         name: str,
-        low: float,
-        high: float,
+        low: Bound,
+        high: Bound,
         bins: int,
         *,
         out_of_bounds: str = "refuse",
     ) -> "Ranges":
         """K bins of equal width between two bounds.
 
-        Edge i is ``low + (high - low)·i/K`` in doubles; the first and last are the bounds exactly.
+        Edge i is the double nearest to ``low + (high - low)·i/K``; a bound that is a double stands
+        for the shortest decimal that reads back as it, so 0.1 is one tenth.
 
         Raises:
             TableError: bounds reversed, equal or not finite, fewer than 2 bins, or bins narrower
                 than doubles can tell apart.
         """
-        bounds = _as_edges(name, (low, high))
-        low, high = float(bounds[0]), float(bounds[1])
-        if not low < high or not np.isfinite(high - low):
+        first, last = _as_edges(name, [low, high]).tolist()
+        if not first < last or not np.isfinite(last - first):
             raise TableError(
-                f"range {name!r}: low must be below high, both finite, got low = {low:.17g} and "
-                f"high = {high:.17g}"
+                f"range {name!r}: low must be below high, both finite, got low = {first:.17g} and "
+                f"high = {last:.17g}"
             )
         _check_count(name, bins)
-        edges = low + (high - low) * (np.arange(bins + 1) / bins)
-        edges[-1] = high
+        edges = _equal_edges(_as_exact(low), _as_exact(high), int(bins))
         if not (edges[1:] > edges[:-1]).all():
             raise TableError(
-                f"range {name!r}: {bins} bins between {low:.17g} and {high:.17g} are narrower than "
-                f"doubles can tell apart; use fewer"
+                f"range {name!r}: {bins} bins between {first:.17g} and {last:.17g} are narrower "
+                f"than doubles can tell apart; use fewer"
             )
         return cls(name, edges, out_of_bounds)
 
@@ -192,16 +196,38 @@ class Ranges:
             )
 
 
-def _as_edges(name: str, edges: ArrayLike) -> NDArray[np.float64]:
+def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> NDArray[np.float64]:
     """A private copy that nobody can change."""
     try:
         found = np.array(edges, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TableError(f"range {name!r}: bounds and edges must be numbers") from error
     if found.ndim != 1:
         raise TableError(f"range {name!r}: edges must be one list of numbers")
     found.flags.writeable = False
     return found
+
+
+def _as_exact(bound: Bound) -> Fraction:
+    """The rational number of a finite bound."""
+    if isinstance(bound, int | Fraction | Decimal):
+        return Fraction(bound)
+    return Fraction(repr(float(bound)))
+
+
+def _equal_edges(low: Fraction, high: Fraction, bins: int) -> NDArray[np.float64]:
+    """The doubles nearest to ``low + (high - low)·i/K = (start + i·step)/below``: float64 (K + 1).
+
+    Python rounds a quotient of whole numbers exactly; doubles do if both are below 2^53.
+    """
+    below = bins * low.denominator * high.denominator
+    start, step = int(low * below), int((high - low) * below) // bins
+    shared = gcd(start, step, below)
+    start, step, below = start // shared, step // shared, below // shared
+    if max(abs(start), abs(start + bins * step), below) < WHOLE_DOUBLES:
+        return (start + step * np.arange(bins + 1, dtype=np.int64)) / below
+    edges = ((start + i * step) / below for i in range(bins + 1))
+    return np.fromiter(edges, dtype=np.float64, count=bins + 1)
 
 
 def _check_count(name: str, bins: int) -> None:
