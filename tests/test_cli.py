@@ -114,6 +114,8 @@ def test_every_command_explains_itself(run):
         ("check",),
         ("compare",),
         ("account",),
+        ("estimate",),
+        ("distribution",),
     ):
         code, out, _ = run(*command, "--help")
         assert code == 0
