@@ -21,8 +21,9 @@ from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Outline, Pass, gathered
+from hedgerow.release.topdown import Pass, gathered
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -40,9 +40,10 @@ from hedgerow.plan.optimal import rounded_shares  # noqa: E402
 from hedgerow.privacy.zcdp import rho_within  # noqa: E402
 from hedgerow.release.again import estimated, listed_nodes  # noqa: E402
 from hedgerow.release.estimates import least_squares_of  # noqa: E402
+from hedgerow.release.outline import Outline  # noqa: E402
 from hedgerow.release.source import Drawn, Stored  # noqa: E402
 from hedgerow.release.steps import Nodes  # noqa: E402
-from hedgerow.release.topdown import Outline, Pass, gathered  # noqa: E402
+from hedgerow.release.topdown import Pass, gathered  # noqa: E402
 from studies.real_tables import CASES  # noqa: E402
 
 Floats = NDArray[np.float64]

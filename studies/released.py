@@ -26,9 +26,10 @@ from hedgerow.plan.plan import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn, Stored
 from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import Outline, Pass, gathered
+from hedgerow.release.topdown import Pass, gathered
 from hedgerow.tables.order import Codes
 
 Floats = NDArray[np.float64]

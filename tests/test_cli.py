@@ -12,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hedgerow import cli
 from hedgerow.examples import EXAMPLES
 from hedgerow.release.charging import Charging
 from hedgerow.release.topdown import Pass
@@ -37,18 +36,6 @@ def commuting(examples, tmp_path):
 @pytest.fixture
 def census(examples, tmp_path):
     return Path(shutil.copytree(examples / "census", tmp_path / "census")) / "release.toml"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def command(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 def edit(file, old, new):

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow import cli
 from hedgerow.axis_section import AxisSection
-from hedgerow.cli_distribution import _digits, distribution
+from hedgerow.cli_distribution import _digits
 from hedgerow.example_incomes import write_incomes
 from hedgerow.release.distribution import read_distribution
 from hedgerow.tables.ranges import Ranges
@@ -28,19 +27,6 @@ def incomes(written, tmp_path):
     file = Path(shutil.copytree(written, tmp_path / "incomes")) / "release.toml"
     edit(file, "bins = 1000", "bins = 40")
     return file
-
-
-@pytest.fixture
-def run(capsys):
-    if distribution not in [command.callback for command in cli.app.registered_commands]:
-        cli.app.command()(distribution)
-
-    def command(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 def edit(file, *changes):

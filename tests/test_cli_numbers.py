@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hedgerow import cli
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.programs import LargeCounts, least_error
@@ -28,16 +27,6 @@ def example(tmp_path_factory):
 @pytest.fixture
 def census(example, tmp_path):
     return Path(shutil.copytree(example, tmp_path / "census")) / "release.toml"
-
-
-@pytest.fixture
-def run(capsys):
-    def command(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 @pytest.fixture

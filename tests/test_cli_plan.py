@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow import cli
 from hedgerow.examples import EXAMPLES
 from hedgerow.spec import ReleaseSpec
 
@@ -31,16 +30,6 @@ def example(tmp_path_factory):
 @pytest.fixture
 def census(example, tmp_path):
     return Path(shutil.copytree(example, tmp_path / "census")) / "release.toml"
-
-
-@pytest.fixture
-def run(capsys):
-    def command(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 def allocate(file, section, estimate=""):

@@ -8,7 +8,7 @@ from pydantic import Field
 from hedgerow.axis_section import AxisSection, listed_axis
 from hedgerow.errors import TableError
 from hedgerow.release.foreign import Measurements
-from hedgerow.spec import AREAS_OF_TABLE, TreeSection
+from hedgerow.release_file import AREAS_OF_TABLE, TreeSection
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
 from hedgerow.tables.files import open_file

@@ -1,10 +1,7 @@
 """The release file: TOML in, trees, plans and estimators out. Strings become types here alone."""
 
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from typing import Any
 
 from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis, numeric_column
 from hedgerow.errors import EstimateError, PlanError, SpecError, TableError
@@ -25,112 +22,14 @@ from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.release.charging import Charging
+from hedgerow.release_file import AREAS_OF_TABLE, PrivacySection, ReleaseFile
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.binned import binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
-from hedgerow.toml_file import Number, Section, as_float, parse, within
-
-AREAS_OF_TABLE = "table"
-
-
-class TableSection(Section):
-    """``[table]``: where the records are."""
-
-    source: str = Field(min_length=1)
-    query: str | None = None
-    count: str | None = None
-    unit: str | None = None
-
-
-class TreeSection(Section):
-    """``[tree]``: the order of refinement."""
-
-    refine: list[str] | None = None
-
-
-class PrivacySection(Section):
-    """``[privacy]``: who is protected, and how well."""
-
-    neighbours: Literal["add-remove", "replace"] = "add-remove"
-    contributions: int = 1
-    exactly: bool | None = None
-    mechanism: Literal["discrete-gaussian", "discrete-laplace"] = "discrete-gaussian"
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
-
-
-class PriorSection(Section):
-    """``prior = {…}``: an earlier table that is public already, with the same levels."""
-
-    source: str = Field(min_length=1)
-    public: bool
-    count: str | None = None
-
-    @field_validator("source")
-    @classmethod
-    def _is_file(cls, source: str) -> str:
-        """The source; a URL, which may hold a password, is refused and not quoted."""
-        if "://" in source:
-            raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
-        return source
-
-
-class AllocationSection(Section):
-    """``[allocation]``: how the measured depths share the budget."""
-
-    method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
-    shares: list[Number] | None = None
-    importance: list[Number] | dict[str, Number] | Literal["relative"] | None = None
-    prior: PriorSection | None = None
-    objective: Literal["cells", "released"] | None = None
-    ratio: Number | None = None
-
-
-class EstimateSection(Section):
-    """``[estimate]``: how noisy counts become consistent ones."""
-
-    method: Literal["chebyshev", "euclidean", "sparse", "least-squares"] = "chebyshev"
-    measure: Literal["survivors", "all"] = "survivors"
-    combine: bool | None = None
-    penalty: Number | None = None
-
-
-class InvariantSection(Section):
-    """``[[invariant]]``: counts that are public and held exactly."""
-
-    axis: str
-    level: str
-
-
-class LedgerSection(Section):
-    """``[ledger]``: where releases of the dataset are charged."""
-
-    database: str = Field(min_length=1)
-    dataset: str
-
-
-class OutputSection(Section):
-    """``[output]``: where the release appears."""
-
-    directory: str = Field(min_length=1)
-
-
-class ReleaseFile(Section):
-    """The whole file."""
-
-    table: TableSection
-    axis: list[AxisSection] = Field(min_length=1)
-    tree: TreeSection = TreeSection()
-    privacy: PrivacySection
-    allocation: AllocationSection = AllocationSection()
-    estimate: EstimateSection = EstimateSection()
-    invariant: list[InvariantSection] = Field(default_factory=list)
-    ledger: LedgerSection | None = None
-    output: OutputSection = OutputSection(directory="out")
+from hedgerow.toml_file import Number, as_float, parse, within
 
 
 class ReleaseSpec:

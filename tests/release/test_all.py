@@ -8,11 +8,12 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
-from hedgerow.release import topdown
+from hedgerow.release import outline, topdown
 from hedgerow.release.again import estimated
+from hedgerow.release.outline import Outline, cut_depth
 from hedgerow.release.release import in_memory
 from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.topdown import Outline, Pass, cut_depth, gathered
+from hedgerow.release.topdown import Pass, gathered
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 
@@ -102,8 +103,8 @@ PLANS = {
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, kind, cut):
     if cut:
-        monkeypatch.setattr(topdown, "UNCUT_LEAVES_OF_ALL", 0)
-        monkeypatch.setattr(topdown, "MIN_JOBS", 2)
+        monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
+        monkeypatch.setattr(outline, "MIN_JOBS", 2)
     rng = np.random.default_rng(7)
     tree = hr.Tree([random_axis(rng, "geo", depth=3, widest=4)])
     counts = random_counts(rng, tree, filled=0.6)
@@ -147,8 +148,8 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     counts = random_counts(rng, tree, filled=[0.05, 0.8][seed % 2])
     neighbours = [hr.Replace(), hr.AddRemove()][seed // 3]
     plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
-    monkeypatch.setattr(topdown, "UNCUT_LEAVES_OF_ALL", 0)
-    monkeypatch.setattr(topdown, "MIN_JOBS", 3)
+    monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
+    monkeypatch.setattr(outline, "MIN_JOBS", 3)
     monkeypatch.setattr(topdown, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
     cut, noisy = gathered(Pass(Outline.of(plan), source, estimator).results())

@@ -8,7 +8,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.plan import measurable_depths
-from hedgerow.release import topdown
+from hedgerow.release import outline, topdown
 from hedgerow.release.release import in_memory
 from tests.made import fixed_axis, random_axis
 
@@ -57,9 +57,9 @@ def some_release(seed, estimator):
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, cut, estimator):
     if cut:
-        monkeypatch.setattr(topdown, "UNCUT_LEAVES", 0)
-        monkeypatch.setattr(topdown, "UNCUT_LEAVES_OF_ALL", 0)
-        monkeypatch.setattr(topdown, "MIN_JOBS", 2)
+        monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
+        monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
+        monkeypatch.setattr(outline, "MIN_JOBS", 2)
         monkeypatch.setattr(topdown, "CHUNK_CELLS", 3)
     made = 0
     for seed in range(60):
@@ -88,13 +88,13 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
 
 
 def test_a_cut_below_survivors_is_at_a_measured_depth(monkeypatch):
-    monkeypatch.setattr(topdown, "UNCUT_LEAVES", 0)
+    monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
     tree = hr.Tree([fixed_axis("geo", 300, 5, 4)])
     shares = hr.Shares(["1/2", 0, 0, "1/2"])
     plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=shares)
-    assert topdown.cut_depth(plan) == 0
+    assert outline.cut_depth(plan) == 0
     plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Shares(["1/2", 0, "1/4", "1/4"]))
-    assert topdown.cut_depth(plan) == 2
+    assert outline.cut_depth(plan) == 2
 
 
 def test_a_release_in_memory_holds_nothing_of_the_table_but_noisy_counts():

@@ -10,10 +10,11 @@ import pytest
 import hedgerow as hr
 from hedgerow.engines.local import LocalEngine
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import topdown
+from hedgerow.release import outline, topdown
+from hedgerow.release.outline import Outline, cut_depth
 from hedgerow.release.release import in_memory
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Outline, Pass, cut_depth
+from hedgerow.release.topdown import Pass
 from tests.estimate.oracles import algorithm_4
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 
@@ -211,8 +212,8 @@ def test_a_tree_of_a_single_cell_is_released():
 
 
 def cut_everything(monkeypatch, chunk=7, jobs=3):
-    monkeypatch.setattr(topdown, "UNCUT_LEAVES", 0)
-    monkeypatch.setattr(topdown, "MIN_JOBS", jobs)
+    monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
+    monkeypatch.setattr(outline, "MIN_JOBS", jobs)
     monkeypatch.setattr(topdown, "CHUNK_CELLS", chunk)
 
 

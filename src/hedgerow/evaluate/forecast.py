@@ -11,8 +11,9 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.again import check_combines
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Outline, Pass, gathered
+from hedgerow.release.topdown import Pass, gathered
 from hedgerow.tables.counts import Counts
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")

@@ -14,7 +14,8 @@ large against the noise, which least squares satisfies always. Program (6) with 
 leaves are mostly empty and counts are cut off at 0, for there the error of a cell depends on its
 count, which F does not know: in the sparse tables of ``studies/released.py`` projected counts are
 up to 3 % worse under ρ than with program (6), and less importance for sparse depths sets that
-right. Program (6) for large counts is F only if depths are used separately.
+right. A depth of single children has no importance of its own: give it to its parents' depth.
+Program (6) for large counts is F only if depths are used separately.
 
 *Gaussian noise: F is convex.* Let X(s) = Σ_t p_t A_tᵀA_t be the information about the leaves, p_t ∝
 s_t the precision and A_t the sums of depth t, restricted to what public counts leave free. The

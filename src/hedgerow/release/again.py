@@ -15,9 +15,10 @@ from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.depths import All, Measured, Unmeasured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.measurements import read_noisy
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Stored, uneven
 from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import Outline, Pass, gathered
+from hedgerow.release.topdown import Pass, gathered
 from hedgerow.tables.order import Codes
 
 Int64 = NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.least_squares import combine, spread
 from hedgerow.release.source import Float64, Noisy, Reader, Source, Variance
-from hedgerow.release.steps import Int64, Nodes, Refinement, children
+from hedgerow.release.steps import Int64, Nodes, Refinement, children, families_of
 
 NO_INFORMATION = float("inf")
 
@@ -45,10 +45,7 @@ class Generation:
         """The cells of the families of some parents, ascending, and where each family begins."""
         if len(parents) == len(self.family_start) - 1:
             return slice(None), self.family_start
-        sizes = np.diff(self.family_start)[parents]
-        begin = np.append(0, np.cumsum(sizes))
-        cells = np.arange(begin[-1]) + np.repeat(self.family_start[parents] - begin[:-1], sizes)
-        return cells, begin
+        return families_of(self.family_start, parents)
 
 
 def measured_block(

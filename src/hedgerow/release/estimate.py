@@ -31,11 +31,11 @@ from hedgerow.release.measurements import (
     STANDARD_ERROR,
     released_columns,
 )
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Stored, uneven
 from hedgerow.release.staging import whole_or_not
 from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes, stated_plan, undamaged
-from hedgerow.release.topdown import Outline
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.tree import Tree
 

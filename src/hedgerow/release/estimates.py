@@ -12,9 +12,9 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.layers import Layer, start_of
 from hedgerow.estimate.least_squares import combine, least_squares
 from hedgerow.release.again import listed_nodes
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Float64, Noisy, Stored, Variance, uneven
-from hedgerow.release.steps import Int64, Nodes, Refinement, children
-from hedgerow.release.topdown import Outline
+from hedgerow.release.steps import Int64, Nodes, Refinement, children, families_of
 from hedgerow.tables.order import Codes
 
 
@@ -97,7 +97,7 @@ def projected_again(
             kept = np.arange(len(nodes[t]))
             found.append(nodes[t])
             continue
-        cells, begin = _families(start_of(layers[t]), kept)
+        cells, begin = families_of(start_of(layers[t]), kept)
         if t <= last_pruned:
             listed = nodes[t].counts[cells] > 0
             begin, cells = np.append(0, np.cumsum(listed))[begin], cells[listed]
@@ -111,13 +111,6 @@ def projected_again(
         here = nodes[t].taken(kept)
         found.append(replace(here, counts=counts[positive], estimate=estimate, variance=variance))
     return found
-
-
-def _families(start: Int64, parents: Int64) -> tuple[Int64, Int64]:
-    """The cells of the families of some parents, and where each family begins among them."""
-    sizes = np.diff(start)[parents]
-    begin: Int64 = np.append(0, np.cumsum(sizes))
-    return np.arange(begin[-1]) + np.repeat(start[parents] - begin[:-1], sizes), begin
 
 
 def _unpruned(outline: Outline, layers: list[Layer]) -> tuple[list[Noisy], list[Float64]]:

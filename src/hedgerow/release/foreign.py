@@ -23,9 +23,9 @@ from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import least_squares
 from hedgerow.release.again import estimated, listed_nodes
 from hedgerow.release.measurements import NOISY_COUNT
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Stored
 from hedgerow.release.steps import Nodes, Refinement, children
-from hedgerow.release.topdown import Outline
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.frames import as_arrow, as_codes
 from hedgerow.tables.tree import Tree

@@ -29,13 +29,14 @@ from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn
 from hedgerow.release.staging import (
     Staging,
     Unfinished,
     open_staging,
 )
-from hedgerow.release.topdown import Outline, Pass, Progress, gathered
+from hedgerow.release.topdown import Pass, Progress, gathered
 from hedgerow.tables.counts import Counts
 
 Int64 = NDArray[np.int64]

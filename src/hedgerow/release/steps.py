@@ -151,6 +151,13 @@ def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
     return many
 
 
+def families_of(family_start: Int64, parents: Int64) -> tuple[Int64, Int64]:
+    """The cells of the families of some parents, ascending, and where each family begins."""
+    sizes = np.diff(family_start)[parents]
+    begin: Int64 = np.append(0, np.cumsum(sizes))
+    return np.arange(begin[-1]) + np.repeat(family_start[parents] - begin[:-1], sizes), begin
+
+
 def add_true_counts(
     noisy: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
 ) -> None:

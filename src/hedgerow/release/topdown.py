@@ -8,12 +8,12 @@ are measured depends on released counts of coarser depths alone (with `All`, on 
 so the depths compose adaptively and the pass satisfies the plan's guarantee; everything else is
 post-processing.
 
-The tree is cut (`cut_depth`) into subtree jobs. The noise of a job at a depth is one keyed stream
-under the place of the job, and the i-th cell that the job measures there takes the i-th draw. Which
-cells those are follows from the same stream's coarser depths, so whoever runs a job again, on
-whichever machine and in whichever chunks, draws the same noise for the same cell. Where all nodes
-are measured each job runs twice: *up*, which hands back what its nodes say of the root's count, and
-*down*, which draws the same noise again and releases everything below.
+The tree is cut (`hedgerow.release.outline`) into subtree jobs. The noise of a job at a depth is one
+keyed stream under the place of the job, and the i-th cell that the job measures there takes the
+i-th draw. Which cells those are follows from the same stream's coarser depths, so whoever runs a
+job again, on whichever machine and in whichever chunks, draws the same noise for the same cell.
+Where all nodes are measured each job runs twice: *up*, which hands back what its nodes say of the
+root's count, and *down*, which draws the same noise again and releases everything below.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,14 +28,13 @@ from hedgerow.engines.local import LocalEngine
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.least_squares import combine
-from hedgerow.plan.depths import All, Measured
-from hedgerow.plan.plan import Plan
 from hedgerow.release.block import (
     Generation,
     measured_block,
     parents_below,
     survivors_of_block,
 )
+from hedgerow.release.outline import Outline
 from hedgerow.release.source import Float64, Noisy, Reader, Source
 from hedgerow.release.steps import (
     Int64,
@@ -45,12 +44,8 @@ from hedgerow.release.steps import (
     descendants,
     only_children,
 )
-from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 21
-UNCUT_LEAVES = 1 << 24
-UNCUT_LEAVES_OF_ALL = 1 << 22
-MIN_JOBS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,70 +75,6 @@ class Progress:
 
     on_cells: Callable[[int], None] = lambda _cells: None
     on_fraction: Callable[[float], None] = lambda _fraction: None
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What a pass needs to know of a plan.
-
-    Attributes:
-        tree: the tree.
-        public_depth: the deepest public depth, -1 if none is.
-        measured: the measured depths.
-        everything: whether all nodes of a measured depth are, not survivors' children alone.
-        cut: where the tree is cut into jobs.
-    """
-
-    tree: Tree
-    public_depth: int
-    measured: frozenset[int]
-    everything: bool
-    cut: int
-
-    @classmethod
-    def of(cls, plan: Plan) -> "Outline":
-        """The outline of a plan."""
-        measured = frozenset(t for t, d in enumerate(plan.depths) if isinstance(d, Measured))
-        everything = isinstance(plan.measure, All)
-        return cls(plan.tree, plan.public_depth, measured, everything, cut_depth(plan))
-
-    @property
-    def first(self) -> int:
-        """The depth that the pass starts below."""
-        return max(self.public_depth, 0)
-
-    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
-        """The steps from a depth down to another, by block; see `hedgerow.release.block`."""
-        blocks: list[list[Refinement]] = []
-        waiting: list[Refinement] = []
-        deepest = max(self.measured)
-        # Single children take their parent's count, where it has one: an unmeasured total has none.
-        known = above > 0 or self.public_depth >= 0 or 0 in self.measured
-        for t in range(above + 1, last + 1):
-            step = Refinement.of(self.tree, t)
-            waiting.append(step)
-            ends = t in self.measured and not (self.everything and t < min(deepest, last))
-            alone = step.single and len(waiting) == 1 and t not in self.measured and known
-            if ends or t > deepest or (alone and not self.everything):
-                blocks.append(waiting)
-                waiting, known = [], True
-        return [*blocks, waiting] if waiting else blocks
-
-
-def cut_depth(plan: Plan) -> int:
-    """Where the tree is cut into jobs: public, and fixed by the plan alone.
-
-    Small trees are one job. Others are cut at the first depth with at least 256 possible nodes
-    below the public ones: jobs enough for any number of workers, and few enough to be cheap. Below
-    survivors that is a measured depth, as an unmeasured one belongs to the block that follows it.
-    """
-    tree, first = plan.tree, max(plan.public_depth, 0)
-    everything = isinstance(plan.measure, All)
-    if tree.leaves <= (UNCUT_LEAVES_OF_ALL if everything else UNCUT_LEAVES):
-        return first
-    measured = {t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured)}
-    possible = range(first, max(measured)) if everything else sorted(measured - {max(measured)})
-    return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +247,8 @@ class Pass:
         for i, results in enumerate(self.engine.run(range(len(roots)), run)):
             yield from results
             finished += int(roots.counts[i])
-            self.progress.on_fraction(finished / released)
+            done = finished / released
+            self.progress.on_fraction((1 + done) / 2 if self.outline.everything else done)
 
     def _nothing(self, blocks: list[list[Refinement]]) -> Iterator[DepthResult]:
         """Results without nodes, where no node of the cut is left."""
@@ -339,7 +271,10 @@ class Pass:
             readers = self._readers(place, blocks[0])
             return parents_below(self._measured(roots.part(i, i + 1), readers, blocks[0])[0])
 
-        said = list(self.engine.run(range(len(roots)), up)) or [(np.empty(0), np.empty(0))]
+        said = [(np.empty(0), np.empty(0))]
+        for i, found in enumerate(self.engine.run(range(len(roots)), up), start=1):
+            said.append(found)
+            self.progress.on_fraction(i / len(roots) / 2)
         estimate, variance = (np.concatenate(each) for each in zip(*said, strict=True))
         readers = self._readers((outline.first,), steps)
         top = self._measured(nodes, readers, steps, below=(estimate, variance))
