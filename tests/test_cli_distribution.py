@@ -261,3 +261,35 @@ def test_the_numeric_column_cannot_be_the_count_or_the_unit(run, incomes, key):
     code, _, err = run("release", incomes)
     assert (code, "already the numeric column" in err) == (2, True)
     assert not (incomes.parent / "out").exists()
+
+
+def test_under_rho_running_sums_are_chosen_and_the_file_need_not_say_how(run, incomes):
+    edit(incomes, "bins = 40", "bins = 100", '"discrete-laplace"', '"discrete-gaussian"')
+    edit(incomes, "epsilon       = 1 ", 'rho = "1/20" ')
+    text = incomes.read_text()
+    start = text.index("[estimate]")
+    incomes.write_text(text[:start] + text[text.index("[output]") :])
+    code, said, _ = run("plan", incomes)
+    assert code == 0
+    assert "on sums × 512" in said
+    assert "The count of values below an edge: RMSE" in said
+    assert run("release", incomes)[0] == 0
+    assert run("check", incomes.parent / "out")[0] == 0
+    assert "income: 20,000 records" in run("distribution", incomes.parent / "out")[1]
+    code, _, complaint = run("estimate", incomes.parent / "out", "--method", "euclidean")
+    assert code == 2
+    assert 'by method = "isotonic" alone' in complaint
+
+
+def test_a_tree_can_be_asked_for_and_another_method_is_refused_for_sums(run, incomes):
+    edit(
+        incomes, '"discrete-laplace"', '"discrete-gaussian"', "epsilon       = 1 ", 'rho = "1/20" '
+    )
+    code, said, _ = run("plan", incomes)
+    assert code == 0
+    assert "on sums" not in said
+    edit(incomes, 'measure = "all"', 'measure = "running-sums"')
+    code, _, complaint = run("release", incomes)
+    assert code == 2
+    assert 'by method = "isotonic" alone' in complaint
+    assert not (incomes.parent / "out").exists()

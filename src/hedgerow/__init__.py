@@ -19,14 +19,25 @@ from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.least_squares import LeastSquares
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.sparse import Sparse
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation import Shares, Uniform
 from hedgerow.plan.branching import AllRanges, Cdf, Quantiles, best_branching
 from hedgerow.plan.cheapest import cheapest
-from hedgerow.plan.depths import All, Invariant, Measured, Public, Survivors, Unmeasured
+from hedgerow.plan.depths import (
+    All,
+    Invariant,
+    Measured,
+    Public,
+    RunningSums,
+    Summed,
+    Survivors,
+    Unmeasured,
+)
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.fairness import fairness
+from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.importance import Relative
@@ -41,7 +52,7 @@ from hedgerow.release.distribution import CountBetween, Distribution, Quantile, 
 from hedgerow.release.estimate import Estimates, estimate_measurements, reestimate
 from hedgerow.release.foreign import Measurements
 from hedgerow.release.release import Release, read_release, release
-from hedgerow.release.release_distribution import plan_distribution, release_distribution
+from hedgerow.release.release_distribution import release_distribution
 from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
@@ -74,6 +85,7 @@ __all__ = [
     "ForDistribution",
     "HedgerowError",
     "Invariant",
+    "Isotonic",
     "LeastSquares",
     "MachineError",
     "Measured",
@@ -94,9 +106,11 @@ __all__ = [
     "ReleaseError",
     "Replace",
     "Rho",
+    "RunningSums",
     "Shares",
     "Sparse",
     "SpecError",
+    "Summed",
     "Survivors",
     "TableError",
     "Tree",

@@ -13,7 +13,9 @@ from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
 from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.distribution import mean_cut_variance
 from hedgerow.plan.fairness import fairness, fairness_rows
+from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
@@ -81,7 +83,11 @@ def plan(
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """What is measured, the error to expect, the promise and its price."""
     rows: list[Any] = [HEADINGS, *forecast_rows(forecast(made) if expected is None else expected)]
-    shown.print(f"\n{escape(aligned(rows))}\n\n{escape(promise(made))}\n")
+    shown.print(f"\n{escape(aligned(rows))}\n")
+    if made.allocation == ForDistribution().name:
+        error = mean_cut_variance(made) ** 0.5
+        shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
+    shown.print(f"{escape(promise(made))}\n")
     shown.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
         shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")

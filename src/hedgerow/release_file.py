@@ -68,8 +68,8 @@ class AllocationSection(Section):
 class EstimateSection(Section):
     """``[estimate]``: how noisy counts become consistent ones."""
 
-    method: Literal["chebyshev", "euclidean", "sparse", "least-squares"] = "chebyshev"
-    measure: Literal["survivors", "all"] = "survivors"
+    method: Literal["chebyshev", "euclidean", "sparse", "least-squares", "isotonic"] | None = None
+    measure: Literal["survivors", "all", "running-sums"] | None = None
     combine: bool | None = None
     penalty: Number | None = None
 
@@ -106,3 +106,4 @@ class ReleaseFile(Section):
     invariant: list[InvariantSection] = Field(default_factory=list)
     ledger: LedgerSection | None = None
     output: OutputSection = OutputSection(directory="out")
+    simulate: dict[str, object] | None = None  # see hedgerow.simulate_section

@@ -1,17 +1,22 @@
 """The release file: TOML in, trees, plans and estimators out. Strings become types here alone."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis, numeric_column
 from hedgerow.errors import EstimateError, PlanError, SpecError, TableError
+from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import read_estimator
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.cheapest import cheapest
-from hedgerow.plan.depths import All, Invariant, Measure, Survivors
+from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
+from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.importance import Relative
@@ -57,15 +62,40 @@ class ReleaseSpec:
     def estimator(self) -> Estimator:
         """From ``[estimate]``."""
         given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
+        given.setdefault("method", self._usual_method())
         if "penalty" in given:
             number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
             given["penalty"] = number
         return within("[estimate]", read_estimator, given)
 
+    def _usual_method(self) -> str:
+        """What ``[estimate] method`` is where it is left out."""
+        if isinstance(self.measure, RunningSums):
+            return Isotonic.name
+        return (Euclidean if self.file.allocation.method == "distribution" else Chebyshev).name
+
     @property
     def measure(self) -> Measure:
-        """From ``measure`` in ``[estimate]``."""
-        return All() if self.file.estimate.measure == "all" else Survivors()
+        """From ``measure`` in ``[estimate]``; for a distribution the better one unless given."""
+        given = self.file.estimate.measure
+        if given is not None:
+            return MEASURES[given]
+        return Survivors() if self._designed is None else self._designed.measure
+
+    @cached_property
+    def _designed(self) -> Plan | None:
+        """The plan of a distribution over one numeric axis, where the file asks for one."""
+        axis, measure = self.file.axis[0], self.file.estimate.measure
+        alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
+        if not alone or not axis.is_numeric or measure == Survivors.name:
+            return None
+        _ = axis.column  # which may not be named
+        return plan_distribution(
+            within(f"[[axis]] {axis.name!r}", lambda: axis.ranges),
+            budget=within("[privacy]", _budget, self.file.privacy),
+            neighbours=self.neighbours,
+            measure=None if measure is None else MEASURES[measure],
+        )
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
@@ -229,6 +259,8 @@ class ReleaseSpec:
         return binned(self._source(), numeric, [*sorted(columns), *extra])
 
     def _axis(self, axis: AxisSection) -> Axis:
+        if self._designed is not None:
+            return self._designed.tree.axes[0]
         if axis.is_numeric:
             return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:

@@ -14,6 +14,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import LARGEST_FAMILY, check_structure
 from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.sparse import Sparse
 from tests.estimate.families import Given, family, one_family, sparse_table, total
 
@@ -28,8 +29,19 @@ ESTIMATORS: list[Any] = [
     Given("real sparse", Sparse(2.0), 3.0, real=True),
     Given("weighted sparse", Sparse(), "unequal"),
 ]
+OF_ORDERED_CHILDREN: list[Any] = [
+    Given("isotonic", Isotonic(), 2.0),
+    Given("weighted isotonic", Isotonic(), "unequal"),
+]
 
-pytestmark = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.name)
+
+def pytest_generate_tests(metafunc):
+    """Every test sees every estimator, but for those about children that have no order."""
+    unordered = any(mark.name == "unordered" for mark in metafunc.definition.iter_markers())
+    every = ESTIMATORS if unordered else ESTIMATORS + OF_ORDERED_CHILDREN
+    metafunc.parametrize("estimator", every, ids=lambda e: e.name)
+
+
 few_seconds = settings(deadline=None, max_examples=120)
 
 
@@ -49,6 +61,7 @@ def test_consistent_counts_stay_as_they_are(estimator, x):
     assert one_family(estimator, x, sum(x)) == x
 
 
+@pytest.mark.unordered
 @given(x=st.sets(st.integers(-50, 50), min_size=1, max_size=12), c=total, data=st.data())
 @few_seconds
 def test_cells_in_another_order_get_the_same_estimates(estimator, x, c, data):
@@ -58,6 +71,7 @@ def test_cells_in_another_order_get_the_same_estimates(estimator, x, c, data):
     assert after == before
 
 
+@pytest.mark.unordered
 @given(x=st.lists(st.integers(-5, 5), min_size=2, max_size=12), c=st.integers(0, 40))
 @few_seconds
 def test_of_equal_noisy_counts_the_last_keeps_most(estimator, x, c):

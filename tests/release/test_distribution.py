@@ -14,7 +14,8 @@ from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation import Uniform
-from hedgerow.plan.depths import All, Measured, Survivors
+from hedgerow.plan.depths import All, Measured, RunningSums, Survivors
+from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
@@ -25,7 +26,6 @@ from hedgerow.release.release import in_memory, release
 from hedgerow.release.release_distribution import (
     column_counts,
     distribution_in_memory,
-    plan_distribution,
     release_distribution,
 )
 from hedgerow.tables.bin_codes import coded_axis
@@ -78,6 +78,16 @@ KINDS = {
     "gaussian, replace at most one": {
         "budget": EpsilonDelta(1, "1e-6"),
         "neighbours": Replace(exactly=False),
+    },
+    "running sums, total public": {
+        "budget": Rho("1/20"),
+        "neighbours": Replace(),
+        "measure": RunningSums(),
+    },
+    "running sums, total not public": {
+        "budget": Rho("1/20"),
+        "neighbours": AddRemove(),
+        "measure": RunningSums(),
     },
 }
 
@@ -372,6 +382,11 @@ def test_a_rank_and_a_range_must_make_sense():
     for q in (0, 1, -0.1, float("nan")):
         with pytest.raises(ReleaseError, match=r"must be in \(0, 1\)"):
             made.quantile(q)
+    for wrong in (None, "a", True):
+        with pytest.raises(ReleaseError, match="must be a number"):
+            made.quantile(wrong)
+        with pytest.raises(ReleaseError, match="must be a number"):
+            made.count_between(0, wrong)
     for a, b in ((3, 3), (4, 3), (float("nan"), 3)):
         with pytest.raises(ReleaseError, match="needs a below b"):
             made.count_between(a, b)

@@ -211,3 +211,10 @@ def test_a_million_bins_are_ordinary():
     axis = Ranges.equal_width("x", 0, 1, 1_000_000).axis([18, 15, 13, 15, 19])
     assert axis.size(axis.depth) == 1_000_000
     assert axis.labels[-1][1_000] == "001000"
+
+
+def test_masked_values_are_missing_values():
+    ranges = Ranges.equal_width("x", 0, 10, 5)
+    assert ranges.bin(np.ma.masked_array([1, 9], mask=[False, False])).tolist() == [0, 4]
+    with pytest.raises(TableError, match="missing values"):
+        ranges.bin(np.ma.masked_array([1, 9], mask=[False, True]))

@@ -153,6 +153,20 @@ class Confidence:
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
         return reach.reshape(variances.shape)
 
+    def reach_of_sums(self, variance: Float64, cells: int) -> Float64:
+        """How far estimates are from the true counts that sum many draws in steps below a record.
+
+        The two-sided normal quantile of each variance: discrete Gaussian noise is divided by a
+        scale of at least 64 and summed over many draws (`hedgerow.estimate.running_sums`), and such
+        a sum differs from a normal law by far less than its steps.
+
+        Args:
+            variance: float64 (cells), records².
+            cells: how many intervals there are.
+        """
+        miss = self._miss(cells, independent=False)
+        return np.asarray(-float(ndtri(miss / 2)) * np.sqrt(variance), dtype=np.float64)
+
     def _miss(self, cells: int, *, independent: bool) -> float:
         """The probability with which one interval may miss."""
         if not self.simultaneous or cells <= 1:

@@ -61,7 +61,8 @@ def isotonic_squared(
         raise EstimateError(f"weights must have {len(cumulative)} entries, got {len(weights)}")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise EstimateError("weights must be positive and finite; at least one is not")
-    _pool(cumulative.astype(np.float64)[:-1], weights[:-1], total, result[:-1])
+    least = weights / weights.max()  # no sum of weights overflows
+    pool(cumulative.astype(np.float64)[:-1], least[:-1], total, result[:-1])
     return result
 
 
@@ -135,9 +136,10 @@ def _not_below(first: int, first_size: int, second: int, second_size: int) -> bo
 
 
 @kernel
-def _pool(
+def pool(
     x: NDArray[np.float64], weights: NDArray[np.float64], total: int, y: NDArray[np.int64]
 ) -> None:
+    """The weighted real fit of x, rounded half up and clipped to 0 … total, written to y."""
     means = np.empty(len(x))
     masses = np.empty(len(x))
     sizes = np.empty(len(x), dtype=np.int64)

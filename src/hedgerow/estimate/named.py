@@ -8,6 +8,7 @@ from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.least_squares import LeastSquares
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.sparse import Sparse
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
@@ -15,6 +16,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "euclidean": Euclidean,
     "sparse": Sparse,
     "least-squares": LeastSquares,
+    "isotonic": Isotonic,
 }
 """Name → type; every parameter of a type has a default."""
 

@@ -11,9 +11,9 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.again import check_combines
-from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.summed import pass_of
+from hedgerow.release.topdown import gathered
 from hedgerow.tables.counts import Counts
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
@@ -50,7 +50,7 @@ def simulated_errors(
     found = []
     for run in range(runs):
         source = Drawn(prior, own, seeded_bits(seed + run))
-        nodes, _ = gathered(Pass(Outline.of(own), source, estimator).results())
+        nodes, _ = gathered(pass_of(own, source, estimator).results())
         found.append(error_of_nodes(prior, nodes))
     every = pl.concat(found).with_columns((pl.col("rmse") ** 2).alias("mse"))
     by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(

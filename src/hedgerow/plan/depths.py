@@ -22,6 +22,23 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Summed:
+    """A depth of which weighted running sums are measured: each gets noise, drawn anew.
+
+    Attributes:
+        mechanism: the noise of one sum, in units of the sums.
+        share: of the budget, above 0.
+        scale: of the weights, public: a sum in records is one of these divided by it.
+    """
+
+    mechanism: Mechanism
+    share: Fraction
+    scale: int
+
+    kind = "summed"
+
+
+@dataclass(frozen=True, slots=True)
 class Public:
     """A depth on whose counts all neighbours agree, so that they are released as they are."""
 
@@ -66,5 +83,17 @@ class All:
     name = "all"
 
 
-DepthPlan = Measured | Public | Unmeasured
-Measure = Survivors | All
+@dataclass(frozen=True, slots=True)
+class RunningSums:
+    """Measure weighted running sums of the bins of one numeric axis, not the bins themselves.
+
+    For cumulative counts under Gaussian noise: see `hedgerow.estimate.running_sums`.
+    """
+
+    name = "running-sums"
+
+
+DepthPlan = Measured | Summed | Public | Unmeasured
+Measure = Survivors | All | RunningSums
+MEASURES: dict[str, Measure] = {kind.name: kind for kind in (Survivors(), All(), RunningSums())}
+"""By the name that a release file and a manifest give them."""

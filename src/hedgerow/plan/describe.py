@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from hedgerow.noise.numerals import Exact
-from hedgerow.plan.depths import DepthPlan, Measured
+from hedgerow.plan.depths import DepthPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile, delta_text
 from hedgerow.tables.tree import Tree
 
@@ -42,12 +42,14 @@ def describe_depth(tree: Tree, depth: int, what: DepthPlan) -> dict[str, Any]:
         "cells": tree.nodes(depth),
         "kind": what.kind,
     }
-    if isinstance(what, Measured):
+    if isinstance(what, Measured | Summed):
         described |= {
             "share": str(what.share),
             "mechanism": what.mechanism.name,
             "parameter": str(what.mechanism.parameter),
         }
+    if isinstance(what, Summed):
+        described["scale"] = what.scale
     return described
 
 
@@ -99,6 +101,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _noise(what: DepthPlan, cells: int) -> tuple[str, ...]:
+    if isinstance(what, Summed):
+        sums = f"σ² {float(what.mechanism.parameter):,.6g} on sums × {what.scale:,}"
+        return (f"{float(what.share):.1%}", sums, "", "", "")
     if not isinstance(what, Measured):
         return ("", what.kind, "0" if what.kind == "public" else "", "", "")
     noise = what.mechanism

@@ -12,7 +12,7 @@ from hedgerow.estimate.cumulative_error import CumulativeError
 from hedgerow.noise.mechanisms import DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.branching import Cdf, Design, Objective, best_branching
-from hedgerow.plan.depths import All
+from hedgerow.plan.depths import All, RunningSums
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
 
@@ -32,7 +32,7 @@ class ForDistribution:
 
         E (1 - r)^-p  +  mean(f²) / (r^p / v + (1 - r)^p / S).
 
-    At r = 0 the total is not measured.
+    At r = 0 the total is not measured. Running sums tell the total too, and get everything.
 
     Attributes:
         objective: what the tree is designed for.
@@ -61,9 +61,12 @@ class ForDistribution:
             PlanError: the tree is not the designed one, or survivors alone are measured.
         """
         tree = problem.tree
+        if isinstance(problem.measure, RunningSums):
+            return (*(None for _ in problem.depths[1:]), Fraction(1))
         if not isinstance(problem.measure, All):
             raise PlanError(
-                'the allocation "distribution" combines all levels; it needs measure = "all"'
+                'the allocation "distribution" combines all levels; it needs measure = "all" or '
+                '"running-sums"'
             )
         if len(tree.axes) > 1:
             raise PlanError(

@@ -7,10 +7,19 @@ from typing import Any, Protocol
 import polars as pl
 
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree_error import largest_variances, mean_variances
 from hedgerow.estimate.tree_shapes import Shapes
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.plan.depths import All, DepthPlan, Measure, Measured, Public
+from hedgerow.plan.depths import (
+    All,
+    DepthPlan,
+    Measure,
+    Measured,
+    Public,
+    RunningSums,
+    Summed,
+)
 from hedgerow.tables.tree import Tree
 
 HEADINGS = (
@@ -111,6 +120,8 @@ def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
     """The mean and the largest variance of each depth; inf where they are not known."""
+    if isinstance(plan.measure, RunningSums):
+        return _variances_of_sums(plan)
     own = [
         what.mechanism.noise_variance
         if isinstance(what, Measured)
@@ -129,6 +140,15 @@ def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
     return found[0], found[1]
 
 
+def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
+    """Of the total and of the bins, decoded from running sums."""
+    what, public = plan.depths[-1], isinstance(plan.depths[0], Public)
+    variance = what.mechanism.noise_variance if isinstance(what, Summed) else math.inf
+    error = Decoded(Strategy.of(plan.tree.leaves), variance, total_known=public)
+    total = 0.0 if public else float(error.before[-1])
+    return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
+
+
 def _noise(what: DepthPlan) -> dict[str, Any]:
     """What is known of the noise of one count."""
     if isinstance(what, Measured):
@@ -138,6 +158,9 @@ def _noise(what: DepthPlan) -> dict[str, Any]:
             "noise_sd": math.sqrt(what.mechanism.noise_variance),
             "false_positive_share": _positive(what.mechanism),
         }
+    if isinstance(what, Summed):
+        told = f"{noise_text(what.mechanism)} on sums × {what.scale:,}"
+        return {"share": float(what.share), "noise": told}
     return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(what, Public) else {}
 
 
@@ -151,7 +174,7 @@ def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> fl
         is_raw = mean >= what.mechanism.noise_variance * (1 - 1e-9)
         if is_raw and (depth == 0 or isinstance(plan.measure, All)):
             return what.mechanism.tail_bound(chance)
-    used = [depth.mechanism for depth in plan.depths if isinstance(depth, Measured)]
+    used = [depth.mechanism for depth in plan.depths if isinstance(depth, Measured | Summed)]
     spread = max((_proxy(m) / m.noise_variance for m in used if m.noise_variance), default=1.0)
     is_gaussian = all(isinstance(mechanism, DiscreteGaussian) for mechanism in used)
     return math.sqrt(largest * spread) * _farthest(chance, is_gaussian=is_gaussian)

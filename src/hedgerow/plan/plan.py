@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import PlanError
+from hedgerow.estimate.running_sums import MOST_BINS, Strategy
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.depths import (
+    MEASURES,
     All,
     DepthPlan,
     Invariant,
     Measure,
     Measured,
     Public,
+    RunningSums,
+    Summed,
     Survivors,
     Unmeasured,
 )
@@ -28,7 +32,7 @@ from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
@@ -86,6 +90,8 @@ class Plan:
                 f"got shares for {given}"
             )
         check_size(self.tree, self.measure)
+        if isinstance(self.measure, RunningSums):
+            self._check_sums(given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
 
     @cached_property
@@ -98,11 +104,39 @@ class Plan:
         """The composition of all measurements, coarsest first."""
         measured = [t for t, share in enumerate(self.shares) if share is not None]
         shares = [share for share in self.shares if share is not None]
-        shifts = [self.neighbours.shifts(t) for t in measured]
-        worst = self.neighbours.is_worst
+        shifts = [self._change(t) for t in measured]
+        worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
             self.mechanism, self.budget, shares, shifts, is_worst=worst, base=self.base
         )
+
+    @property
+    def strategy(self) -> Strategy:
+        """The weights of the running sums, where these are measured."""
+        return Strategy.of(self.tree.nodes(self.tree.depth))
+
+    def _change(self, depth: int) -> Change:
+        """What one unit changes of the measurements of a depth."""
+        if not isinstance(self.measure, RunningSums):
+            return self.neighbours.shifts(depth)
+        columns = self.strategy
+        return self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared)
+
+    def _check_sums(self, given: list[int]) -> None:
+        rule = 'measure = "running-sums" '
+        if len(self.tree.axes) != 1 or self.tree.depth != 1:
+            raise PlanError(rule + "is for a table of one axis with one level, the bins")
+        if not 2 <= self.tree.leaves <= MOST_BINS:
+            raise PlanError(
+                f'{rule}is for 2 to 2^16 bins, got {self.tree.leaves:,}; use measure = "all"'
+            )
+        if self.mechanism is not DiscreteGaussian:
+            raise PlanError(rule + "goes with discrete Gaussian noise")
+        if given != [1]:
+            raise PlanError(
+                rule + "leaves the total unmeasured, which the sums hold: use the allocation "
+                '"distribution"'
+            )
 
     @property
     def deltas(self) -> list[Fraction]:
@@ -129,6 +163,8 @@ class Plan:
             if t <= self.public_depth
             else Unmeasured()
             if share is None
+            else Summed(next(uses).noise, share, self.strategy.scale)
+            if isinstance(self.measure, RunningSums)
             else Measured(next(uses).noise, share)
             for t, share in enumerate(self.shares)
         )
@@ -282,7 +318,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
             for t in described["depths"]
         ),
         tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
-        {kind.name: kind for kind in (Survivors, All)}[described["measure"]](),
+        MEASURES[described["measure"]],
         1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
         if kind is EpsilonDelta
         else None,

@@ -13,7 +13,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechani
 from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
-from hedgerow.privacy.neighbours import l1, l2_squared
+from hedgerow.privacy.neighbours import Change, l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
 from hedgerow.privacy.zcdp import rho_within
 
@@ -27,7 +27,7 @@ def calibrate(
     mechanism: type[Mechanism],
     budget: Budget,
     shares: Sequence[Fraction],
-    shifts: Sequence[tuple[int, ...]],
+    shifts: Sequence[Change],
     *,
     is_worst: bool = True,
     base: Fraction | None = None,
@@ -110,7 +110,7 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
 def _gaussian(
     base: Fraction,
     shares: Sequence[Fraction],
-    shifts: Sequence[tuple[int, ...]],
+    shifts: Sequence[Change],
     *,
     is_worst: bool,
 ) -> Profile:
@@ -125,7 +125,7 @@ def _gaussian(
 def _widest(
     budget: EpsilonDelta,
     shares: Sequence[Fraction],
-    shifts: Sequence[tuple[int, ...]],
+    shifts: Sequence[Change],
     *,
     is_worst: bool,
 ) -> Profile:
@@ -170,7 +170,7 @@ def _excess(profile: Profile, budget: EpsilonDelta) -> float:
         return loose
 
 
-def _check_shares(shares: Sequence[Fraction], shifts: Sequence[tuple[int, ...]]) -> None:
+def _check_shares(shares: Sequence[Fraction], shifts: Sequence[Change]) -> None:
     if len(shares) != len(shifts) or not shares:
         raise BudgetError(
             f"shares must be one a measured depth, got {len(shares)} for {len(shifts)} depths"

@@ -13,7 +13,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
-from hedgerow.privacy.profile import Guarantee, Profile, Use
+from hedgerow.privacy.profile import Guarantee, Profile, Use, read_change
 
 
 def written_account(account: Account) -> tuple[str, str, str, str]:
@@ -98,7 +98,7 @@ def _read_neighbours(text: str) -> Neighbours:
 
 
 def _read_use(facts: dict[str, Any]) -> Use:
-    return Use(_read_guarantee(facts), facts["times"], tuple(facts.get("shifts", (1,))))
+    return Use(_read_guarantee(facts), facts["times"], read_change(facts))
 
 
 def _read_guarantee(facts: dict[str, Any]) -> Guarantee:

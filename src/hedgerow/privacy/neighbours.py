@@ -16,6 +16,27 @@ from hedgerow.errors import BudgetError
 
 
 @dataclass(frozen=True, slots=True)
+class Norm:
+    """The change that one unit makes to measurements that are no counts: its ℓ2 norm alone.
+
+    Attributes:
+        squared: an upper bound of the squared norm, above 0, in units of the measurements.
+
+    Raises:
+        BudgetError: it is not above 0.
+    """
+
+    squared: int
+
+    def __post_init__(self) -> None:
+        if type(self.squared) is not int or self.squared < 1:
+            raise BudgetError(f"a squared norm is a whole number above 0, got {self.squared!r}")
+
+
+Change = tuple[int, ...] | Norm
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbours(ABC):
     """Which tables must look alike; sensitivities are norms of the worst change, `shifts`.
 
@@ -48,6 +69,16 @@ class Neighbours(ABC):
     @abstractmethod
     def shifts(self, depth: int) -> tuple[int, ...]:
         """The worst change that one unit makes at a depth: integer shifts of distinct nodes."""
+
+    @abstractmethod
+    def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
+        """The worst change of linear measurements Wx of the leaves x.
+
+        Args:
+            column_squared: the largest squared column of W: what one record more or less changes.
+            distance_squared: the largest squared distance of two columns: what one record does that
+                moves to another leaf.
+        """
 
     @property
     def is_worst(self) -> bool:
@@ -99,6 +130,13 @@ class AddRemove(Neighbours):
         """(m,): all records of the unit in one node."""
         _checked(depth)
         return (self.contributions,)
+
+    def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
+        """m² times the largest squared column: the unit adds or removes m columns at most, and the
+        norm of their sum is at most the sum of their norms.
+        """  # noqa: D205
+        del distance_squared
+        return Norm(self.contributions**2 * column_squared)
 
     def describe(self) -> str:
         """One plain sentence: who is protected from what."""
@@ -155,6 +193,14 @@ class Replace(Neighbours):
             return (m, -m)
         return () if self.exactly else (m,)
 
+    def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
+        """m² times the largest squared distance of two columns: m records change place at most, and
+        the norm of the sum of m differences is at most the sum of theirs. Where a unit need not
+        keep its number of records, each may also come or go: m² times the larger of both.
+        """  # noqa: D205
+        most = distance_squared if self.exactly else max(column_squared, distance_squared)
+        return Norm(self.contributions**2 * most)
+
     def describe(self) -> str:
         """One plain sentence: who is protected from what."""
         m, same = self.contributions, "The release looks almost the same whatever"
@@ -169,13 +215,21 @@ class Replace(Neighbours):
         return f"{same} {who}; the number of records is public."
 
 
-def l1(shifts: tuple[int, ...]) -> Fraction:
-    """The sum of the absolute shifts (records)."""
+def l1(shifts: Change) -> Fraction:
+    """The sum of the absolute shifts (records).
+
+    Raises:
+        BudgetError: only the ℓ2 norm is known.
+    """
+    if isinstance(shifts, Norm):
+        raise BudgetError("of these measurements the l2 norm alone is bounded: use Gaussian noise")
     return Fraction(sum(abs(shift) for shift in shifts))
 
 
-def l2_squared(shifts: tuple[int, ...]) -> Fraction:
+def l2_squared(shifts: Change) -> Fraction:
     """The sum of the squared shifts (records²), exact where its root is not."""
+    if isinstance(shifts, Norm):
+        return Fraction(shifts.squared)
     return Fraction(sum(shift * shift for shift in shifts))
 
 

@@ -29,7 +29,7 @@ from hedgerow.privacy.loss import (
     PairLoss,
     gathered,
 )
-from hedgerow.privacy.neighbours import l1, l2_squared
+from hedgerow.privacy.neighbours import Change, Norm, l1, l2_squared
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
@@ -45,16 +45,21 @@ class Use:
         mechanism: the noise that every count gets; or `EpsilonDelta` or `Epsilon`: a guarantee of
             anything else, by the pair of laws that dominates all that satisfy it.
         times: how often, at least 1.
-        shifts: the change that one unit makes, each entry in a node of its own (records).
+        shifts: the change that one unit makes, each entry in a node of its own (records); or its
+            `Norm`, of which ρ alone can be told.
     """
 
     mechanism: Guarantee
     times: int
-    shifts: tuple[int, ...]
+    shifts: Change
 
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
             raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
+        if isinstance(self.shifts, Norm):
+            if not isinstance(self.mechanism, DiscreteGaussian):
+                raise BudgetError("a change that is told by its norm goes with Gaussian noise")
+            return
         if not self.shifts or any(type(s) is not int or s == 0 for s in self.shifts):
             raise BudgetError(
                 f"shifts must be whole numbers other than 0, got {self.shifts!r}; "
@@ -103,6 +108,8 @@ class Use:
             return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
         if isinstance(mechanism, Epsilon):
             return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
+        if isinstance(self.shifts, Norm):
+            raise BudgetError("the privacy loss of a change that is told by its norm is not known")
         kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
         return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
 
@@ -113,11 +120,15 @@ class Use:
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
             return {"mechanism": "guarantee", **named, "times": self.times}
         parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
+        if isinstance(self.shifts, Norm):
+            change: dict[str, Any] = {"squared_norm": str(self.shifts.squared)}
+        else:
+            change = {"shifts": list(self.shifts)}
         return {
             "mechanism": mechanism.name,
             parameter: str(mechanism.parameter),
             "times": self.times,
-            "shifts": list(self.shifts),
+            **change,
         }
 
 
@@ -128,14 +139,16 @@ class Profile:
     Attributes:
         uses: at least one.
         is_worst: whether the shifts are proved to be the worst that one unit can do, for the whole
-            profile and not for ρ and ε alone (see `Neighbours.is_worst`). Where they are not,
-            (ε, δ) statements fall back on ρ.
+            profile and not for ρ and ε alone (see `Neighbours.is_worst`). Where they are not, or
+            a `Norm` is all that is known, (ε, δ) statements fall back on ρ.
     """
 
     uses: tuple[Use, ...]
     is_worst: bool = True
 
     def __post_init__(self) -> None:
+        if self.is_worst and any(isinstance(use.shifts, Norm) for use in self.uses):
+            raise BudgetError("a change that is told by its norm has no exact profile")
         if not self.uses:
             raise BudgetError("a composition of no mechanisms promises nothing; name at least one")
 
@@ -248,7 +261,7 @@ class Profile:
             figure = "no ε" if math.isinf(epsilon) else f"ε = {_shown(Fraction(epsilon))}"
             parts.append(f"{figure} at δ = {delta_text(delta)}")
             if not self.is_worst and pure is None:
-                parts[-1] += " (from ρ, as no worst case is proved for units of several records)"
+                parts[-1] += f" (from ρ, as no worst case is proved for {self._unproved})"
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"The release satisfies {' and '.join(parts)}."
@@ -272,9 +285,15 @@ class Profile:
     def _check_worst(self) -> None:
         if not self.is_worst:
             raise BudgetError(
-                "the exact profile is proved for units with one record; for more, ask for "
-                "epsilon(delta), which falls back on zero-concentrated differential privacy"
+                f"no exact profile is proved for {self._unproved}: ask for epsilon(delta), which "
+                "falls back on zero-concentrated differential privacy"
             )
+
+    @property
+    def _unproved(self) -> str:
+        if any(isinstance(use.shifts, Norm) for use in self.uses):
+            return "running sums"
+        return "units of several records"
 
 
 Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]
@@ -312,13 +331,17 @@ def read_profile(described: Mapping[str, Any]) -> Profile:
         BudgetError: no profile can be made of it.
         KeyError, TypeError: it is no description of a profile.
     """
-    uses = (
-        Use(_read_guarantee(use), use["times"], tuple(use.get("shifts", (1,))))
-        for use in described["uses"]
-    )
+    uses = (Use(_read_guarantee(use), use["times"], read_change(use)) for use in described["uses"])
     if type(described["is_worst"]) is not bool:
         raise BudgetError("is_worst must be true or false")
     return Profile(tuple(uses), described["is_worst"])
+
+
+def read_change(use: Mapping[str, Any]) -> Change:
+    """What a use, as `Use.to_dict` describes it, says that one unit changes."""
+    if "squared_norm" in use:
+        return Norm(int(use["squared_norm"]))
+    return tuple(use.get("shifts", (1,)))
 
 
 def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:

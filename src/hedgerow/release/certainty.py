@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.plan.depths import RunningSums
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -26,6 +27,7 @@ class Certainty:
         measured: whether each count of the depth has a noisy count of its own.
         cells: how many counts the depth has, over which simultaneous intervals hold.
         total: the public number of records, which no count exceeds; None where it is measured.
+        sums: whether estimates are decoded from running sums.
     """
 
     mechanism: Mechanism | None
@@ -33,6 +35,7 @@ class Certainty:
     measured: bool
     cells: int
     total: int | None
+    sums: bool = False
 
     def interval(
         self, estimate: Float64, variance: Float64, confidence: Confidence
@@ -47,6 +50,8 @@ class Certainty:
         if self.mechanism is None:
             exact = estimate.astype(np.int64)
             return exact, exact
+        if self.sums:
+            return interval(estimate, confidence.reach_of_sums(variance, self.cells), self.total)
         known = None if self.raw else variance
         reach = confidence.reach(self.mechanism, known, self.cells, measured=self.measured)
         return interval(estimate, reach, self.total)
@@ -69,6 +74,10 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
     cells = depths[depth]["cells"]
     if depths[depth]["kind"] == "public":
         return Certainty(None, True, True, cells, public)
+    if plan["measure"] == RunningSums.name:
+        what = depths[-1]
+        noise = MECHANISM_NAMES[what["mechanism"]](what["parameter"])
+        return Certainty(noise, False, False, cells, public, sums=True)
     told = depth
     while depths[told]["kind"] == "unmeasured" and told > 0 and _is_single(depths, told):
         told -= 1

@@ -21,7 +21,7 @@ from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.named import read_estimator
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.again import estimated_again
 from hedgerow.release.certainty import certainty
@@ -111,7 +111,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {f"domain/{axis.name}.parquet" for axis in plan.tree.axes}
     for t, what in enumerate(plan.depths):
         wanted.add(f"counts/depth={t}.parquet")
-        if isinstance(what, Measured):
+        if isinstance(what, Measured | Summed):
             wanted.add(f"measurements/depth={t}.parquet")
     odd = sorted(wanted ^ set(manifest["files"]))
     if odd:

@@ -13,8 +13,10 @@ from hedgerow.estimate.cumulative_error import CumulativeError
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import least_squares
+from hedgerow.estimate.running_sums import Decoded
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import All, Measured
+from hedgerow.plan.depths import All, Measured, RunningSums
+from hedgerow.plan.distribution import SMALLEST_VARIANCE, cumulative_error
 from hedgerow.plan.plan import Plan
 from hedgerow.release.measurements import COUNT
 from hedgerow.release.release import Release
@@ -22,9 +24,6 @@ from hedgerow.tables.axis import Axis
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
-"""Records²: the noise of a huge budget varies less than doubles can say, and is noise still."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +38,14 @@ class Cumulative:
         released: int64 (K + 1), records.
         estimate: float64 (K + 1), records.
         error: the variances of the estimates and of their differences.
-        mechanism: the noise with the smallest parameter among the depths'.
+        mechanism: the noise with the smallest parameter among the depths'; None of running sums.
         public_total: the number of records where it is public, None where it is measured.
     """
 
     released: Int64
     estimate: Float64
-    error: CumulativeError
-    mechanism: Mechanism
+    error: CumulativeError | Decoded
+    mechanism: Mechanism | None
     public_total: int | None
 
     @classmethod
@@ -60,15 +59,21 @@ class Cumulative:
         _check(plan)
         (axis,) = plan.tree.axes
         released = _listed(axis, release.level(depth=plan.tree.depth))
+        public, error = (
+            int(released[-1]) if plan.public_depth == 0 else None,
+            cumulative_error(plan),
+        )
+        if isinstance(error, Decoded):
+            noisy_sums = release.measurements(plan.tree.depth)
+            unknown = public != 0  # below a public total of 0 nothing was measured
+            estimate = error.estimate(noisy_sums, public) if unknown else np.zeros(len(released))
+            return cls(released, estimate, error, None, public)
         measured = {t: what.mechanism for t, what in enumerate(plan.depths)
                     if isinstance(what, Measured)}  # fmt: skip
         variances = [
             max(measured[t].noise_variance, SMALLEST_VARIANCE) if t in measured else inf
             for t in range(plan.tree.depth + 1)
         ]
-        public = int(released[-1]) if plan.public_depth == 0 else None
-        root = 0.0 if public is not None else variances[0]
-        error = CumulativeError.of_tree(axis.child_start, variances[1:], root)
         nothing = public == 0  # below a public total of 0 nothing was measured
         noisy = {} if nothing else {t: release.measurements(t) for t in measured}
         top = Layer(noisy.get(0), variances[0]) if public is None else _exactly(public)
@@ -123,6 +128,8 @@ class Cumulative:
         """A cut sums many draws and has none of its own, as an unmeasured depth has."""
         if self.public_total == 0:
             return np.zeros(len(variance))
+        if self.mechanism is None:
+            return confidence.reach_of_sums(variance, self.bins)
         reach = confidence.reach(self.mechanism, variance, self.bins, measured=False)
         return np.asarray(reach, dtype=np.float64)
 
@@ -134,10 +141,10 @@ def _check(plan: Plan) -> None:
             f"a distribution is of one numeric axis, and this release has {names}; sum over the "
             "others with cuboid(...)"
         )
-    if not isinstance(plan.measure, All):
+    if not isinstance(plan.measure, All | RunningSums):
         raise ReleaseError(
-            'a distribution needs a release that measured all nodes (measure = "all" in '
-            "[estimate]); this one measured survivors alone"
+            "a distribution needs a release that measured all nodes or running sums (measure = "
+            '"all" or "running-sums" in [estimate]); this one measured survivors alone'
         )
     if plan.public_depth > 0:
         raise ReleaseError(

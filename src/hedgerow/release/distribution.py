@@ -138,6 +138,7 @@ class Distribution:
         Raises:
             ReleaseError: q is not in (0, 1), or the released total is 0.
         """
+        q = _number(q, "a quantile's rank")
         if not 0 < q < 1:
             raise ReleaseError(f"a quantile's rank must be in (0, 1), got {q}")
         found, edges = self.cumulative, self.ranges.edges
@@ -175,6 +176,7 @@ class Distribution:
         Raises:
             ReleaseError: a is not below b.
         """
+        a, b = _number(a, "an end of a range"), _number(b, "an end of a range")
         if not a < b:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         found, edges = self.cumulative, self.ranges.edges
@@ -200,6 +202,12 @@ class Distribution:
             MachineError: the disk is full or not writable.
         """
         self.release.write(directory)
+
+
+def _number(given: object, what: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        raise ReleaseError(f"{what} must be a number, got {given!r}")
+    return float(given)
 
 
 def read_distribution(directory: str | Path) -> Distribution:

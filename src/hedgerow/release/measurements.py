@@ -7,7 +7,8 @@ Beside its count stand an unbiased ``estimate`` (before rounding, and where it m
 ``measurements/depth=K.parquet`` has one column, ``noisy_count``: the children of the nodes of
 ``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below public ones with a
 count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the
-manifest it can be estimated again for ever at no privacy cost.
+manifest it can be estimated again for ever at no privacy cost. (Of a depth of kind ``summed`` these
+are the weighted running sums of its bins; see `hedgerow.estimate.running_sums`.)
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.certainty import Certainty, certainty
 from hedgerow.release.source import Noisy
@@ -90,7 +91,7 @@ class ReleaseFiles:
         self._noisy = {
             t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA, _noisy)
             for t, what in enumerate(plan.depths)
-            if isinstance(what, Measured)
+            if isinstance(what, Measured | Summed)
         }
 
     def add(self, depth: int, nodes: Nodes, noisy: Noisy | None) -> None:

@@ -29,13 +29,13 @@ from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
-from hedgerow.release.outline import Outline
 from hedgerow.release.source import Drawn
 from hedgerow.release.staging import (
     Staging,
     Unfinished,
     open_staging,
 )
+from hedgerow.release.summed import SummedPass, pass_of
 from hedgerow.release.topdown import Pass, Progress, gathered
 from hedgerow.tables.counts import Counts
 
@@ -144,9 +144,12 @@ class Release:
         return columns
 
     def measurements(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth: int64 (children of the survivors above it)."""
+        """The noisy counts of a measured depth: int64 (children of the survivors above it).
+
+        Of a plan that measures running sums, the noisy sums of its bins.
+        """
         kind = self.plan["depths"][self._depth(None, depth)]["kind"]
-        if kind != "measured":
+        if kind not in {"measured", "summed"}:
             raise ReleaseError(f"depth {depth} is {kind}; it has no noisy counts")
         return self.content.noisy(depth)
 
@@ -216,12 +219,14 @@ def release(
     staging = open_staging(output, counts, plan, named, unfinished)
     if staging is not None:
         source = Drawn(counts, plan, staging.key)
-        run = Pass(Outline.of(plan), source, estimator, progress=progress)
+        run = pass_of(plan, source, estimator, progress)
         _release_into(staging, plan, run, charging)
     return read_release(output)
 
 
-def _release_into(staging: Staging, plan: Plan, run: Pass, charging: Charging | None) -> None:
+def _release_into(
+    staging: Staging, plan: Plan, run: Pass | SummedPass, charging: Charging | None
+) -> None:
     ledger: dict[str, str] | None = None
     try:
         if charging is not None:
@@ -287,7 +292,7 @@ def in_memory(
 ) -> Release:
     """A release that stays in memory, from given random bits (a seed in simulations alone)."""
     source = Drawn(counts, plan, bits)
-    run = Pass(Outline.of(plan), source, estimator, progress=progress or Progress())
+    run = pass_of(plan, source, estimator, progress)
     nodes, noisy = gathered(run.results())
     return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))
 

@@ -1,9 +1,11 @@
 """`release_distribution`: the distribution of a numeric column, measured under a budget.
 
 The column is cut into K bins between public bounds. A tree over the bins, designed for cumulative
-counts (`hedgerow.plan.for_distribution`), goes through the same plan, release and manifest as every
-other tree: all levels are measured, combined by least squares, and projected from the top down to
-whole counts that are not negative and add up. Their sums are a CDF that never falls.
+counts, goes through the same plan, release and manifest as every other tree: all levels are
+measured, combined by least squares, and projected from the top down to whole counts that are not
+negative and add up. Their sums are a CDF that never falls. Where weighted running sums of the bins
+promise a smaller error (`hedgerow.plan.distribution`), these are measured instead, and the nearest
+CDF of whole counts is released.
 """
 
 from collections.abc import Sequence
@@ -16,24 +18,21 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from hedgerow.errors import TableError
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise.bits import Bits
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.branching import Cdf, Objective
-from hedgerow.plan.depths import All
-from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.privacy.budget import Budget, Epsilon
+from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.distribution import plan_distribution
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours, Replace
 from hedgerow.release.distribution import Distribution
 from hedgerow.release.release import check_match, in_memory, release
-from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.binned import codes_of_bins
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Bound, Ranges
-from hedgerow.tables.tree import Tree
 
-ESTIMATOR = Euclidean(combine=True)
 UNIT = "unit"
 
 
@@ -77,38 +76,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     who = Replace() if neighbours is None else neighbours
     plan = plan_distribution(ranges, budget=budget, neighbours=_with_unit(who, units))
     counts = column_counts(plan, ranges, values, units=units)
-    return Distribution(plan, release(counts, plan, estimator=ESTIMATOR, directory=directory))
-
-
-def plan_distribution(
-    ranges: Ranges,
-    *,
-    budget: Budget,
-    neighbours: Neighbours | None = None,
-    objective: Objective | None = None,
-) -> Plan:
-    """The plan of a distribution, from public facts alone: its tree and shares are designed.
-
-    Args:
-        ranges: the bins.
-        budget: as in `release_distribution`.
-        neighbours: as there.
-        objective: what the tree is designed for; the CDF unless given.
-
-    Raises:
-        BudgetError, PlanError: a budget that cannot be spent so.
-    """
-    mechanism = DiscreteLaplace if isinstance(budget, Epsilon) else DiscreteGaussian
-    allocation = ForDistribution(Cdf() if objective is None else objective)
-    branching = allocation.design(ranges.bins, mechanism).branching
-    return make_plan(
-        Tree([coded_axis(ranges, branching)]),
-        budget=budget,
-        neighbours=Replace() if neighbours is None else neighbours,
-        mechanism=mechanism,
-        allocation=allocation,
-        measure=All(),
-    )
+    return Distribution(plan, release(counts, plan, estimator=suited(plan), directory=directory))
 
 
 def column_counts(
@@ -134,6 +102,11 @@ def column_counts(
     return Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
 
 
+def suited(plan: Plan) -> Estimator:
+    """The estimator for the distribution of a plan: nearest CDF, or families from the top down."""
+    return Isotonic() if isinstance(plan.measure, RunningSums) else Euclidean(combine=True)
+
+
 def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
     """The units for PyArrow; no cause is chained, as it would quote one of them."""
     try:
@@ -151,7 +124,7 @@ def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distrib
         PlanError: the plan is for another domain.
     """
     check_match(counts, plan)
-    return Distribution(plan, in_memory(counts, plan, estimator=ESTIMATOR, bits=bits))
+    return Distribution(plan, in_memory(counts, plan, estimator=suited(plan), bits=bits))
 
 
 def _with_unit(who: Neighbours, units: Sequence[Any] | None) -> Neighbours:

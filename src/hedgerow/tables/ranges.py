@@ -237,9 +237,11 @@ def _check_count(name: str, bins: int) -> None:
 
 
 def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """float64 (values); no cause is chained, as it would quote a confidential value."""
+    """float64 (values), masked ones NaN; no cause is chained: it would quote a value."""
     if isinstance(values, pl.Series):
         values = values.to_numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.astype(np.float64).filled(np.nan) if values.dtype.kind in "iuf" else None
     try:
         found = np.asarray(values)
         whole = found.dtype.kind in "iuf" or found.size == 0

@@ -1,0 +1,236 @@
+"""Weighted running sums of the bins of a numeric column: a strategy for cumulative counts.
+
+Measured are not the bins x but the sums ``s_j = Σ_{m<=j} w_m x_{j-m}``, j = 0 … K - 1, that is
+``s = Wx`` with the lower triangular Toeplitz matrix W of the weights w. With ``w_m`` the
+coefficients of ``(1 - z)^(-1/2)``, W is the square root of the matrix of prefix sums, and noise on
+s, decoded, has nearly the least error that any such strategy can give the cumulative counts
+(Fichtenberger, Henzinger & Upadhyay 2023). Noise must be exact on the integers, so the weights are
+whole numbers: the coefficients times a public `scale` that grows with √K, rounded. Everything below
+is computed for these whole weights and owes nothing to the rounding.
+
+*Price.* One record in bin i moves s by the i-th column of W,
+``c_i = (0, …, 0, w_0, …, w_{K-1-i})``; a record that changes from bin i to bin k moves it by
+``c_k - c_i``. `column_squared` is ``‖c_0‖²``, the largest column, as the others are shorter copies.
+`distance_squared` is the largest ``‖c_i - c_k‖²``. For a lag d = k - i and n = K - k it is
+``S(n + d) + S(n) - 2 Σ_{m<n} w_m w_{m+d}``, S(n) the sum of the first n squares; one more n adds
+``w_{n+d}² + w_n² - 2 w_n w_{n+d} >= 0``, so the largest of a lag has k as small as can be: i = 0.
+What remains is the largest over d, computed in whole numbers. Noise of variance proxy σ² on all
+sums then costs ``ρ = Δ²/(2σ²)``, Δ² being the squared distance or column
+(`Neighbours.norm_of_columns`): on independent coordinates the divergences of the discrete Gaussian
+add up (Canonne, Kamath & Steinke 2020, Theorem 4 and its extension to vectors).
+
+*Decoding.* ``g(z) = 1/((1 - z) w(z))`` turns sums into cumulative counts: ``y = g * s``, with the
+errors ``g * Z``. So ``Cov(y_i, y_j) = v Σ_{m<=i} g_m g_{m+j-i}`` for i <= j, v the noise variance.
+Where the total T is public, the best linear unbiased estimate moves each ``y_j`` by
+``Cov(y_j, y_{K-1}) (T - y_{K-1}) / Var(y_{K-1})``, and covariances fall by the product of the two
+covariances with ``y_{K-1}``, divided by its variance.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.kernels import kernel
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+MOST_BINS = 1 << 16
+"""Sums and decoding take K² steps: a second at this many bins."""
+
+LARGEST_SUMMED = 1 << 39
+"""Records of a table whose sums doubles hold exactly: the weights are at most 2¹³."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """The weights for a number of bins; made by `of`, and the same for all tables.
+
+    Attributes:
+        scale: what the coefficients were multiplied by, a power of two: w_0.
+        weights: int64 (K).
+    """
+
+    scale: int
+    weights: Int64
+
+    @classmethod
+    def of(cls, bins: int) -> "Strategy":
+        """For K bins, 2 to 2^16: the scale is the power of two from 32 √K up.
+
+        The smallest coefficient is about ``1/√(πK)``, so the smallest weight is above 18.
+
+        Raises:
+            EstimateError: fewer or more bins.
+        """
+        if not 2 <= bins <= MOST_BINS:
+            raise EstimateError(f"running sums are for 2 to 2^16 bins, got {bins:,}; use a tree")
+        return _strategy(bins)
+
+    @property
+    def bins(self) -> int:
+        """K."""
+        return len(self.weights)
+
+    @cached_property
+    def column_squared(self) -> int:
+        """``max_i ‖c_i‖²``: what one record more or less changes."""
+        return int((self.weights**2).sum())
+
+    @cached_property
+    def distance_squared(self) -> int:
+        """``max_{i,k} ‖c_i - c_k‖²``: what one record in another bin changes."""
+        shared = np.zeros(self.bins, dtype=np.int64)
+        _correlate(self.weights, shared)
+        lengths = np.cumsum(self.weights**2)
+        return int((lengths[-1] + lengths[::-1] - 2 * shared).max())
+
+    @cached_property
+    def decoding(self) -> Float64:
+        """float64 (K): g, from sums to cumulative counts."""
+        inverse = np.zeros(self.bins)
+        _inverse(self.weights.astype(np.float64), inverse)
+        return np.cumsum(inverse)
+
+    @cached_property
+    def decoding_correlated(self) -> Float64:
+        """float64 (K): ``Σ_m g_m g_{m+d}`` for the lags d = 0 … K - 1."""
+        found = np.zeros(self.bins)
+        _correlate(self.decoding, found)
+        return found
+
+    def sums(self, leaves: Int64) -> Int64:
+        """``Wx``: int64 (K), exact.
+
+        Args:
+            leaves: int64 (K), records, not negative, with a sum within 2³⁹.
+        """
+        found = np.zeros(self.bins, dtype=np.int64)
+        _convolve(self.weights, leaves, found)
+        return found
+
+
+@lru_cache(maxsize=4)
+def _strategy(bins: int) -> Strategy:
+    scale = 1 << (isqrt(1024 * bins - 1)).bit_length()
+    k = np.arange(1, bins)
+    real = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))  # C(2k, k)/4^k
+    return Strategy(scale, np.rint(real * scale).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """The errors of cumulative counts that were decoded from noisy sums.
+
+    It answers as `hedgerow.estimate.cumulative_error.CumulativeError` does for trees.
+
+    Attributes:
+        strategy: the weights.
+        noise_variance: of each noisy sum (in units of the sums, squared).
+        total_known: whether the total is public.
+    """
+
+    strategy: Strategy
+    noise_variance: float
+    total_known: bool
+
+    def estimate(self, noisy: Int64, total: int | None) -> Float64:
+        """float64 (K + 1): the counts before the cuts 0 … K, records.
+
+        Args:
+            noisy: int64 (K): noisy sums.
+            total: the public total; None where it is not public.
+        """
+        found = np.zeros(self.strategy.bins)
+        _convolve(self.strategy.decoding, noisy.astype(np.float64), found)
+        if total is not None:
+            found += self.pull[1:] * (total - found[-1])
+            found[-1] = total
+        return np.append(0.0, found)
+
+    @cached_property
+    def pull(self) -> Float64:
+        """float64 (K + 1): ``Cov(y_b, y_K)/Var(y_K)``, how far an error of y_K is shared."""
+        shared = self.strategy.decoding_correlated
+        return np.append(0.0, shared[::-1] / shared[0])
+
+    @cached_property
+    def before(self) -> Float64:
+        """float64 (K + 1): the variances of the counts before the cuts, total unknown, records²."""
+        return np.append(0.0, self.noise_variance * np.cumsum(self.strategy.decoding**2))
+
+    @cached_property
+    def cuts(self) -> Float64:
+        """float64 (K + 1): the variances of the counts before the cuts, records²."""
+        return self._less_total(self.before, self.pull)
+
+    @cached_property
+    def leaves(self) -> Float64:
+        """float64 (K): the variances of the counts of single bins, records²."""
+        steps = np.diff(self.strategy.decoding, prepend=0.0)
+        own = self.noise_variance * np.cumsum(steps**2)
+        return self._less_total(own, np.diff(self.pull))
+
+    def between(self, first: Int64, last: Int64) -> Float64:
+        """The variances of the counts of bins ``first <= bin < last``: float64, records²."""
+        shared = np.empty(len(first))
+        _shared(self.strategy.decoding, first, last, shared)
+        own: Float64 = self.before[first] + self.before[last] - 2 * self.noise_variance * shared
+        return self._less_total(np.maximum(own, 0.0), self.pull[last] - self.pull[first])
+
+    def excess(self, share: float) -> Float64:
+        """The variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        if self.total_known:
+            return self.cuts
+        most = float(self.before[-1])
+        return np.maximum(self.before + (share**2 - 2 * share * self.pull) * most, 0.0)
+
+    def _less_total(self, variance: Float64, pull: Float64) -> Float64:
+        if not self.total_known:
+            return variance
+        return np.maximum(variance - pull**2 * float(self.before[-1]), 0.0)
+
+
+@kernel
+def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], found: NDArray[np.generic]) -> None:
+    """Add the first K terms of ``a * b``, each in the order of a: the same on every machine."""
+    for m in range(len(a)):
+        weight = a[m]
+        for j in range(len(b) - m):
+            found[m + j] += weight * b[j]
+
+
+@kernel
+def _correlate(a: NDArray[np.generic], found: NDArray[np.generic]) -> None:
+    """Add ``Σ_m a_m a_{m+d}`` for each lag d."""
+    for m in range(len(a)):
+        weight = a[m]
+        for d in range(len(a) - m):
+            found[d] += weight * a[m + d]
+
+
+@kernel
+def _inverse(a: Float64, found: Float64) -> None:
+    """The power series ``1/a(z)``, by forward substitution."""
+    rest = np.zeros(len(a))
+    rest[0] = 1.0
+    for m in range(len(a)):
+        found[m] = rest[m] / a[0]
+        weight = found[m]
+        for j in range(len(a) - m):
+            rest[m + j] -= weight * a[j]
+
+
+@kernel
+def _shared(g: Float64, first: Int64, last: Int64, shared: Float64) -> None:
+    """``Σ_{m < first} g_m g_{m + last - first}``: the covariance of two cuts for noise of 1."""
+    for i in range(len(first)):
+        lag = last[i] - first[i]
+        total = 0.0
+        for m in range(first[i]):
+            total += g[m] * g[m + lag]
+        shared[i] = total

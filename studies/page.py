@@ -1,0 +1,118 @@
+"""A study's page: paper beside ours, row by row, with a reason wherever the two differ.
+
+Every study below ``studies/`` is one figure or table of a paper. It makes a `Study` and calls
+`publish`, which writes ``docs/studies/SLUG.md`` for people and ``docs/studies/SLUG.json`` for the
+summary, ``docs/studies.md`` (see ``studies/summary.py``).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+PAGES = ROOT / "docs" / "studies"
+PRINTED = 5e-3
+"""Relative: a printed figure of three digits may be off by this much without a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of a paper beside ours.
+
+    Attributes:
+        what: the quantity, with its unit.
+        paper: as printed; None where the paper draws a curve and prints no number.
+        ours: computed or simulated here.
+        error: Monte Carlo standard error of ours (with the paper's own, where it is known); 0 for
+            computed figures.
+        reason: one line that says why the two differ, or what stands in for the paper's number.
+
+    Raises:
+        ValueError: they differ by more than three standard errors and by more than half a percent,
+            or there is no figure in the paper, and no reason is given.
+    """
+
+    what: str
+    paper: float | None
+    ours: float
+    error: float = 0.0
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reason and (self.paper is None or self.differs):
+            raise ValueError(f"{self.what}: paper {self.paper}, ours {self.ours:.6g}; say why")
+
+    @property
+    def differs(self) -> bool:
+        """By more than Monte Carlo error and rounding in print."""
+        if self.paper is None:
+            return False
+        gap = abs(self.ours - self.paper)
+        return gap > 3 * self.error and gap > PRINTED * abs(self.paper)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A figure or table of a paper, made again.
+
+    Attributes:
+        source: such as ``Ko, Figure 2``.
+        title: what it shows, in a few words.
+        text: Markdown: the setting, what is reproduced, what differs and why, further tables.
+        rows: paper beside ours.
+        pictures: file names in ``docs/studies/``, drawn by the study.
+    """
+
+    source: str
+    title: str
+    text: str
+    rows: tuple[Row, ...]
+    pictures: tuple[str, ...] = ()
+
+
+def publish(study: Study, slug: str, *, seconds: float) -> None:
+    """Write the page and the rows of a study, and print the page."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    shown = "\n\n".join(f"![{study.title}]({name})" for name in study.pictures)
+    page = "\n\n".join(
+        part.strip()
+        for part in (f"# {study.source}: {study.title}", study.text, shown, table(study.rows))
+        if part.strip()
+    )
+    made = f"\n\nMade by `studies/{slug.replace('-', '/', 1)}.py` in {seconds:.0f} s.\n"
+    (PAGES / f"{slug}.md").write_text(page + made)
+    facts = {"source": study.source, "title": study.title, "seconds": round(seconds, 1)}
+    facts |= {"rows": [asdict(row) for row in study.rows], "pictures": list(study.pictures)}
+    (PAGES / f"{slug}.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    print(page)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Paper, ours and their ratio, one line a row."""
+    if not rows:
+        return ""
+    lines = ["| what | paper | ours | ours / paper | why they differ |", "|---|---|---|---|---|"]
+    for row in rows:
+        paper = "not printed" if row.paper is None else number(row.paper)
+        sure = f" ± {row.error:.2g}" if row.error else ""
+        lines.append(
+            f"| {row.what} | {paper} | {number(row.ours)}{sure} | {ratio(row)} | {row.reason} |"
+        )
+    return "\n".join(lines)
+
+
+def ratio(row: Row) -> str:
+    """Ours over the paper's, where there is one."""
+    if not row.paper:
+        return ""
+    found = row.ours / row.paper
+    return f"{found:.3f}" if abs(found) >= 0.01 else f"{found:.1g}"
+
+
+def number(value: float) -> str:
+    """Six digits at most, of whole numbers all."""
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{value:,.0f}"
+    return f"{value:,.6g}" if 1e-3 <= abs(value) < 1e9 or value == 0 else f"{value:.4g}"

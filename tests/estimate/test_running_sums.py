@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.running_sums import MOST_BINS, Decoded, Strategy
+
+few_bins = st.integers(2, 40)
+
+
+def dense(bins):
+    """The matrix W, entry by entry."""
+    weights = Strategy.of(bins).weights
+    lag = np.subtract.outer(np.arange(bins), np.arange(bins))
+    return np.where(lag >= 0, weights[np.abs(lag)], 0)
+
+
+@given(bins=few_bins)
+def test_the_price_is_the_largest_of_all_columns_and_pairs(bins):
+    columns = dense(bins).T
+    gaps = columns[:, None] - columns[None]
+    found = Strategy.of(bins)
+    assert found.column_squared == max(int(c @ c) for c in columns)
+    assert found.distance_squared == int((gaps**2).sum(axis=2).max())
+
+
+@pytest.mark.parametrize("bins", [2, 100, 997, 4096])
+def test_the_weights_are_the_scaled_square_root_of_the_prefix_sums(bins):
+    found = Strategy.of(bins)
+    assert found.scale & (found.scale - 1) == 0
+    assert 32 * bins**0.5 <= found.scale < 64 * bins**0.5
+    square = np.convolve(found.weights, found.weights)[:bins] / found.scale**2
+    assert np.allclose(square, 1, atol=0.05)  # (1 - z)^(-1/2) squared is 1 + z + z² + …
+    assert found.weights.min() >= 18
+
+
+@given(bins=few_bins, seed=st.integers(0, 99))
+def test_sums_are_those_of_the_matrix_and_decode_to_the_truth(bins, seed):
+    leaves = np.random.default_rng(seed).integers(0, 1 << 30, bins)
+    found = Strategy.of(bins)
+    sums = found.sums(leaves)
+    assert np.array_equal(sums, dense(bins) @ leaves)
+    for total in (None, int(leaves.sum())):
+        decoded = Decoded(found, 1.0, total_known=total is not None)
+        assert np.allclose(decoded.estimate(sums, total)[1:], np.cumsum(leaves), rtol=1e-12)
+
+
+def test_the_largest_table_in_the_most_bins_does_not_wrap():
+    leaves = np.zeros(MOST_BINS, dtype=np.int64)
+    leaves[0] = 1 << 39
+    sums = Strategy.of(MOST_BINS).sums(leaves)
+    assert sums[0] == (1 << 39) * Strategy.of(MOST_BINS).scale
+    assert sums[0] < 1 << 53
+    assert (sums > 0).all()
+
+
+def covariances(bins, variance, known):
+    """Of the cumulative counts before the cuts 0 … K, by a dense inverse and conditioning."""
+    decode = np.tril(np.ones((bins, bins))) @ np.linalg.inv(dense(bins))
+    found = np.zeros((bins + 1, bins + 1))
+    found[1:, 1:] = variance * decode @ decode.T
+    if known:
+        found -= np.outer(found[:, -1], found[-1]) / found[-1, -1]
+    return found
+
+
+@pytest.mark.parametrize("known", [False, True])
+@given(bins=few_bins, share=st.floats(0.01, 0.99))
+def test_variances_are_those_of_a_dense_inverse(bins, share, known):
+    wanted = covariances(bins, 7.0, known)
+    decoded = Decoded(Strategy.of(bins), 7.0, total_known=known)
+    own = np.diag(wanted)
+    near = {"rtol": 1e-9, "atol": 1e-9 * own.max()}
+    assert np.allclose(decoded.cuts, own, **near)
+    first, last = np.triu_indices(bins + 1, 1)
+    between = own[first] + own[last] - 2 * wanted[first, last]
+    assert np.allclose(decoded.between(first, last), between, **near)
+    assert np.allclose(decoded.leaves, between[last == first + 1], **near)
+    excess = own + share**2 * own[-1] - 2 * share * wanted[:, -1]
+    assert np.allclose(decoded.excess(share), excess, **near)
+
+
+def test_a_known_total_is_kept_and_used_as_least_squares_uses_it():
+    bins, rng = 12, np.random.default_rng(3)
+    leaves = rng.integers(0, 50, bins)
+    noisy = Strategy.of(bins).sums(leaves) + rng.integers(-900, 900, bins)
+    total = int(leaves.sum())
+    found = Decoded(Strategy.of(bins), 1.0, total_known=True).estimate(noisy, total)
+    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])  # the last bin is what is left
+    rest = np.append(np.zeros(bins - 1), total)
+    matrix = dense(bins)
+    best, *_ = np.linalg.lstsq(matrix @ free, noisy - matrix @ rest, rcond=None)
+    assert found[0] == 0
+    assert found[-1] == total
+    assert np.allclose(found[1:], np.cumsum(free @ best + rest))
+
+
+@pytest.mark.parametrize("bins", [0, 1, MOST_BINS + 1])
+def test_too_few_and_too_many_bins_are_refused(bins):
+    with pytest.raises(EstimateError, match=r"2 to 2\^16 bins"):
+        Strategy.of(bins)
