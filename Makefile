@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test lint types bench studies lock clean
+.PHONY: setup demo test lint types bench studies docs lock clean
 
 setup: $(READY)
 
@@ -40,10 +40,14 @@ types: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	@set -e; for file in benchmarks/*.py; do echo; echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for file in benchmarks/[a-z]*.py; do name=$$(basename $$file .py); echo; echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 studies: $(READY)
-	@set -e; for file in studies/*.py; do echo; echo "== $$file"; $(BIN)/python $$file; done
+	$(BIN)/python -m studies.run
+
+# The documentation as a site, in build/site.
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --all-extras --group dev -o requirements.lock pyproject.toml

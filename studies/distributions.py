@@ -1,4 +1,4 @@
-"""Distributions: the experiment of Rameshwar et al., OpenDP's tree, and how far any tree can go.
+"""Distributions: OpenDP's tree, how far any tree can go, and real columns.
 
 Writes ``docs/distributions_study.md`` and ``docs/distributions_study.png``. Noise is simulated with
 a pinned seed on synthetic and public data: these are studies of error, not releases. Neighbours are
@@ -8,7 +8,6 @@ replace-one and N is public throughout, so a level under ε_i has noise of scale
 import sys
 import time
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,186 +15,28 @@ import numpy as np
 import opendp.prelude as dp
 import polars as pl
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
-from hedgerow.estimate.covering import (
-    covering_error,
-    histogram_error,
-    range_queries_error,
-    refined_error,
-)
 from hedgerow.estimate.cut_error import CutError
 from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.isotonic import isotonic_absolute, isotonic_squared
+from hedgerow.estimate.isotonic import isotonic_squared
 from hedgerow.estimate.least_squares import combine, spread
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.branching import Design, best_branching, trimmed_error
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.ranges import Ranges
+from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
 
 mpl.use("Agg")
 ROOT = Path(__file__).parents[1]
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Row = Sequence[object]
 SEED = 20240521
-
-
-class TreeRelease:
-    """A design at an ε: noisy counts of all levels, and the ways to make a CDF of them."""
-
-    def __init__(self, design: Design, epsilon: float) -> None:
-        self.design = design
-        axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
-        self.starts = axis.child_start
-        self.scales = [2 / (epsilon * float(share)) for share in design.shares]
-        decay = [np.exp(-1 / scale) for scale in self.scales]
-        self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
-
-    def measure(self, leaves: Counts, rng: np.random.Generator) -> list[Counts]:
-        """Noisy counts of each level, coarsest first."""
-        levels = [leaves]
-        for start in self.starts[:0:-1]:
-            levels.append(np.add.reduceat(levels[-1], start[:-1]))
-        decays = [-np.expm1(-1 / scale) for scale in self.scales]
-        return [
-            level + rng.geometric(p, len(level)) - rng.geometric(p, len(level))
-            for level, p in zip(levels[::-1], decays, strict=True)
-        ]
-
-    def from_below(self, noisy: list[Counts]) -> list[tuple[Array, Array]]:
-        """Each level combined with all below it: estimates and variances."""
-        last = np.full(len(noisy[-1]), self.variances[-1])
-        found = [(noisy[-1].astype(np.float64), last)]
-        for level in range(len(noisy) - 2, -1, -1):
-            counts, variance = noisy[level], self.variances[level]
-            found.append(combine(counts, variance, *found[-1], self.starts[level + 1]))
-        return found[::-1]
-
-    def least_squares(self, noisy: list[Counts], total: int) -> Array:
-        """Cumulative counts by least squares with the public total."""
-        final = np.array([float(total)]), np.array([0.0])
-        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
-            final = spread(*final, estimate, variance, start)
-        return np.cumsum(final[0])
-
-    def descended(self, noisy: list[Counts], total: int) -> Counts:
-        """Cumulative counts of non-negative integers, projected family by family downwards."""
-        totals = np.array([total])
-        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
-            totals = Euclidean().project(estimate, start, totals, variance)
-        return np.cumsum(totals)
-
-    def non_negative(self, noisy: list[Counts], total: int) -> Array:
-        """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
-        bins = self.design.bins
-        matrix, target, first = [], [], np.arange(bins + 1)
-        for level in range(len(noisy) - 1, -1, -1):
-            weight = 1 / np.sqrt(self.variances[level])
-            leaves = np.arange(bins)
-            inside = (leaves >= first[:-1, None]) & (leaves < first[1:, None])
-            matrix.append(inside * weight)
-            target.append(noisy[level] * weight)
-            first = first[self.starts[level]]
-        exact = 30 / np.sqrt(min(self.variances))  # a weight that holds the total all but exactly
-        matrix.append(np.full((1, bins), exact))
-        target.append(np.array([exact * total]))
-        leaves, _ = nnls(np.vstack(matrix), np.concatenate(target), maxiter=50 * bins)
-        return np.asarray(np.cumsum(leaves) * total / max(leaves.sum(), 1e-9))
-
-
-def tilted(design: Design, tilt: float) -> Design:
-    """The design with each level's share times tilt per level down: below 1 favours the top."""
-    weights = [float(s) * tilt**i for i, s in enumerate(design.shares)]
-    shares = [Fraction(round(w / sum(weights) * 1000), 1000) for w in weights]
-    shares[0] += 1 - sum(shares)
-    return Design(design.bins, design.branching, tuple(shares), design.error)
 
 
 def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
     """A Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
-
-
-def told(samples: Sequence[float]) -> str:
-    """A mean with its standard error."""
-    return f"{np.mean(samples):.2f} ± {np.std(samples) / np.sqrt(len(samples)):.2f}"
-
-
-def papers_experiment(rng: np.random.Generator) -> str:
-    """K = 997, N = 900, ε = 0.1: errors ‖F - F̂‖ of the CDF, ℓ2 and ℓ1, as in Section VI."""
-    bins, total, epsilon, runs = 997, 900, 0.1, 1000
-    design = best_branching(bins, mechanism=DiscreteLaplace)
-    ours, top = TreeRelease(design, epsilon), TreeRelease(tilted(design, 0.65), epsilon)
-    errors: dict[str, list[tuple[float, float]]] = {}
-    for _ in range(runs):
-        leaves = np.bincount(rng.integers(0, bins, total), minlength=bins)
-        truth = np.cumsum(leaves)
-
-        def note(name: str, found: Array | Counts, truth: Counts = truth) -> None:
-            gap = (found - truth) / total
-            errors.setdefault(name, []).append((float(np.sqrt(gap @ gap)), float(abs(gap).sum())))
-
-        noisy = np.cumsum(leaves + rng.laplace(0, 2 / epsilon, bins))
-        noisy[-1] = total
-        note("histogram mechanism", noisy)
-        note("histogram, ℓ2 consistency", isotonic_squared(noisy, total))
-        note("histogram, ℓ1 consistency", isotonic_absolute(noisy, total))
-        for name, tree in (("ours", ours), ("ours, top-heavy shares", top)):
-            levels = tree.measure(leaves, rng)
-            combined = tree.least_squares(levels, total)
-            cuts = CutError.of_tree(tree.starts, tree.variances).cuts()[1:]
-            note(f"{name}: least squares", combined)
-            note(f"{name}: + ℓ2 isotonic", isotonic_squared(combined, total))
-            weights = 1 / np.maximum(cuts, 1e-3)
-            note(f"{name}: + weighted ℓ2 isotonic", isotonic_squared(combined, total, weights))
-            note(f"{name}: + ℓ1 isotonic", isotonic_absolute(combined, total))
-            note(f"{name}: descent, non-negative families", tree.descended(levels, total))
-            if len(errors[f"{name}: least squares"]) <= 50:
-                note(f"{name}: non-negative least squares", tree.non_negative(levels, total))
-    paper = {
-        "histogram mechanism": ("18.54", "502.81"),
-        "histogram, ℓ2 consistency": ("10.72", ""),
-        "histogram, ℓ1 consistency": ("", "286.43"),
-    }
-    rows: list[Row] = []
-    for name, found in errors.items():
-        l2, l1 = zip(*found, strict=True)
-        rows.append(
-            (name, told(l2), paper.get(name, ("", ""))[0], told(l1), *paper.get(name, ("", ""))[1:])
-        )
-    shares = ", ".join(f"{float(s):.3f}" for s in design.shares)
-    tops = ", ".join(f"{float(s):.3f}" for s in top.design.shares)
-    return (
-        f"## The paper's experiment\n\nK = 997, N = 900 uniform, ε = 0.1, {runs} runs (the paper's "
-        "100: its own figures have standard errors of about 1.1, 0.4, 32 and 12; of non-negative "
-        "least squares 50). The targets for ours are ℓ2 ≤ 3.6 and ℓ1 ≤ 95. Ours: factors "
-        f"{design.branching}, shares {shares}; top-heavy shares {tops} (each level's share times "
-        f"0.65 per level down).\n\n" + table(("estimate", "ℓ2", "paper", "ℓ1", "paper"), rows)
-    )
-
-
-def figure_1() -> str:
-    """N² times the squared ℓ2 error for K = 256 at ε = 1, by formula."""
-    design = best_branching(256, mechanism=DiscreteLaplace)
-    rows: list[Row] = [
-        ("noise on every cumulative count (III.1)", f"{range_queries_error(256, 1):,.0f}"),
-        ("histogram (III.2)", f"{histogram_error(256, 1):,.0f}"),
-        ("binary tree, covering sums (IV.1)", f"{covering_error((2,) * 8, [1 / 8] * 8):,.0f}"),
-        ("4-ary tree, covering sums", f"{covering_error((4,) * 4, [1 / 4] * 4):,.0f}"),
-        (
-            "16-ary tree, covering sums (the paper's best)",
-            f"{covering_error((16, 16), [0.5] * 2):,.0f}",
-        ),
-        ("16-ary tree, two-step refinement (IV.4)", f"{refined_error(16, 2, 1):,.0f}"),
-        (
-            f"ours: {design.branching}, least squares",
-            f"{8 * 256 * trimmed_error(design, mechanism=DiscreteLaplace):,.0f}",
-        ),
-    ]
-    return "## K = 256 (Fig. 1)\n\nN² E₂ at ε = 1.\n\n" + table(("mechanism", "records²"), rows)
 
 
 def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Counts], Array]]:
@@ -650,7 +491,7 @@ def main() -> None:
     begun = time.perf_counter()
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
     rng = np.random.default_rng(SEED)
-    parts = [papers_experiment(rng), figure_1(), against_opendp(rng), yardstick(rng)]
+    parts = [against_opendp(rng), yardstick(rng)]
     parts.append(after_consistency(data))
     if data.is_dir():
         text, curves = real_columns(data, rng)

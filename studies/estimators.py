@@ -1,5 +1,6 @@
 """Estimators side by side on the tables of Boninsegna & Silvestri and on real ones.
 
+Run as ``python -m studies.estimators``.
 Reads ``../shared/data`` beside the repository (or the folder named as the first argument), and
 writes ``docs/estimators.md`` and ``docs/estimators.png``. Simulated releases under seeds. What the
 first section calls the paper: Chebyshev, children of survivors, noise σ² = T/ρ at each of T
@@ -19,37 +20,33 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-import hedgerow as hr  # noqa: E402
-from benchmarks.release import SHARES, pairs, partition  # noqa: E402
-from hedgerow.estimate.estimator import Estimator  # noqa: E402
-from hedgerow.estimate.tree_error import (  # noqa: E402
+import hedgerow as hr
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.tree_error import (
     mean_variances,
     weighted_variance_and_gradient,
 )
-from hedgerow.estimate.tree_shapes import Shapes  # noqa: E402
-from hedgerow.evaluate.baselines import leaf_noise, stability_histogram  # noqa: E402
-from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes  # noqa: E402
-from hedgerow.evaluate.pictures import picture_of_errors  # noqa: E402
-from hedgerow.evaluate.simulate import seeded_bits  # noqa: E402
-from hedgerow.kernels import core_count  # noqa: E402
-from hedgerow.plan.allocation import Allocation  # noqa: E402
-from hedgerow.plan.optimal import rounded_shares  # noqa: E402
-from hedgerow.privacy.zcdp import rho_within  # noqa: E402
-from hedgerow.release.again import estimated, listed_nodes  # noqa: E402
-from hedgerow.release.estimates import least_squares_of  # noqa: E402
-from hedgerow.release.outline import Outline  # noqa: E402
-from hedgerow.release.source import Drawn, Stored  # noqa: E402
-from hedgerow.release.steps import Nodes  # noqa: E402
-from hedgerow.release.topdown import Pass, gathered  # noqa: E402
-from studies.real_tables import CASES  # noqa: E402
+from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
+from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
+from hedgerow.evaluate.pictures import picture_of_errors
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.kernels import core_count
+from hedgerow.plan.allocation import Allocation
+from hedgerow.plan.optimal import rounded_shares
+from hedgerow.privacy.zcdp import rho_within
+from hedgerow.release.again import estimated
+from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.outline import Outline
+from hedgerow.release.source import Drawn, Stored
+from hedgerow.release.steps import Nodes
+from hedgerow.release.topdown import Pass, gathered
+from studies.boninsegna.releases import DELTA, EPSILONS, Setting, markdown, nodes_of
+from studies.boninsegna.tables import Table, synthetic_tables
+from studies.real_tables import CASES, ROOT
 
 Floats = NDArray[np.float64]
 
-EPSILONS = ("0.1", "1", "10")
-DELTA = "1e-8"
 RUNS = 10
 MANY_LEAVES = 5_000_000
 ORDER = (
@@ -63,7 +60,7 @@ PENALTIES = (0.25, 0.5, 1.0, 1.5, 1.75, 2.0)
 
 INTRO = """# Estimators
 
-Made by `python studies/estimators.py`; replace-one neighbours, δ = 1e-8, simulated releases under
+Made by `python -m studies.estimators`; replace-one neighbours, δ = 1e-8, simulated releases under
 seeds, means over runs (RMSE: root of the mean square). The same (ε, δ) for all:
 
 - **paper**: Chebyshev on raw noisy counts of survivors' children, σ² = T/ρ with ρ from the loose
@@ -74,6 +71,8 @@ seeds, means over runs (RMSE: root of the mean square). The same (ε, δ) for al
   fractional, so nearly half of all empty cells come out as false positives.
 - **leaf noise**: discrete Gaussian noise on every possible leaf, sums above.
 - **stability**: the stability histogram; sums above, which miss what was dropped.
+
+The binary and random tables are the paper's own (`studies/boninsegna/tables.py`).
 
 At the leaves alone the last two can have the smaller RMSE (UK commuting at ε = 1: the whole budget
 is spent there); at every depth above they are worse, at the top by ten times and more.
@@ -113,44 +112,9 @@ Euclidean), measures, shares; and of linear estimates (nominal) with one depth l
 shares for the others."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table and how often its release is simulated."""
-
-    name: str
-    counts: hr.Counts
-
-    @property
-    def runs(self) -> int:
-        """Fewer where every run of `All` lays out many cells."""
-        return RUNS if self.counts.tree.leaves < MANY_LEAVES else 2
-
-    @property
-    def depth(self) -> int:
-        """T."""
-        return self.counts.tree.depth
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A plan and an estimator."""
-
-    estimator: Estimator
-    everything: bool = False
-    exact: bool = True
-    allocation: Allocation | None = None
-
-    def plan(self, counts: hr.Counts, epsilon: str) -> hr.Plan:
-        """The plan of a table; `exact` says which noise (ε, δ) buys."""
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        loose = hr.Rho(rho_within(budget.epsilon, budget.delta))
-        return hr.make_plan(
-            counts.tree,
-            budget=budget if self.exact else loose,
-            neighbours=hr.Replace(),
-            allocation=self.allocation,
-            measure=hr.All() if self.everything else hr.Survivors(),
-        )
+def runs_of(table: Table) -> int:
+    """Fewer where every run of `All` lays out many cells."""
+    return RUNS if table.counts.tree.leaves < MANY_LEAVES else 2
 
 
 PAPER = Setting(hr.Chebyshev(), exact=False)
@@ -244,11 +208,6 @@ def errors_of_run(
     )
 
 
-def nodes_of(counts: hr.Counts) -> dict[int, Nodes]:
-    """The nodes of a table of leaves."""
-    return {t: listed_nodes(*counts.roll_up(t)) for t in range(counts.tree.depth + 1)}
-
-
 def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
     """The mean errors of all methods."""
     settings = {
@@ -258,7 +217,7 @@ def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
     }
     plans = {name: setting.plan(table.counts, epsilon) for name, setting in settings.items()}
     frames: dict[str, list[pl.DataFrame]] = {name: [] for name in ORDER}
-    for seed in range(table.runs):
+    for seed in range(runs_of(table)):
         for name, frame in errors_of_run(table.counts, plans, epsilon, seed):
             frames[name].append(frame)
     return {name: pooled(found) for name, found in frames.items()}
@@ -409,12 +368,6 @@ class Linear:
         return float(np.exp(found.x).sum())
 
 
-def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in lines) + "\n"
-
-
 def numbers(values: Iterable[float], form: str = ".2f") -> list[str]:
     """Values as text."""
     return [format(value, form) for value in values]
@@ -432,19 +385,13 @@ def page_of(table: Table, epsilon: str, errors: Mapping[str, pl.DataFrame]) -> s
             wrong = " ".join(f"{100 * rate:.0f}" for rate in rates)
             cells.append(f"**{row['rmse']:.3g}** {row['max_error']:.3g} {wrong}")
         rows.append([f"{i + 1}: {cuboid}" if table.depth < 10 else str(i + 1), *cells])
-    return f"#### ε = {epsilon}\n\n{table_of(head, rows)}\n"
+    return f"#### ε = {epsilon}\n\n{markdown(head, rows)}\n\n"
 
 
-def tables(data: Path) -> Iterator[Table]:
+def tables(data: Path) -> list[Table]:
     """The six synthetic tables of the paper and the real ones."""
-    rng, paper = np.random.default_rng(2024), np.random.default_rng(2559)
-    areas = {"binary": partition(rng, 8, 2, 2), "random": partition(paper, 4, 2, 10)}
-    for shape, listed in areas.items():
-        for name, share in SHARES.items():
-            yield Table(f"{shape}, {name}", pairs(rng, listed, share))
-    for case in CASES:
-        if "commuting" in case.name:
-            yield Table(case.name, case.load(data)[0])
+    real = [Table(case.name, case.load(data)[0]) for case in CASES if "commuting" in case.name]
+    return [*synthetic_tables(), *real]
 
 
 def middle_depths(chosen: Iterable[Table]) -> str:
@@ -460,7 +407,7 @@ def middle_depths(chosen: Iterable[Table]) -> str:
             rows.append([table.name, epsilon, cut, *numbers(ratio)])
             print("(a)", *rows[-1])
     head = ["table", "ε", "cut at depths 5-12", *(str(t + 1) for t in range(len(rows[0]) - 3))]
-    return table_of(head, rows)
+    return markdown(head, rows)
 
 
 def half_filled() -> Table:
@@ -497,7 +444,7 @@ def leaves_of_wide_trees() -> str:
             change = f"{row['rmse'] / least - 1:+.1%}"
             rows.append([epsilon, name, f"{row['rmse']:.3g}", change, *numbers(rates, ".1%")])
             print("(b)", *rows[-1])
-    return table_of(
+    return markdown(
         ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"], rows
     )
 
@@ -572,8 +519,8 @@ def together(targets: Sequence[Target]) -> tuple[str, str]:
         sweeps.append([name, epsilon, *needs])
         print("(c) share needed", *sweeps[-1])
     depths = [str(t + 1) for t in range(targets[0].table.depth)]
-    needed = table_of(["table", "ε", *(f"1-{t}" for t in depths)], sweeps)
-    return table_of(["table", "ε", "setting", "worst", *depths], rows), needed
+    needed = markdown(["table", "ε", *(f"1-{t}" for t in depths)], sweeps)
+    return markdown(["table", "ε", "setting", "worst", *depths], rows), needed
 
 
 def swept(targets: Sequence[Target]) -> str:
@@ -600,7 +547,7 @@ def swept(targets: Sequence[Target]) -> str:
             rows.append([target.table.name, words, "", "", "", f"{bound:.3f}"])
             print("(c) sweep", *rows[-1])
     head = ["survivors", "survivors, shares from the tree", "all", "all, shares from the tree"]
-    return table_of(["table", "estimator", *head], rows)
+    return markdown(["table", "estimator", *head], rows)
 
 
 def answers(found: Sequence[Table]) -> str:
@@ -614,10 +561,11 @@ def answers(found: Sequence[Table]) -> str:
     sweep = swept([target for target in targets if target.epsilon == "1"])
     return (
         "## (a) Combining on binary trees\n\nRMSE over that of the paper's pass at the same noise "
-        f"(the paper's), Chebyshev, by depth 1-16. {BINARY}\n\n{a}\n"
+        f"(the paper's), Chebyshev, by depth 1-16. {BINARY}\n\n{a}\n\n"
         "## (b) Sparse on wide trees\n\nOne axis of four 16-ary levels, 65,536 leaves, half of "
-        f"them filled with Pareto flows; leaves only, survivors, the paper's noise. {WIDE}\n\n{b}\n"
-        f"## (c) Everything together\n\n{TOGETHER}\n{c}\n{NEEDED}\n{needed}\n{SWEPT}\n{sweep}\n"
+        f"them filled with Pareto flows; leaves only, survivors, the paper's noise. {WIDE}\n\n"
+        f"{b}\n\n## (c) Everything together\n\n{TOGETHER}\n\n{c}\n\n{NEEDED}\n\n{needed}\n\n"
+        f"{SWEPT}\n\n{sweep}\n\n"
     )
 
 
@@ -628,7 +576,7 @@ def main() -> None:
         print(f"skipped: the real tables are not at {data}")
         return
     begun = time.perf_counter()
-    found = list(tables(data))
+    found = tables(data)
     told = answers(found)
     print(f"answers after {time.perf_counter() - begun:.0f} s")
     pages, shown = [], {}
@@ -636,7 +584,7 @@ def main() -> None:
         filled = len(table.counts.values) / table.counts.tree.leaves
         pages.append(
             f"### {table.name}\n\n{table.counts.total:,} records, {table.counts.tree.leaves:,} "
-            f"leaves, {filled:.1%} filled, T = {table.depth}, {table.runs} runs.\n\n"
+            f"leaves, {filled:.1%} filled, T = {table.depth}, {runs_of(table)} runs.\n\n"
         )
         for epsilon in EPSILONS:
             errors = errors_of(table, epsilon)

@@ -241,7 +241,8 @@ def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     if isinstance(values, pl.Series):
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan) if values.dtype.kind in "iuf" else None
+        whole = values.dtype.kind in "iuf"
+        values = np.ma.filled(values.astype(np.float64), np.nan) if whole else None
     try:
         found = np.asarray(values)
         whole = found.dtype.kind in "iuf" or found.size == 0

@@ -1,0 +1,91 @@
+"""Noisy counts of a tree over bins under pure ε, and the CDFs that can be made of them."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.least_squares import combine, spread
+from hedgerow.plan.branching import Design
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.ranges import Ranges
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class TreeRelease:
+    """A design at an ε: noisy counts of all levels, and the ways to make a CDF of them.
+
+    Neighbours are replace-one and N is public, so a level under ε_i has discrete Laplace noise of
+    scale 2/ε_i.
+    """
+
+    def __init__(self, design: Design, epsilon: float) -> None:
+        self.design = design
+        axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
+        self.starts = axis.child_start
+        self.scales = [2 / (epsilon * float(share)) for share in design.shares]
+        decay = [np.exp(-1 / scale) for scale in self.scales]
+        self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
+
+    def measure(self, leaves: Counts, rng: np.random.Generator) -> list[Counts]:
+        """Noisy counts of each level, coarsest first."""
+        levels = [leaves]
+        for start in self.starts[:0:-1]:
+            levels.append(np.add.reduceat(levels[-1], start[:-1]))
+        decays = [-np.expm1(-1 / scale) for scale in self.scales]
+        return [
+            level + rng.geometric(p, len(level)) - rng.geometric(p, len(level))
+            for level, p in zip(levels[::-1], decays, strict=True)
+        ]
+
+    def from_below(self, noisy: list[Counts]) -> list[tuple[Array, Array]]:
+        """Each level combined with all below it: estimates and variances."""
+        last = np.full(len(noisy[-1]), self.variances[-1])
+        found = [(noisy[-1].astype(np.float64), last)]
+        for level in range(len(noisy) - 2, -1, -1):
+            counts, variance = noisy[level], self.variances[level]
+            found.append(combine(counts, variance, *found[-1], self.starts[level + 1]))
+        return found[::-1]
+
+    def least_squares(self, noisy: list[Counts], total: int) -> Array:
+        """Cumulative counts by least squares with the public total."""
+        final = np.array([float(total)]), np.array([0.0])
+        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+            final = spread(*final, estimate, variance, start)
+        return np.cumsum(final[0])
+
+    def descended(self, noisy: list[Counts], total: int) -> Counts:
+        """Cumulative counts of non-negative integers, projected family by family downwards."""
+        totals = np.array([total])
+        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+            totals = Euclidean().project(estimate, start, totals, variance)
+        return np.cumsum(totals)
+
+    def non_negative(self, noisy: list[Counts], total: int) -> Array:
+        """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
+        bins = self.design.bins
+        matrix, target, first = [], [], np.arange(bins + 1)
+        for level in range(len(noisy) - 1, -1, -1):
+            weight = 1 / np.sqrt(self.variances[level])
+            leaves = np.arange(bins)
+            inside = (leaves >= first[:-1, None]) & (leaves < first[1:, None])
+            matrix.append(inside * weight)
+            target.append(noisy[level] * weight)
+            first = first[self.starts[level]]
+        exact = 30 / np.sqrt(min(self.variances))  # a weight that holds the total all but exactly
+        matrix.append(np.full((1, bins), exact))
+        target.append(np.array([exact * total]))
+        leaves, _ = nnls(np.vstack(matrix), np.concatenate(target), maxiter=50 * bins)
+        return np.asarray(np.cumsum(leaves) * total / max(leaves.sum(), 1e-9))
+
+
+def tilted(design: Design, tilt: float) -> Design:
+    """The design with each level's share times tilt per level down: below 1 favours the top."""
+    weights = [float(s) * tilt**i for i, s in enumerate(design.shares)]
+    shares = [Fraction(round(w / sum(weights) * 1000), 1000) for w in weights]
+    shares[0] += 1 - sum(shares)
+    return Design(design.bins, design.branching, tuple(shares), design.error)

@@ -1,0 +1,170 @@
+"""Run the studies, two at a time, then write the summary: ``python -m studies.run [NAME …]``.
+
+A name is a paper (``ko``), one study (``ko/figure_2``) or one of the wider studies beside the
+papers' (``coverage``); without names all are run. Each is a process of its own on one thread.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from studies.page import ROOT
+from studies.summary import recorded_times, write_summary, write_times
+
+STUDIES = Path(__file__).parent
+AT_ONCE = 2
+ONE_THREAD = dict.fromkeys(
+    ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
+)
+POLL_SECONDS = 0.1
+SKIPPED = "skipped:"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a study ended: its exit code, seconds and all that it printed."""
+
+    name: str
+    code: int
+    seconds: float
+    output: str
+
+    @property
+    def skipped(self) -> str:
+        """Why it did nothing, or nothing at all."""
+        lines = self.output.splitlines()
+        return next((line for line in lines if line.startswith(SKIPPED)), "")
+
+    @property
+    def line(self) -> str:
+        """What a reader of the log needs."""
+        what = "FAILED" if self.code else self.skipped or "done"
+        return f"{self.name:28} {self.seconds:6.1f} s  {what}"
+
+
+class Running:
+    """A study under way, its output in a file."""
+
+    def __init__(self, name: str, folder: str) -> None:
+        self.name = name
+        self.begun = time.perf_counter()
+        self.log = Path(folder) / name.replace("/", "-")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"studies.{name.replace('/', '.')}"],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                cwd=ROOT,
+                env=os.environ | ONE_THREAD,
+                start_new_session=True,
+            )
+
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        seconds = time.perf_counter() - self.begun
+        return Outcome(self.name, code, seconds, self.log.read_text(errors="replace"))
+
+    def stop(self) -> None:
+        """End it and what it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait()
+
+
+def all_studies() -> list[str]:
+    """Every file below ``studies/`` that has a ``main()``, but for this one."""
+    files = [*STUDIES.glob("[a-z]*.py"), *STUDIES.glob("*/[a-z]*.py")]
+    return sorted(
+        file.relative_to(STUDIES).with_suffix("").as_posix()
+        for file in files
+        if file != Path(__file__) and "\ndef main() -> None:" in file.read_text()
+    )
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The studies that are meant, the longest first, by their last times.
+
+    Raises:
+        SystemExit: a name that no study has.
+    """
+    known = all_studies()
+    wanted = [name.removesuffix(".py").removeprefix("studies/").rstrip("/") for name in names]
+    for name in wanted:
+        if not any(study == name or study.startswith(f"{name}/") for study in known):
+            raise SystemExit(f"no study is called {name!r}; there are {', '.join(known)}")
+    meant = [s for s in known if not wanted or s in wanted or s.split("/")[0] in wanted]
+    seconds = recorded_times()
+    return sorted(meant, key=lambda study: (-seconds.get(study, float("inf")), study))
+
+
+def run_all(studies: Sequence[str], console: Console) -> list[Outcome]:
+    """The outcomes of all, or of those up to the first that failed."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    )  # fmt: skip
+    waiting, running, ended = list(studies), list[Running](), list[Outcome]()
+    with (
+        TemporaryDirectory() as folder,
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task("studies", total=len(waiting))
+        try:
+            while waiting or running:
+                while waiting and len(running) < AT_ONCE:
+                    running.append(Running(waiting.pop(0), folder))
+                for study in list(running):
+                    outcome = study.outcome()
+                    if outcome is None:
+                        continue
+                    running.remove(study)
+                    ended.append(outcome)
+                    console.print(outcome.line)
+                    progress.advance(task)
+                    if outcome.code:
+                        return ended
+                progress.update(task, description=", ".join(study.name for study in running))
+                time.sleep(POLL_SECONDS)
+        finally:
+            for study in running:
+                study.stop()
+    return ended
+
+
+def main() -> None:
+    """Run what the command line names; exit code 1 where a study fails."""
+    console = Console(soft_wrap=True, highlight=False)
+    names = sys.argv[1:]
+    begun = time.perf_counter()
+    try:
+        ended = run_all(chosen(names), console)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    wall = time.perf_counter() - begun
+    if ended[-1].code:
+        console.print(ended[-1].output, markup=False)
+        raise SystemExit(1)
+    left = [outcome for outcome in ended if outcome.skipped]
+    if not names and not left:
+        write_times(wall, {outcome.name: outcome.seconds for outcome in ended})
+    page = write_summary()
+    console.print(f"{len(ended) - len(left)} studies in {wall:.0f} s; {page.relative_to(ROOT)}")
+    for outcome in left:
+        console.print(f"{outcome.name}: {outcome.skipped}", markup=False)
+
+
+if __name__ == "__main__":
+    main()

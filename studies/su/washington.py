@@ -1,0 +1,105 @@
+"""The blocks of Washington 2010, which stand in for Pennsylvania's, and the error of noise on them.
+
+The paper's counts are those of Pennsylvania in the IPUMS NHGIS demonstration data, which need an
+account. These are the census' own counts of another state: total population and eight groups.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import hedgerow as hr
+from hedgerow.estimate.error import DiscreteGaussianError, precision_of
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.forecast import simulated_errors
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.depths import Measure
+from studies.page import DATA
+from studies.su.census import LEVEL, Floats
+
+FILE = DATA / "census_us_block" / "wa_2010.parquet"
+LEVELS = ("state", "county", "tract", "block_group", "block")
+QUERIES = {
+    "pop": "Total",
+    "pop_white": "White",
+    "pop_hisp": "Hispanic",
+    "pop_asian": "Asian",
+    "pop_two": "Two or more races",
+    "pop_black": "Black",
+    "pop_aian": "AI/AN",
+    "pop_nhpi": "NH/PI",
+    "pop_other": "Other race",
+}
+"""Columns and names; every group but the Hispanic is of people who are not."""
+NOISE = {
+    "state": LEVEL["State"],
+    "county": LEVEL["County"],
+    "tract": LEVEL["Tract subset"],
+    "block_group": LEVEL["Optimized block group"],
+    "block": LEVEL["Block"],
+}
+"""Which level of the paper's Table 1 each level's noise is of."""
+
+
+def queries(level: str) -> NDArray[np.int64]:
+    """The counts of the nine queries at all areas of a level: (areas, 9)."""
+    table = pl.read_parquet(FILE, columns=[*LEVELS, *QUERIES])
+    summed = table.group_by(level, maintain_order=True).agg(pl.col(list(QUERIES)).sum())
+    return np.asarray(summed.select(list(QUERIES)).cast(pl.Int64).to_numpy())
+
+
+def expected(noise: hr.DiscreteGaussian, counts: NDArray[np.int64]) -> tuple[float, float]:
+    """The mean over counts of E|e|² and E|e|, e = max(0, N + X) - N; exact.
+
+    With X⁺ and X⁻ the parts of the symmetric noise, |e| = X⁺ + min(X⁻, N), e = X⁺ - min(X⁻, N):
+    E|e| = 2 E X⁺ - E e = E|X| - bias.
+    """
+    values, times = np.unique(counts, return_counts=True)
+    cell, precision = DiscreteGaussianError(), precision_of(noise)
+    real = values.astype(np.float64)
+    squared = float(np.average(cell.mse(precision, real), weights=times))
+    bias = float(np.average(cell.bias(precision, real), weights=times))
+    return squared, absolute(noise) - bias
+
+
+def absolute(noise: hr.DiscreteGaussian) -> float:
+    """E|X|, in records."""
+    x = np.arange(1, 40 * (int(noise.sigma2) + 1))
+    weights = np.exp(-(x**2) / (2 * float(noise.sigma2)))
+    return float(2 * (x * weights).sum() / (1 + 2 * weights.sum()))
+
+
+def drawn(noise: hr.DiscreteGaussian, counts: NDArray[np.int64], seed: int) -> Floats:
+    """The errors of one simulated run: X and max(0, N + X) - N of each count: (2, cells)."""
+    found = np.empty(counts.size, dtype=np.int64)
+    noise.draw(seeded_bits(seed).stream(), 0, found)
+    clipped = np.maximum(counts.ravel() + found, 0) - counts.ravel()
+    return np.array([found, clipped], dtype=np.float64)
+
+
+def released(
+    column: str,
+    factor: Fraction,
+    measure: Measure,
+    estimator: Estimator,
+    *,
+    runs: int,
+) -> pl.DataFrame:
+    """The errors by depth of simulated releases of one query over all five levels.
+
+    Each level is measured once, with ``factor`` of the variance of `NOISE`.
+    """
+    table = pl.read_parquet(FILE, columns=[*LEVELS, column])
+    tree = hr.Tree([hr.Axis.from_frame("geography", table, list(LEVELS[1:]))])
+    costs = [1 / (2 * NOISE[name].sigma2 * factor) for name in LEVELS]
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho(sum(costs)),
+        neighbours=hr.AddRemove(),
+        allocation=hr.Shares([cost / sum(costs) for cost in costs]),
+        measure=measure,
+    )
+    counts = hr.Counts.from_frame(tree, table, count=column)
+    return simulated_errors(plan, counts, estimator, runs=runs, seed=6)
