@@ -45,9 +45,10 @@ bench: $(READY)
 studies: $(READY)
 	$(BIN)/python -m studies.run
 
-# The documentation as a site, in build/site.
+# The documentation as a site.
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --all-extras --group dev -o requirements.lock pyproject.toml

@@ -21,11 +21,9 @@ PAPERS = {
     "Origin/Destination Data with a TopDown Approach",
 }
 WIDER = {
-    "allocation": "allocation",
     "coverage": "coverage",
     "distributions": "distributions_study",
     "estimators": "estimators",
-    "projection_bias": "projection_bias",
     "real_tables": "real_tables",
     "released": "released",
 }

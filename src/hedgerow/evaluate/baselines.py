@@ -46,15 +46,46 @@ def leaf_noise(
     Raises:
         TableError: more possible leaves than 2³¹: noise on all of them fills the memory.
     """
+    check_leaves(counts.tree, MOST_CELLS)
+    noise = leaf_mechanism(counts.tree, budget=budget, neighbours=neighbours, mechanism=mechanism)
+    return noisy_leaves(counts, bits, noise)
+
+
+def check_leaves(tree: Tree, most: int) -> None:
+    """Refuse to lay out all leaves of a tree that has too many.
+
+    Raises:
+        TableError: more than ``most``.
+    """
+    if tree.leaves > most:
+        raise TableError(
+            f"leaf noise lays out all {tree.leaves:,} cells; 2**{most.bit_length() - 1} are "
+            f"possible"
+        )
+
+
+def leaf_mechanism(
+    tree: Tree, *, budget: Budget, neighbours: Neighbours, mechanism: type[Mechanism]
+) -> Mechanism:
+    """The noise of one leaf where the whole budget goes to the leaves.
+
+    Raises:
+        BudgetError: a budget that the mechanism cannot spend.
+    """
+    shifts = [neighbours.shifts(tree.depth)]
+    worst = neighbours.is_worst
+    profile = calibrate(mechanism, budget, [Fraction(1)], shifts, is_worst=worst)
+    return profile.uses[0].noise
+
+
+def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
+    """The counts of all leaves with noise: int64, one dimension an axis."""
     tree = counts.tree
-    if tree.leaves > MOST_CELLS:
-        raise TableError(f"leaf noise lays out all {tree.leaves:,} cells; 2**31 are possible")
-    use = calibrate(mechanism, budget, [Fraction(1)], [neighbours.shifts(tree.depth)]).uses[0]
-    noisy = np.empty(prod(axis.size(axis.depth) for axis in tree.axes), dtype=np.int64)
+    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
+    noisy = np.empty(prod(shape), dtype=np.int64)
     stream = bits.stream(tree.depth)
     for start in range(0, len(noisy), CHUNK_CELLS):
-        use.noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
-    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
+        noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
     noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
     return noisy.reshape(shape)
 
@@ -90,10 +121,21 @@ def stability_cut(budget: EpsilonDelta) -> int:
     return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
 
 
-def sum_to_depth(tree: Tree, leaves: Int64, depth: int) -> Int64:
-    """The counts of a depth from those of all leaves: one dimension an axis (its nodes)."""
-    for i, (axis, level) in enumerate(zip(tree.axes, tree.cuboid(depth), strict=True)):
-        if level < axis.depth:
-            start = axis.descendant_start(level, axis.depth)[:-1]
+def sum_to_depth(
+    tree: Tree, leaves: Int64, depth: int, given: tuple[int, ...] | None = None
+) -> Int64:
+    """The counts of a depth from those of finer cells: one dimension an axis (its nodes).
+
+    Args:
+        tree: the tree.
+        leaves: int64, one dimension an axis.
+        depth: of the sums.
+        given: the level of each axis that ``leaves`` stands at; its leaves unless given.
+    """
+    given = tuple(axis.depth for axis in tree.axes) if given is None else given
+    levels = zip(tree.axes, tree.cuboid(depth), given, strict=True)
+    for i, (axis, level, finer) in enumerate(levels):
+        if level < finer:
+            start = axis.descendant_start(level, finer)[:-1]
             leaves = np.add.reduceat(leaves, start, axis=i)
     return leaves

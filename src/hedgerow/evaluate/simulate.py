@@ -1,8 +1,32 @@
-"""Simulation on public or synthetic tables: the release pass under a seed."""
+"""Simulation on public or synthetic tables: releases under a seed, against the truth."""
 
 import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.engines.local import LocalEngine
+from hedgerow.errors import PlanError
+from hedgerow.evaluate.cells import Cells, check_numbered, side_by_side
+from hedgerow.evaluate.method import FACTS, Method
+from hedgerow.evaluate.moments import ErrorSums
+from hedgerow.evaluate.scores import SCORES, cumulative_square, score
+from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+Float64 = NDArray[np.float64]
+
+FEWEST_RUNS = 3
+
+METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], "bias2", "variance", *SCORES[3:], "seconds")
+"""The columns that a simulation finds, each with its Monte Carlo standard error ``*_error``."""
 
 
 def seeded_bits(seed: int) -> ReleaseKey:
@@ -12,3 +36,156 @@ def seeded_bits(seed: int) -> ReleaseKey:
     of a confidential table.
     """
     return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}".encode()).digest())
+
+
+def run_bits(seed: int, run: int) -> ReleaseKey:
+    """The bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
+    return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}/run/{run}".encode()).digest())
+
+
+def simulate(
+    counts: Counts,
+    settings: Sequence[Method],
+    *,
+    runs: int,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> pl.DataFrame:
+    """The errors of simulated releases of a public table, by setting and depth.
+
+    Run r has the same random bits under all settings, so their errors are compared on common
+    noise: a difference between two settings is surer than the two errors say. One setting is
+    simulated after the other, its runs in parallel on threads; every number but ``seconds`` is the
+    same for any number of workers.
+
+    Args:
+        counts: a public or synthetic table.
+        settings: what to compare.
+        runs: how many releases of each to simulate, at least 3.
+        seed: nothing that is simulated may be published as a release.
+        workers: threads; one a core unless given.
+        progress: called with the share of the runs that is done, 0 to 1.
+
+    Returns:
+        One row a setting and depth: ``setting``, the columns of `hedgerow.evaluate.method.FACTS`
+        (null where they do not apply), ``runs``, ``depth``, ``cuboid``, ``cells`` (possible ones),
+        and for each of `METRICS` its estimate and, as ``*_error``, its Monte Carlo standard error:
+
+        - ``rmse`` (records): the root of the mean over runs and cells of the squared error;
+          ``bias2`` + ``variance`` = ``rmse``² (`hedgerow.evaluate.moments`; null above 2²⁶
+          possible cells where too many of them had an error).
+        - ``cumulative_rmse`` (records): the same of the running sums of all cells in order, which
+          are cumulative counts where the axis is numeric; null for several axes.
+        - means over runs of the other scores of `hedgerow.evaluate.scores`; null for a size class
+          without cells.
+        - ``seconds`` of one run, on threads that share the machine.
+
+    Raises:
+        PlanError: fewer than 3 runs, fewer than 1 worker, settings with a common name, or none.
+        HedgerowError: a setting that cannot release this table.
+    """
+    _check(counts, settings, runs, workers)
+    truth = [Cells.true(counts, t) for t in range(counts.tree.depth + 1)]
+    engine = LocalEngine(workers or core_count())
+    rows = []
+    for i, setting in enumerate(settings):
+        tally = _Tally.of(counts.tree, truth, runs)
+
+        def run(r: int, setting: Method = setting, tally: _Tally = tally) -> None:
+            start = time.perf_counter()
+            for depth, cells in setting.released(counts, run_bits(seed, r)):
+                tally.seconds[r] += time.perf_counter() - start
+                tally.add(r, depth, cells)
+                start = time.perf_counter()
+
+        for done, _ in enumerate(engine.run(range(runs), run), start=1):
+            progress((i * runs + done) / (len(settings) * runs))
+        facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
+        rows += [{"setting": setting.name, **facts, **row} for row in tally.rows()]
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+_SCHEMA = {
+    **dict.fromkeys(("setting", *FACTS), pl.String),
+    "runs": pl.Int64,
+    "depth": pl.Int64,
+    "cuboid": pl.String,
+    "cells": pl.Float64,
+    **{f"{name}{end}": pl.Float64 for name in METRICS for end in ("", "_error")},
+}
+
+
+def _check(counts: Counts, settings: Sequence[Method], runs: int, workers: int | None) -> None:
+    if runs < FEWEST_RUNS:
+        raise PlanError(
+            f"a simulation needs at least {FEWEST_RUNS} runs to tell how sure it is, got {runs}"
+        )
+    if workers is not None and workers < 1:
+        raise PlanError(f"workers must be at least 1, got {workers}")
+    names = [setting.name for setting in settings]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice or not names:
+        what = f"two settings are called {twice[0]!r}" if twice else "there is no setting"
+        raise PlanError(f"{what}; a simulation compares settings of different names")
+    check_numbered(counts.tree)
+    for setting in settings:
+        setting.check(counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tally:
+    """What the runs of one setting found; each writes its own part, so threads may share it."""
+
+    tree: Tree
+    truth: list[Cells]
+    scores: Float64  # (runs, depths, SCORES)
+    cumulative: Float64  # (runs, depths), NaN for several axes
+    sums: list[ErrorSums]
+    seconds: Float64  # (runs)
+
+    @classmethod
+    def of(cls, tree: Tree, truth: list[Cells], runs: int) -> "_Tally":
+        depths = range(tree.depth + 1)
+        sums = [ErrorSums(tree.nodes(t), runs) for t in depths]
+        scores = np.zeros((runs, len(depths), len(SCORES)))
+        cumulative = np.full((runs, len(depths)), np.nan)
+        return cls(tree, truth, scores, cumulative, sums, np.zeros(runs))
+
+    def add(self, run: int, depth: int, cells: Cells) -> None:
+        possible = self.tree.nodes(depth)
+        number, given, true = side_by_side(cells, self.truth[depth], possible)
+        self.scores[run, depth] = score(given, true, possible)
+        errors = given - true
+        if len(self.tree.axes) == 1:
+            self.cumulative[run, depth] = cumulative_square(number, errors, possible)
+        self.sums[depth].add(run, number, errors)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        runs = len(self.seconds)
+        for t in range(self.tree.depth + 1):
+            cells = self.tree.nodes(t)
+            mse, others = self.scores[:, t, 0], self.scores[:, t, 1:]
+            columns = dict(zip(SCORES[1:], others.T, strict=True), seconds=self.seconds)
+            row: dict[str, object] = {
+                "runs": runs, "depth": t, "cuboid": self.tree.cuboid_name(t), "cells": float(cells),
+            }  # fmt: skip
+            row["rmse"], row["rmse_error"] = _root(mse)
+            row["cumulative_rmse"], row["cumulative_rmse_error"] = _root(self.cumulative[:, t])
+            for name, values in columns.items():
+                known = not np.isnan(values).any()
+                row[name] = float(values.mean()) if known else None
+                error = values.std(ddof=1) / math.sqrt(runs)
+                row[f"{name}_error"] = float(error) if known else None
+            moments = self.sums[t].found(mse * cells)
+            for name in ("bias2", "variance", "bias2_error", "variance_error"):
+                row[name] = None if moments is None else getattr(moments, name)
+            yield row
+
+
+def _root(squares: Float64) -> tuple[float | None, float | None]:
+    """The root of the mean square over runs, and its standard error; None where not known."""
+    if np.isnan(squares).any():
+        return None, None
+    root, spread = math.sqrt(squares.mean()), squares.std(ddof=1) / math.sqrt(len(squares))
+    return root, float(spread / (2 * root)) if root else 0.0

@@ -82,7 +82,7 @@ MOST_SIMULATED_CELLS = 300_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class Stated:
     """What is known of a release: plan, estimator, listed nodes and noisy counts."""
 
     plan: Plan
@@ -140,7 +140,7 @@ def cuboid_errors(
         TableError: no such level.
     """
     _check_size(content, confidence)
-    known = _known(content)
+    known = stated(content)
     tree = known.plan.tree
     wanted = tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
                    for axis in tree.axes)  # fmt: skip
@@ -149,7 +149,7 @@ def cuboid_errors(
     return _bootstrap(known, wanted, confidence)
 
 
-def _least_squares(known: _Known, wanted: tuple[int, ...], confidence: Confidence) -> pl.DataFrame:
+def _least_squares(known: Stated, wanted: tuple[int, ...], confidence: Confidence) -> pl.DataFrame:
     """All sums from what was measured, by least squares."""
     every, layers = measured_nodes(known.stored, Outline.of(known.plan), known.nodes)
     leaves = every[-1]
@@ -171,7 +171,7 @@ def _least_squares(known: _Known, wanted: tuple[int, ...], confidence: Confidenc
     )
 
 
-def _bootstrap(known: _Known, wanted: tuple[int, ...], confidence: Confidence) -> pl.DataFrame:
+def _bootstrap(known: Stated, wanted: tuple[int, ...], confidence: Confidence) -> pl.DataFrame:
     """The listed sums, by simulating the release of the released table."""
     tree, released = known.plan.tree, known.leaves
     listed = _sums(tree, wanted, released)
@@ -210,7 +210,7 @@ def _runs(confidence: Confidence) -> int:
     return max(RUNS, ceil(confidence.level / (1 - confidence.level) - 1e-9))
 
 
-def _known(content: InMemory | OnDisk) -> _Known:
+def stated(content: InMemory | OnDisk) -> Stated:
     """What is known of a release in memory or on disk."""
     if isinstance(content, InMemory):
         plan, nodes = content.plan, content.nodes
@@ -218,13 +218,13 @@ def _known(content: InMemory | OnDisk) -> _Known:
                     if isinstance(what, Measured)}  # fmt: skip
         public = {t: nodes[t] for t in range(plan.public_depth + 1)}
         stored = Stored(plan.tree, content.measured, variance, public)
-        return _Known(plan, content.estimator, nodes, stored)
+        return Stated(plan, content.estimator, nodes, stored)
     folder = content.folder
     manifest = read_manifest(folder)
     plan = stated_plan(folder, manifest)
     nodes = {t: read_nodes(folder, plan.tree, t) for t in range(plan.tree.depth + 1)}
     estimator = read_estimator(manifest["estimator"])
-    return _Known(plan, estimator, nodes, read_stored(folder, plan, nodes))
+    return Stated(plan, estimator, nodes, read_stored(folder, plan, nodes))
 
 
 def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:

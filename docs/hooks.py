@@ -1,0 +1,229 @@
+# ruff: noqa: INP001 - MkDocs loads this file by its path
+"""What MkDocs asks of us: pages that are generated from the code, and the evidence's place."""
+
+import inspect
+import re
+import tomllib
+import types
+import typing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import typer.main
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+import hedgerow
+from hedgerow.cli import app
+from hedgerow.release_file import ReleaseFile
+from hedgerow.simulate_section import SimulateSection
+
+DOCS = Path(__file__).parent
+MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)
+PLACE = re.compile(r"<code>([\w/]+\.py):([\w.]+)</code>")
+KEYS = "reference/keys.toml"
+EVIDENCE = "Evidence"
+ELSEWHERE: dict[str, tuple[type[BaseModel], bool]] = {"simulate": (SimulateSection, False)}
+"""Sections that the release file hands on unread."""
+
+
+def on_config(config: Any) -> Any:
+    """Every page that the navigation does not name, and is not hidden, is evidence."""
+    named = set(_leaves(config["nav"]))
+    found = (p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
+    pages = sorted(found, key=lambda page: (page != "studies.md", page))
+    studies = [page for page in pages if page not in named]
+    groups = (
+        [page for page in studies if "/" not in page],
+        [page for page in studies if "/" in page],
+    )
+    top, below = ([{_title(page): page} for page in group] for group in groups)
+    for item in config["nav"]:
+        if EVIDENCE in item:
+            item[EVIDENCE] = [
+                *top,
+                *([{"Figures and tables of the papers": below}] if below else []),
+            ]
+    return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page with its generated parts."""
+    return MARK.sub(lambda mark: GENERATED[mark["what"]](), markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """The page, where the name of a place in the code may stand on a line of its own."""
+    return PLACE.sub(r"<code>\1:<wbr>\2</code>", html)
+
+
+def _leaves(nav: Any) -> list[str]:
+    if isinstance(nav, str):
+        return [nav]
+    values = nav.values() if isinstance(nav, dict) else nav
+    return [leaf for value in values or () for leaf in _leaves(value)]
+
+
+def _title(page: str) -> str:
+    first = next(line for line in (DOCS / page).read_text().splitlines() if line.startswith("# "))
+    return first[2:].strip()
+
+
+# --- The release file -----------------------------------------------------------------------------
+
+
+def release_file() -> str:
+    """A table of keys for each section of the release file."""
+    told = tomllib.loads((DOCS / KEYS).read_text(encoding="utf-8"))
+    parts = [_section(name, field, told) for name, field in ReleaseFile.model_fields.items()]
+    unknown = set(told) - {"prior"} - set(ReleaseFile.model_fields)
+    if unknown:
+        raise ValueError(f"{KEYS} tells of sections that do not exist: {sorted(unknown)}")
+    return "\n\n".join(parts)
+
+
+def _section(name: str, field: FieldInfo, told: dict[str, dict[str, str]]) -> str:
+    model, many = ELSEWHERE.get(name) or _model(field.annotation)
+    heading = f"[[{name}]]" if many else f"[{name}]"
+    need = "" if field.is_required() else " May be left out."
+    rows = [f"## `{heading}`", "", told[name]["section"] + need, ""]
+    rows += _keys(model, told[name], name)
+    if name == "allocation":
+        inner, _ = _model(model.model_fields["prior"].annotation)
+        rows += [
+            "",
+            f"### `prior`\n\n{told['prior']['section']}\n",
+            *_keys(inner, told["prior"], "prior"),
+        ]
+    return "\n".join(rows)
+
+
+def _keys(model: type[BaseModel], told: dict[str, str], name: str) -> list[str]:
+    missing = set(model.model_fields) ^ (set(told) - {"section"})
+    if missing:
+        raise ValueError(f"{KEYS} [{name}] and the code differ in {sorted(missing)}")
+    rows = ["| key | value | default | what it says |", "| --- | --- | --- | --- |"]
+    for key, field in model.model_fields.items():
+        rows.append(f"| `{key}` | {_kind(field.annotation)} | {_default(field)} | {told[key]} |")
+    return rows
+
+
+def _model(annotation: Any) -> tuple[type[BaseModel], bool]:
+    """The section behind an annotation, and whether there may be several."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    many = typing.get_origin(annotation) is list
+    inner = next(
+        a for a in typing.get_args(annotation) if isinstance(a, type) and a is not type(None)
+    )
+    return _model(inner)[0], many
+
+
+def _kind(annotation: Any) -> str:
+    """The values of a key, in words."""
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in {types.UnionType, typing.Union}:
+        return _either([part for part in inner if part is not type(None)])
+    if origin is typing.Annotated:
+        return _kind(inner[0])
+    if origin is typing.Literal:
+        return " or ".join(f'`"{value}"`' for value in inner)
+    if origin is list:
+        return f"list of {PLURAL.get(_kind(inner[0]), _kind(inner[0]))}"
+    table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return "table" if table else PLAIN[origin or annotation]
+
+
+def _either(kinds: list[Any]) -> str:
+    """One of several; an int, a decimal or a text together are an exact number."""
+    is_exact = {int, str} <= set(kinds)
+    words = ["number"] if is_exact else []
+    words += [_kind(kind) for kind in kinds if not (is_exact and kind in {int, str, Decimal})]
+    return " or ".join(dict.fromkeys(words))
+
+
+PLAIN = {
+    str: "text",
+    int: "whole number",
+    bool: "`true` or `false`",
+    Decimal: "number",
+    dict: "table of numbers",
+}
+PLURAL = {"text": "texts", "number": "numbers", "table": "tables or names"}
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "*needed*"
+    value = field.get_default(call_default_factory=True)
+    if value is None or value in ("", []):
+        return ""
+    return f"`{str(value).lower()}`" if isinstance(value, bool | int) else f'`"{value}"`'
+
+
+# --- Commands and names ---------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Usage, words, arguments and options of each command."""
+    return "\n\n".join(_command(typer.main.get_command(app), "hedgerow"))
+
+
+def _command(command: Any, path: str) -> list[str]:
+    parts, context = [], command.context_class(command, info_name=path)
+    if path.count(" "):
+        usage = " ".join([path, *command.collect_usage_pieces(context)])
+        records = [parameter.get_help_record(context) for parameter in command.params]
+        rows = [
+            f"| `{_cell(re.sub(r' <.*?>', '', names))}` | {_cell(told)} |"
+            for names, told in filter(None, records)
+        ]
+        parts += [f"## `{path}`", f"```text\n{usage}\n```", _paragraphs(command.help)]
+        if rows:
+            parts.append("\n".join(["| word | meaning |", "| --- | --- |", *rows]))
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        parts += [part for part in _command(inner, f"{path} {name}") if part]
+    return parts
+
+
+def _cell(text: str | None) -> str:
+    return (text or "").replace("|", "\\|").replace("[[", "`[[").replace("]]", "]]`")
+
+
+def _paragraphs(text: str | None) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+
+
+def python_names() -> str:
+    """The public names: signature and docstring of each."""
+    kinds: dict[str, list[str]] = {"Functions": [], "Types": []}
+    for name in sorted(hedgerow.__all__, key=str.lower):
+        what = getattr(hedgerow, name)
+        kinds["Types" if inspect.isclass(what) else "Functions"].append(_name(name, what))
+    return "\n\n".join(f"## {kind}\n\n" + "\n\n".join(parts) for kind, parts in kinds.items())
+
+
+def _name(name: str, what: Any) -> str:
+    try:
+        signature = _plain(str(inspect.signature(what)))
+    except ValueError:
+        signature = ""
+    doc = inspect.getdoc(what) or ""
+    file = Path(inspect.getfile(what)).relative_to(Path(hedgerow.__file__).parent).as_posix()
+    body = "\n".join(
+        f"    {line}".rstrip() for line in f"hr.{name}{signature}\n\n{doc}".splitlines()
+    )
+    title = f"`hr.{name}` · {_plain(doc.splitlines()[0])}"
+    return f'??? note "{title}"\n\n    `{file}`\n\n    ```text\n{body}\n    ```'
+
+
+def _plain(text: str) -> str:
+    """Without module paths, and without quotes that would end a title."""
+    text = re.sub(
+        r"\b(?:hedgerow|numpy|polars|pathlib|fractions|collections|decimal)(?:\.\w+)+\.", "", text
+    )
+    return text.replace('"', "'").replace("``", "'")
+
+
+GENERATED = {"release-file": release_file, "commands": commands, "python-names": python_names}

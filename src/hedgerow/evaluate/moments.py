@@ -1,0 +1,154 @@
+"""Bias² and variance of released counts over simulated runs, cell by cell, in bounded memory.
+
+With e_rc the error of cell c in run r = 1..R, n cells, ``ē_c`` its mean over runs:
+
+    MSE = Σ_rc e² / (nR),   B = Σ_c ē_c² / n,
+    variance = (MSE - B) R / (R - 1),   bias² = B - variance / R,
+
+both without bias themselves (B counts the error of ē_c as bias), and bias² + variance = MSE to the
+last digit of the arithmetic. An estimated bias² may be a little below 0. All that is kept of a
+cell is the sum of its errors, an integer, so the order of the runs does not matter.
+
+Their Monte Carlo errors are delete-a-group jackknife ones: run r belongs to group r mod G, and
+with θ_g what the runs outside g give, se² = (G-1)/G Σ (θ_g - mean θ)². So G sums are kept a cell.
+"""
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.evaluate.cells import Cells, side_by_side
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+GROUPS = 8
+FEWEST_GROUPS = 4
+MOST_SUMS = 1 << 28
+"""Sums that one depth keeps (2 GiB)."""
+
+MOST_LAID_OUT = MOST_SUMS // FEWEST_GROUPS
+"""Possible cells of a depth up to which all of them can have sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class BiasVariance:
+    """Bias² and variance of a depth, and how sure they are.
+
+    Attributes:
+        bias2, variance: records², means over all possible cells.
+        bias2_error, variance_error: Monte Carlo standard errors; NaN for fewer than 3 runs.
+    """
+
+    bias2: float
+    variance: float
+    bias2_error: float
+    variance_error: float
+
+
+@dataclass(slots=True, eq=False)
+class ErrorSums:
+    """The sums of errors of one depth, by group of runs and cell; safe on several threads.
+
+    Cells without an error are not kept, until laying out all possible ones takes less memory.
+
+    Attributes:
+        cells: how many are possible.
+        runs: R.
+    """
+
+    cells: int
+    runs: int
+    _sums: list[Cells] = field(init=False)
+    _locks: list[Lock] = field(init=False)
+    _full: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        groups = min(GROUPS, self.runs)
+        if self.cells <= MOST_LAID_OUT:
+            groups = min(groups, MOST_SUMS // self.cells)
+        nothing = np.empty(0, dtype=np.int64)
+        self._sums = [Cells(nothing, nothing)] * groups
+        self._locks = [Lock() for _ in range(groups)]
+
+    def add(self, run: int, number: Int64 | None, errors: Int64) -> None:
+        """Add the errors of a run.
+
+        Args:
+            run: 0..R-1.
+            number: int64 (cells), ascending: those that may be in error; None for all.
+            errors: int64 (cells), records.
+        """
+        group = run % len(self._sums)
+        with self._locks[group]:
+            if self._full:
+                return
+            found = self._added(self._sums[group], number, errors)
+            held = len(found.values) * (1 if found.number is None else 2)
+            self._full = held > MOST_SUMS // len(self._sums)
+            self._sums[group] = found
+
+    def _added(self, known: Cells, number: Int64 | None, errors: Int64) -> Cells:
+        """The sums of a group with a run more; laid out where that takes less memory."""
+        if number is None or known.number is None:
+            sums = known.laid_out(self.cells)
+            if number is None:
+                sums += errors
+            else:
+                sums[number] += errors
+            return Cells(None, sums)
+        both, one, other = side_by_side(known, Cells(number, errors), self.cells)
+        found = Cells(both, one + other)
+        return found if 2 * len(one) < self.cells else Cells(None, found.laid_out(self.cells))
+
+    def found(self, squares: Float64) -> BiasVariance | None:
+        """Bias² and variance; None where more cells had an error than can be kept.
+
+        Args:
+            squares: float64 (R): for each run the sum of its squared errors, records².
+        """
+        if self._full:
+            return None
+        gram = self._gram()
+        groups = len(gram)
+        sizes = np.bincount(np.arange(self.runs) % groups, minlength=groups)
+        parts = np.bincount(np.arange(self.runs) % groups, weights=squares, minlength=groups)
+        whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
+        if self.runs < 3:
+            return BiasVariance(*whole, np.nan, np.nan)
+        without = np.array(
+            [
+                _both(
+                    gram.sum() - 2 * gram[g].sum() + gram[g, g],
+                    parts.sum() - parts[g],
+                    self.runs - int(sizes[g]),
+                    self.cells,
+                )
+                for g in range(groups)
+            ]
+        )
+        spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+        return BiasVariance(*whole, *np.sqrt((groups - 1) / groups * spread).tolist())
+
+    def _gram(self) -> Float64:
+        """For each two groups the sum over cells of the product of their sums: (G, G)."""
+        groups = len(self._sums)
+        gram = np.zeros((groups, groups))
+        for g in range(groups):
+            for h in range(g + 1):
+                gram[g, h] = gram[h, g] = _product(self._sums[g], self._sums[h], self.cells)
+        return gram
+
+
+def _product(one: Cells, other: Cells, cells: int) -> float:
+    _, a, b = side_by_side(one, other, cells)
+    return float(np.dot(a.astype(np.float64), b.astype(np.float64)))
+
+
+def _both(squared_sums: float, squares: float, runs: int, cells: int) -> tuple[float, float]:
+    """bias² and variance from Σ_c (Σ_r e)² and Σ_rc e²."""
+    mean_square, raw = squares / (runs * cells), squared_sums / (runs * runs * cells)
+    variance = (mean_square - raw) * runs / (runs - 1)
+    return raw - variance / runs, variance

@@ -1,0 +1,120 @@
+"""A picture of a simulation: every setting a row, every depth a panel, errors with their bars."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hedgerow.errors import ReleaseError
+from hedgerow.evaluate.pictures import COLOURS
+from hedgerow.evaluate.simulation_output import WORDS
+from hedgerow.privacy.picture import check_picture
+
+METRICS = ("rmse", "max_error", "false_discovery_rate")
+MOST_PANELS = 6
+MANY_SETTINGS = 30
+BASELINE = "#8a8f98"
+WIDE = 4
+"""The ratio of largest to least from which an axis is logarithmic."""
+
+
+def picture_of_simulation(errors: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
+    """Draw RMSE, maximum error and false discoveries of all settings, a panel a depth.
+
+    Bars are two Monte Carlo standard errors either way, colours estimators, squares ``measure =
+    "all"``; what is not projected is grey. Depths that every projection gets right are left out; of
+    many depths six are drawn, and of more than 30 settings the RMSE alone.
+
+    Args:
+        errors: of `hedgerow.evaluate.simulate.simulate`.
+        path: PNG, SVG or PDF.
+        title: above the picture.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written.
+    """
+    check_picture(path, ReleaseError)
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise ReleaseError("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
+    names = errors["setting"].unique(maintain_order=True).to_list()
+    metrics = METRICS if len(names) <= MANY_SETTINGS else METRICS[:1]
+    depths = _depths(errors)
+    height = len(metrics) * (0.9 + 0.19 * len(names)) + 0.8
+    figure = Figure(figsize=(3.2 + 2.0 * len(depths), height), layout="constrained")
+    grid = figure.subplots(len(metrics), len(depths), squeeze=False, sharey=True)
+    colours = _colours(errors)
+    for metric, row in zip(metrics, grid, strict=True):
+        for t, axes in zip(depths, row, strict=True):
+            part = errors.filter(pl.col("depth") == t)
+            _draw(axes, part, metric, colours)
+            axes.set_title(
+                f"{part['cuboid'][0]}".replace(" × ", "\n× "), fontsize=7.5, color="#333333"
+            )
+        row[0].set_yticks(range(len(names)), names, fontsize=7)
+        row[0].set_ylim(len(names) - 0.4, -0.6)
+        row[len(row) // 2].set_xlabel(WORDS[metric], fontsize=9, fontweight="bold")
+    if title is not None:
+        figure.suptitle(title, fontsize=10)
+    marks = _legend(colours, errors)
+    figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"cannot write the picture {str(path)!r}: {error}") from None
+
+
+def _depths(errors: pl.DataFrame) -> list[int]:
+    """Depths where projected counts are wrong, or six of them from the first to the last."""
+    wrong = errors.filter(pl.col("rmse") > 0)
+    planned = wrong.filter(pl.col("estimator").is_not_null())
+    some = next((rows for rows in (planned, wrong) if len(rows)), errors.tail(1))
+    every = some["depth"].unique().sort().to_list()
+    chosen = np.unique(np.linspace(0, len(every) - 1, min(MOST_PANELS, len(every))).round())
+    return [every[int(i)] for i in chosen]
+
+
+def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
+    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True).to_list()
+    return {None: BASELINE, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
+
+
+def _draw(axes: Any, part: pl.DataFrame, metric: str, colours: dict[str | None, str]) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - optional
+
+    values, bars = part[metric].to_numpy(), 2 * part[f"{metric}_error"].to_numpy()
+    for place, (estimator, measure) in enumerate(part.select("estimator", "measure").rows()):
+        marker, colour = "s" if measure == "all" else "o", colours[estimator]
+        axes.errorbar(
+            values[place], place, xerr=bars[place], color=colour, markersize=4, marker=marker,
+            elinewidth=1,
+        )  # fmt: skip
+    if metric == "false_discovery_rate":
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
+    elif values.min() > 0 and values.max() > WIDE * values.min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif values.max() > 0:
+        axes.set_xlim(0, 1.08 * (values + bars).max())
+    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(alpha=0.3, linewidth=0.6)
+
+
+def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
+
+    shown: dict[str, Any] = {
+        estimator or "no projection": Line2D([], [], marker="o", linestyle="", color=colour)
+        for estimator, colour in colours.items()
+        if estimator is not None or errors["estimator"].null_count()
+    }
+    if (errors["measure"] == "all").any():
+        shown["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
+    return list(shown.values()), list(shown)

@@ -1,0 +1,104 @@
+"""Ko's release model, simulated: Laplace noise, cut off at 0, with and without consistency."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.kernels import kernel, over_families
+from studies.ko.tables import Case
+
+Floats = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Bias² and variance of the released counts of each level, from runs.
+
+    Attributes:
+        bias2: float64 (levels), records², what the runs' own variance adds to it taken off.
+        bias2_error: its Monte Carlo standard error, cells taken for independent.
+        variance: float64 (levels), records².
+    """
+
+    bias2: Floats
+    bias2_error: Floats
+    variance: Floats
+
+    @property
+    def total(self) -> tuple[float, float, float]:
+        """Bias², its error and variance over all levels."""
+        error = float(np.sqrt((self.bias2_error**2).sum()))
+        return float(self.bias2.sum()), error, float(self.variance.sum())
+
+
+def released(case: Case, budgets: Floats, rng: np.random.Generator, *, hier: bool) -> list[Floats]:
+    """One release: the counts of each level.
+
+    Each is max(0, N + Lap(1/ε)); with ``hier``, then projected from the top down onto the
+    non-negative vectors that sum to the parent's (Ko et al., program (8)).
+    """
+    noisy = [
+        np.maximum(0.0, truth + rng.laplace(scale=1 / budget, size=len(truth)))
+        for budget, truth in zip(budgets, case.truth, strict=True)
+    ]
+    if hier:
+        noisy[1] = projected(noisy[1], np.array([0, len(noisy[1])]), noisy[0])
+        noisy[2] = projected(noisy[2], case.tract_start, noisy[1])
+    return noisy
+
+
+def simulated(
+    case: Case, budgets: Floats, rng: np.random.Generator, *, runs: int, hier: bool
+) -> Moments:
+    """Bias² and variance by level over so many releases."""
+    sums = [np.zeros((2, len(truth))) for truth in case.truth]
+    for _ in range(runs):
+        for total, made, truth in zip(
+            sums, released(case, budgets, rng, hier=hier), case.truth, strict=True
+        ):
+            error = made - truth
+            total[0] += error
+            total[1] += error * error
+    return moments(sums, runs)
+
+
+def moments(sums: list[Floats], runs: int) -> Moments:
+    """From sums of errors and of their squares: float64 (2, cells) a level."""
+    rows = []
+    for mean, square in (total / runs for total in sums):
+        variance = (square - mean**2) * (runs / (runs - 1))
+        noise = variance / runs
+        doubt = np.sqrt((2 * noise**2 + 4 * mean**2 * noise).sum())
+        rows.append(((mean**2 - noise).sum(), doubt, variance.sum()))
+    bias2, error, variances = np.array(rows).T
+    return Moments(bias2, error, variances)
+
+
+def projected(noisy: Floats, family_start: Int64, totals: Floats) -> Floats:
+    """The nearest non-negative real vectors, one a family, that sum to the totals."""
+    result = np.empty_like(noisy)
+    over_families(
+        lambda first, last: _project(noisy, family_start, totals, first, last, result),
+        family_start,
+    )
+    return result
+
+
+@kernel
+def _project(
+    noisy: Floats, family_start: Int64, totals: Floats, first: int, last: int, result: Floats
+) -> None:
+    """max(0, x - s), with s from the sorted x at which the sum is right."""
+    for family in range(first, last):
+        x = noisy[family_start[family] : family_start[family + 1]]
+        ordered = np.sort(x)[::-1]
+        until, shift = 0.0, 0.0
+        for i in range(len(x)):
+            until += ordered[i]
+            here = (until - totals[family]) / (i + 1)
+            if ordered[i] >= here:  # equal at the first where the total is 0: all become 0
+                shift = here
+        for i in range(len(x)):
+            result[family_start[family] + i] = max(0.0, x[i] - shift)

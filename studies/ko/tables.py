@@ -1,0 +1,156 @@
+"""The tables of Ko's studies: state, tracts, and blocks or block groups; allocations over them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.estimate.error import LaplaceError
+from hedgerow.plan.programs import Cells, Level, least_budgets, least_error
+from studies.page import DATA
+
+Floats = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+LEVELS = ("state", "tract", "leaf")
+WYOMING_TRACTS, WYOMING_BLOCKS = 128, 20_975
+LAPLACE = LaplaceError()
+LARGEST = 1e6
+STATES = {"Wyoming": "56", "New Mexico": "35", "Delaware": "10"}
+BLOCKS = "census_us_block/wa_2010.parquet"
+BLOCK_GROUPS = "census_us_block_group"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One hierarchy of three levels: the counts to plan with and the true ones.
+
+    Attributes:
+        name: for pages.
+        leaf: what the leaves are.
+        prior: for each level the counts to plan with.
+        truth: for each level the true counts, in tree order.
+        tract_start: int64 (tracts + 1): where the leaves of each tract begin, and the end.
+    """
+
+    name: str
+    leaf: str
+    prior: tuple[Floats, ...]
+    truth: tuple[Floats, ...]
+    tract_start: Int64
+
+    @property
+    def nodes(self) -> list[int]:
+        """How many nodes each level has."""
+        return [len(counts) for counts in self.truth]
+
+    @property
+    def levels(self) -> tuple[str, str, str]:
+        """The names of the levels."""
+        return ("state", "tract", self.leaf)
+
+    def planned(self, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> list[Level]:
+        """The error of each level by the prior."""
+        return [_cells(counts, w) for counts, w in zip(self.prior, importance, strict=True)]
+
+    def optimum(self, budget: float, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> Floats:
+        """Program (6)."""
+        return least_error(self.planned(importance), budget).budgets
+
+    def cheapest(self, target: float) -> Floats:
+        """Program (7)."""
+        return least_budgets(self.planned(), target, LARGEST)
+
+    def by_level(self, budgets: Floats) -> Floats:
+        """Bias² and variance of each level, each count cut off at 0 and no more: (2, levels).
+
+        Closed forms (Ko et al., Propositions 1 and 2), summed over the true counts.
+        """
+        each = list(zip(budgets, self.truth, strict=True))
+        bias2 = [float((LAPLACE.bias(float(b), n) ** 2).sum()) for b, n in each]
+        return np.array([bias2, [float(LAPLACE.variance(float(b), n).sum()) for b, n in each]])
+
+    def expected(self, budgets: Floats) -> Floats:
+        """Bias² and variance over all levels."""
+        total: Floats = self.by_level(budgets).sum(axis=1)
+        return total
+
+
+def uniform(budget: float) -> Floats:
+    """Equal parts."""
+    return np.full(3, budget / 3)
+
+
+def exists() -> bool:
+    """Whether the census tables are there."""
+    return (DATA / BLOCKS).exists() and (DATA / BLOCK_GROUPS / "bg_2020.parquet").exists()
+
+
+def wyoming_shaped() -> Case:
+    """128 tracts of Washington with about as many populated blocks as Wyoming in the paper.
+
+    The microdata file of the paper lists people, so blocks without any are not in it: 20,975 of
+    Wyoming's 86,000 are. Here Washington's populated blocks of 2010 stand in. Its tracts are put in
+    the order of people a block, and of all runs of 128 the one with the nearest number of blocks is
+    taken. There is no second census by block: it is prior and truth.
+    """
+    every = _blocks().filter(pl.col("count") > 0)
+    tracts = every.group_by("tract").agg(blocks=pl.len(), people=pl.col("count").mean())
+    tracts = tracts.sort("people", "tract")
+    until = np.append(0, np.cumsum(tracts["blocks"].to_numpy()))
+    blocks = until[WYOMING_TRACTS:] - until[:-WYOMING_TRACTS]
+    first = int(np.abs(blocks - WYOMING_BLOCKS).argmin())
+    chosen = every.join(tracts[first : first + WYOMING_TRACTS], on="tract", how="semi")
+    truth, start = _by_level(chosen)
+    return Case("128 tracts of Washington, populated blocks", "block", truth, truth, start)
+
+
+def washington() -> Case:
+    """All blocks of Washington in 2010, 39 % of them empty: prior and truth."""
+    truth, start = _by_level(_blocks())
+    return Case("Washington, all blocks", "block", truth, truth, start)
+
+
+def block_groups(state: str) -> Case:
+    """A state's block groups: 2010 to plan with, 2020 as truth.
+
+    Where 2020 has more nodes than 2010 the prior is filled up with empty ones.
+    """
+    earlier, _ = _by_level(_groups(state, 2010))
+    truth, start = _by_level(_groups(state, 2020))
+    prior = tuple(
+        np.append(old[old > 0], np.zeros(max(0, len(new) - int((old > 0).sum()))))
+        for old, new in zip(earlier, truth, strict=True)
+    )
+    return Case(f"{state}, block groups", "block group", prior, truth, start)
+
+
+def _blocks() -> pl.DataFrame:
+    table = pl.read_parquet(DATA / BLOCKS)
+    return table.select("tract", leaf="block", count=pl.col("pop").cast(pl.Int64))
+
+
+def _groups(state: str, year: int) -> pl.DataFrame:
+    table = pl.read_parquet(DATA / BLOCK_GROUPS / f"bg_{year}.parquet")
+    table = table.filter(pl.col("state") == STATES[state])
+    tract = pl.concat_str("county", "tract")
+    leaf = pl.concat_str("county", "tract", "block_group")
+    return table.select(tract.alias("tract"), leaf=leaf, count=pl.col("population").cast(pl.Int64))
+
+
+def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Floats, ...], Int64]:
+    """The counts of each level in tree order, and where each tract's leaves begin."""
+    leaves = leaves.sort("tract", "leaf")
+    sizes = leaves.group_by("tract", maintain_order=True).agg(pl.len())["len"].to_numpy()
+    start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    counts = leaves["count"].to_numpy().astype(np.float64)
+    tracts = np.add.reduceat(counts, start[:-1])
+    return (np.array([counts.sum()]), tracts, counts), start
+
+
+def _cells(counts: Floats, weight: float) -> Cells:
+    """A level whose counts are known."""
+    values, times = np.unique(counts, return_counts=True)
+    return Cells(LAPLACE, values, np.asarray(times * weight, dtype=np.float64), 1.0)

@@ -1,0 +1,224 @@
+"""The documentation holds: its code runs, its map of formulas is true, its site builds offline."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+import typer.main
+
+from hedgerow import cli
+from hedgerow.estimate.named import ESTIMATORS
+from tests.pages import Block, Page, blocks, check_toml, commands, compare
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "hedgerow"
+NAMED = re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+PAGES = {"README.md": ROOT / "README.md", **{page: ROOT / "docs" / page for page in sorted(NAMED)}}
+PLACE = re.compile(r"`(?P<file>[\w/]+\.py):(?P<name>[\w.]+)`")
+
+
+def readme_names():
+    """What the README's examples call the reader's own tables."""
+    every = [
+        (s, s + c, s + c + t, s + c + t + b)
+        for s in "AB"
+        for c in "12"
+        for t in "12"
+        for b in "123"
+    ]
+    areas = pl.DataFrame(every, schema=["state", "county", "tract", "block"], orient="row")
+    table = areas.with_columns(population=pl.int_range(pl.len()) * 7)
+    return {"areas": areas, "table": table, "values": [1_000 * k for k in range(150)]}
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """A page about to be run, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    known = dict(ESTIMATORS)
+    yield Page(tmp_path)
+    ESTIMATORS.clear()  # a page may add one
+    ESTIMATORS.update(known)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_of_a_page_runs_and_says_what_it_shows(name, page):
+    if name == "README.md":
+        page.names |= readme_names()
+    for block in blocks(PAGES[name], name):
+        if name != "README.md" or block.language:
+            page.run(block)
+
+
+def test_pages_that_are_not_generated_evidence_show_code():
+    assert sum(bool(blocks(path, name)) for name, path in PAGES.items()) >= 15
+
+
+def block(language, text, strictness="exact", line=7):
+    return Block("page.md", line, language, None, text, strictness)
+
+
+def test_a_failure_names_page_and_line(page):
+    with pytest.raises(ZeroDivisionError) as failure:
+        page.run(block("python", "x = 1\nx / 0\n"))
+    assert failure.value.__notes__ == ["in the block at page.md:7"]
+    assert failure.traceback[-1].lineno + 1 == 8
+    assert str(failure.traceback[-1].path).endswith("<page.md>")
+
+
+def test_output_that_differs_is_refused(page):
+    page.run(block("python", "print(1)\n'two'\n"))
+    page.run(block("output", "1\n'two'\n"))
+    with pytest.raises(AssertionError, match=r"page\.md:7"):
+        page.run(block("output", "1\n'three'\n"))
+
+
+def test_a_command_that_fails_is_refused_unless_its_error_is_shown(page):
+    page.run(block("console", "$ hedgerow check nowhere\nError: ...\n"))
+    for shown in ("", "All 3 checks passed.\n"):
+        with pytest.raises(AssertionError, match="exit code 2"):
+            page.run(block("console", f"$ hedgerow check nowhere\n{shown}"))
+    with pytest.raises(AssertionError, match="exit code 0"):
+        page.run(block("console", "$ hedgerow --version\nError: ...\n"))
+
+
+def test_numbers_are_compared_as_strictly_as_the_page_says():
+    compare(block("output", "", "noisy"), "a   12.5 of 7", "a -999 of 1e-3")
+    compare(block("output", "", "about"), "a   12.5 of 7", "a 12.6 of 7.01")
+    for strictness, said in [
+        ("noisy", "b 12.5 of 7"),
+        ("about", "a 13.5 of 7"),
+        ("exact", "a 12.6 of 7"),
+    ]:
+        with pytest.raises(AssertionError):
+            compare(block("output", "", strictness), "a 12.5 of 7", said)
+
+
+def test_unknown_languages_are_refused(page):
+    with pytest.raises(AssertionError, match="no language 'py'"):
+        page.run(block("py", "1 / 0\n"))
+
+
+def test_sections_of_release_files_are_checked():
+    check_toml('[ledger]\ndatabase = "a"\ndataset = "b"\n')
+    for wrong in ('[ledger]\ndatabase = "a"\n', "[ledgers]\n", '[[axis]]\nnme = "a"\n'):
+        with pytest.raises((AssertionError, ValueError)):
+            check_toml(wrong)
+
+
+def test_commands_are_split_from_what_they_say():
+    found = commands(block("console", "$ a b\nsaid\n$ c \\\n  d\n"))
+    assert found == [(7, "a b", "said\n"), (9, "c d", "")]
+
+
+def named_in(file: str) -> set[str]:
+    """The names that a module of the package defines, and those of its classes."""
+    found = set()
+    for node in ast.parse((SOURCE / file).read_text()).body:
+        if isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+            found |= {
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(node, ast.ClassDef) and isinstance(inner, ast.FunctionDef)
+            }
+    return found
+
+
+def test_the_map_of_formulas_names_what_exists():
+    found = {match["file"] for path in PAGES.values() for match in PLACE.finditer(path.read_text())}
+    known = {file: named_in(file) for file in found}
+    missing = [
+        f"{page}: {match[0]}"
+        for page, path in PAGES.items()
+        for match in PLACE.finditer(path.read_text())
+        if match["name"] not in known[match["file"]]
+    ]
+    assert not missing
+    assert len(found) > 40
+
+
+def test_every_file_that_a_page_names_exists():
+    for page, path in PAGES.items():
+        for name in re.findall(
+            r"`((?:tests|studies|docs)/[\w/]*\.(?:py|toml|md))`", path.read_text()
+        ):
+            assert (ROOT / name).exists(), f"{page} names {name}"
+
+
+LOADS = {
+    "script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src",
+    "object": "data",
+}  # fmt: skip
+
+
+class Outside(HTMLParser):
+    """What a page loads, or would, from elsewhere; links to follow are not loaded."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        value = dict(attrs).get(LOADS.get(tag, ""), "") or ""
+        if re.match(r"(?:https?:)?//", value):
+            self.found.append(f"<{tag}> {value}")
+        if "mermaid" in (dict(attrs).get("class") or "").split():
+            self.found.append("a Mermaid diagram, which is drawn by a script from elsewhere")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        outside = Outside()
+        outside.feed(page.read_text())
+        assert not outside.found, f"{page.relative_to(site)} loads {outside.found}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//|@import", sheet.read_text()), sheet
+
+
+def test_the_references_are_generated_whole(site):
+    commands_page = (site / "reference" / "commands.html").read_text()
+    keys = (site / "reference" / "release-file.html").read_text()
+    names = (site / "reference" / "python.html").read_text()
+    known = typer.main.get_command(cli.app).commands
+    for word in (*known, "ledger open", "--target-mse", "--expect-plan"):
+        assert word in commands_page, word
+    for word in ("[[invariant]]", "out_of_bounds", "contributions", "discrete-laplace"):
+        assert word in keys
+    assert "hr.release_distribution" in names
+    assert not any("generated:" in page for page in (commands_page, keys, names))
+
+
+def test_every_page_of_evidence_is_in_the_site(site):
+    index = (site / "index.html").read_text()
+    evidence = sorted((ROOT / "docs").rglob("*.md"))
+    for page in evidence:
+        name = page.relative_to(ROOT / "docs").with_suffix(".html").as_posix()
+        assert (site / name).exists(), name
+        assert f'href="{name}"' in index, f"{name} is not in the navigation"
