@@ -40,7 +40,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	@set -e; for file in benchmarks/[a-z]*.py; do name=$$(basename $$file .py); echo; echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
+	$(BIN)/python -m benchmarks.run
 
 studies: $(READY)
 	$(BIN)/python -m studies.run

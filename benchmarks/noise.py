@@ -1,82 +1,108 @@
 """Draws a second on one core: Hedgerow's exact noise beside OpenDP's, in the same run.
 
-Run as ``taskset -c 0 python benchmarks/noise.py``. Both samplers are exact and take their bits from
-a cryptographic generator; keys, bits and arrays are inside the timed part of either.
+Both samplers are exact and take their bits from a cryptographic generator; keys, bits and arrays
+are inside the timed part of either.
 """
 
-import json
-import platform
-import time
-from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import opendp.prelude as dp
-
-from hedgerow.kernels import core_count
+from benchmarks.clock import fastest
+from benchmarks.machine import needed
+from benchmarks.page import Benchmark, Ratio, publish, table
+from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 
-DRAWS = 20_000_000
+DRAWS = 10_000_000
 PEER_DRAWS = 20_000
-REPEATS = 5
+RUNS = 5
+MILLION = 1e6
 MECHANISMS: list[Mechanism] = [
     *map(DiscreteGaussian, ["1", "5", "456.62", "10000", "1000000", "1000000000000"]),
     *map(DiscreteLaplace, ["1", "20", "1000000"]),
 ]
 
+TEXT = """One core. Both sample the law exactly from cryptographic random bits, of which ours come
+at {bits:.1f} GB a second. Times are for a million draws; OpenDP's from vectors of {peer_draws:,}
+zeros, ours from vectors of {draws:,}. Laplace noise is OpenDP's for whole numbers, at the same
+parameter.
 
-def best_rate(task: Callable[[], object], draws: int) -> float:
-    """The best of several rates: other work on the machine can only slow a run down."""
-    seconds = []
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        task()
-        seconds.append(time.perf_counter() - begin)
-    return draws / min(seconds)
+{rates}"""
 
 
-def peer_measurement(mechanism: Mechanism) -> dp.Measurement:
+def peer_measurement(dp: Any, mechanism: Mechanism) -> Callable[[list[int]], object]:
     """OpenDP's exact sampler of the same law, on a vector of integers."""
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     if isinstance(mechanism, DiscreteGaussian):
         scale = float(mechanism.sigma2) ** 0.5
-        return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=float(mechanism.parameter))
+        gaussian: Callable[[list[int]], object] = dp.m.make_gaussian(
+            domain, dp.l2_distance(T="f64"), scale=scale
+        )
+        return gaussian
+    laplace: Callable[[list[int]], object] = dp.m.make_laplace(
+        domain, dp.l1_distance(T="i64"), scale=float(mechanism.parameter)
+    )
+    return laplace
 
 
-def rates(mechanism: Mechanism) -> tuple[float, float]:
-    """Draws a second, ours and OpenDP's."""
-    peer, zeros = peer_measurement(mechanism), [0] * PEER_DRAWS
-    mechanism.sample(1)
-    ours = best_rate(lambda: mechanism.sample(DRAWS), DRAWS)
-    theirs = best_rate(lambda: peer(zeros), PEER_DRAWS)
-    return ours, theirs
+def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
+    """Seconds for a million draws on either side."""
+    peer, zeros = peer_measurement(dp, mechanism), [0] * PEER_DRAWS
+    tasks = {"ours": lambda: mechanism.sample(DRAWS), "theirs": lambda: peer(zeros)}
+    found = fastest(tasks, RUNS)
+    ours = found["ours"].wall * MILLION / DRAWS
+    return Ratio(told(mechanism), "OpenDP", ours, found["theirs"].wall * MILLION / PEER_DRAWS)
 
 
-def processor() -> str:
+def told(mechanism: Mechanism) -> str:
+    """The law in words."""
+    size = float(mechanism.parameter)
+    shown = f"{size:g}" if size < MILLION else f"1e{len(str(int(size))) - 1}"
+    symbol = "σ²" if isinstance(mechanism, DiscreteGaussian) else "b"
+    return f"{mechanism.name}, {symbol} = {shown}"
+
+
+def measured() -> Benchmark:
+    """All laws."""
+    dp = needed("opendp.prelude", "opendp")
+    dp.enable_features("contrib")
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:1])
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "?")
+        stream, words = ReleaseKey.fresh().stream(), 1 << 14
+        drawn = fastest({"bits": lambda: stream.words(0, words)}, 50)["bits"].wall
+        ratios = tuple(a_million(dp, mechanism) for mechanism in MECHANISMS)
+    finally:
+        os.sched_setaffinity(0, cores)
+    bits = 8 * words / drawn / 1e9
+    rates = [[r.what, f"{1 / r.ours:,.0f}", f"{1 / r.theirs:.2g}"] for r in ratios]
+    heads = ["million draws a second", "Hedgerow", "OpenDP"]
+    text = TEXT.format(bits=bits, draws=DRAWS, peer_draws=PEER_DRAWS, rates=table(heads, rates))
+    figures = {"gigabytes_of_bits_a_second": bits}
+    return Benchmark("Exact noise", text, ratios, (figure(ratios),), figures)
+
+
+def figure(ratios: Sequence[Ratio]) -> str:
+    """Million draws a second, logarithmic."""
+    drawn, (axes,) = panels(1)
+    drawn.set_size_inches(7.5, 3.4)
+    places = range(len(ratios))
+    for shift, name, colour in ((-0.2, "Hedgerow", OURS), (0.2, "OpenDP", OTHER)):
+        speeds = [1 / (r.ours if name == "Hedgerow" else r.theirs) for r in ratios]
+        axes.barh([place + shift for place in places], speeds, 0.4, color=colour, label=name)
+    axes.set_yticks(list(places), [r.what for r in ratios], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("million draws a second, one core", fontsize=8)
+    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.14), ncols=2)
+    return save(drawn, "noise")
 
 
 def main() -> None:
-    dp.enable_features("contrib")
-    machine = f"{processor()}, {core_count()} core(s), {platform.system()}"
-    print(f"{machine}; OpenDP {version('opendp')}")
-    stream = ReleaseKey.fresh().stream()
-    bits = best_rate(lambda: stream.words(0, 1 << 14), 8 << 14) / 1e9  # bytes
-    print(f"random bits: {bits:.1f} GB/s")
-    print(f"{'million draws a second':40} {'Hedgerow':>9} {'OpenDP':>8} {'ratio':>7}")
-    results = []
-    for mechanism in MECHANISMS:
-        ours, theirs = rates(mechanism)
-        results.append({"mechanism": repr(mechanism), "hedgerow": ours, "opendp": theirs})
-        print(f"{mechanism!r:40} {ours / 1e6:9.1f} {theirs / 1e6:8.3f} {ours / theirs:7.0f}")
-    summary = {"benchmark": "noise", "machine": machine, "gigabytes_of_bits": bits}
-    print(json.dumps({**summary, "draws_a_second": results}))
+    """Measure and publish."""
+    publish("noise", measured)
 
 
 if __name__ == "__main__":

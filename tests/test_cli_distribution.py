@@ -288,7 +288,12 @@ def test_a_tree_can_be_asked_for_and_another_method_is_refused_for_sums(run, inc
     code, said, _ = run("plan", incomes)
     assert code == 0
     assert "on sums" not in said
-    edit(incomes, 'measure = "all"', 'measure = "running-sums"')
+    edit(incomes, 'measure = "all"', "")  # the method is one for trees
+    assert "on sums" not in run("plan", incomes)[1]
+    code, _, complaint = run("plan", incomes, "--target-mse", "1000")
+    assert code == 2
+    assert "plans for cumulative ones" in complaint
+    edit(incomes, 'method  = "euclidean"', 'measure = "running-sums"\nmethod  = "euclidean"')
     code, _, complaint = run("release", incomes)
     assert code == 2
     assert 'by method = "isotonic" alone' in complaint

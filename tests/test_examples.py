@@ -10,7 +10,18 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.examples import CENSUS_SIZES, COMMUTING_SIZES, EXAMPLES, write_census, write_commuting
+from hedgerow.example_people import SEXES, age_names
+from hedgerow.example_sections import LEVELS
+from hedgerow.examples import (
+    CENSUS_SIZES,
+    COMMUTING_SIZES,
+    CROSSED_SIZES,
+    EXAMPLES,
+    SECTION_SIZES,
+    SectionSize,
+    write_census,
+    write_commuting,
+)
 
 GEOGRAPHY = ["state", "county", "tract", "block"]
 PLACES = ["region", "province", "municipality"]
@@ -182,9 +193,71 @@ def test_nothing_is_overwritten(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_an_unknown_size_is_refused_before_anything_is_made(kind, tmp_path):
-    with pytest.raises(SpecError, match='small or national, got "huge"'):
+    with pytest.raises(SpecError, match=r'small.* national.*, got "huge"'):
         EXAMPLES[kind](tmp_path / "new", "huge")
     assert not (tmp_path / "new").exists()
+
+
+def assert_sections_are_sound(made, size) -> pl.DataFrame:
+    areas, trips = read(made, "sections.parquet"), read(made, "trips.parquet")
+    above = size.above
+    counted = [areas[level].n_unique() for level in LEVELS]
+    numbers = [above.regions, above.provinces, above.municipalities]
+    assert counted == [*numbers, size.localities, size.sections]
+    assert_one_parent_each(areas, LEVELS)
+    assert trips.columns == [*(f"{end}_{level}" for end in "od" for level in LEVELS), "trips"]
+    assert trips["trips"].sum() == above.trips
+    assert trips["trips"].min() == 1
+    assert trips.select("o_section", "d_section").is_unique().all()
+    for end in "od":
+        named = areas.rename({level: f"{end}_{level}" for level in LEVELS})
+        assert trips.join(named, on=named.columns, how="anti").is_empty()
+    return trips
+
+
+def assert_crossed_census_is_sound(made, size) -> pl.DataFrame:
+    areas, people = read(made, "areas.parquet"), read(made, "people.parquet")
+    counted = [areas[level].n_unique() for level in GEOGRAPHY]
+    assert counted == [size.states, size.counties, size.tracts, size.blocks]
+    assert read(made, "ages.parquet")["age"].to_list() == sorted(age_names())
+    assert len(age_names()) == 23
+    assert read(made, "sexes.parquet")["sex"].to_list() == SEXES
+    assert people.columns == ["block", "age", "sex", "people"]
+    assert people["people"].sum() == size.population
+    assert people["people"].min() > 0
+    assert people.select("block", "age", "sex").is_unique().all()
+    assert people.join(areas, on="block", how="anti").is_empty()
+    assert set(people["age"].unique()) == set(age_names())
+    return people
+
+
+def test_sections_lie_below_the_municipalities(monkeypatch, tmp_path):
+    size = SectionSize(COMMUTING_SIZES["small"], localities=400, sections=3_000)
+    monkeypatch.setitem(SECTION_SIZES, "tiny", size)
+    monkeypatch.setattr("hedgerow.example_sections.TRIPS_A_BLOCK", 9_000)
+    made = write_commuting(tmp_path, "tiny")
+    trips = assert_sections_are_sound(made, size)
+    assert 10_000 < trips.height < 50_000
+    axes = parsed(made)["axis"]
+    assert [axis["levels"] for axis in axes] == [LEVELS] * 2
+    assert [*axes[0]["columns"], *axes[1]["columns"], "trips"] == trips.columns
+
+
+def test_a_crossed_census_has_people_by_age_and_sex(monkeypatch, tmp_path):
+    monkeypatch.setitem(CROSSED_SIZES, "tiny", CENSUS_SIZES["small"])
+    made = write_census(tmp_path, "tiny")
+    people = assert_crossed_census_is_sound(made, CENSUS_SIZES["small"])
+    by_sex = people.group_by("sex").agg(pl.col("people").sum())["people"]
+    assert abs(by_sex[0] - by_sex[1]) < 0.01 * by_sex.sum()
+    assert [axis["levels"] for axis in parsed(made)["axis"]] == [GEOGRAPHY, ["age"], ["sex"]]
+
+
+@pytest.mark.slow
+def test_sections_of_a_nation_have_fourteen_million_flows(tmp_path):
+    size = SECTION_SIZES["sections"]
+    trips = assert_sections_are_sound(write_commuting(tmp_path, "sections"), size)
+    assert 14.2e6 < trips.height < 14.5e6
+    assert size.sections**2 > 1.3e11
 
 
 def test_a_file_is_no_directory(tmp_path):

@@ -35,9 +35,9 @@ from hedgerow.plan.depths import (
     Survivors,
     Unmeasured,
 )
+from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.fairness import fairness
-from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.importance import Relative

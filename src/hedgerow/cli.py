@@ -15,9 +15,21 @@ from rich.markup import escape
 from hedgerow import __version__
 from hedgerow.cli_distribution import distribution
 from hedgerow.cli_estimate import estimate
-from hedgerow.cli_plan import plan, show_plan
+from hedgerow.cli_funds import funds
+from hedgerow.cli_new import new
+from hedgerow.cli_plan import plan, show_plan, warn
 from hedgerow.cli_privacy import account, ledgers
-from hedgerow.errors import HedgerowError, MachineError, PlanError, ReleaseError, SpecError
+from hedgerow.cli_report import report
+from hedgerow.cli_simulate import simulate
+from hedgerow.cli_table import table
+from hedgerow.errors import (
+    HedgerowError,
+    MachineError,
+    PlanError,
+    ReleaseError,
+    SpecError,
+    nearest,
+)
 from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
@@ -26,11 +38,12 @@ from hedgerow.plan.describe import aligned
 from hedgerow.privacy.picture import check_picture
 from hedgerow.release.again import check_combines
 from hedgerow.release.check import check as check_directory
+from hedgerow.release.memory import check_memory, physical_memory, read_memory
 from hedgerow.release.release import read_release
 from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
 from hedgerow.spec import ReleaseSpec
-from hedgerow.terminal import bar, shown, stage, told
+from hedgerow.terminal import bar, kept, shown, stage, tell_kept, told
 
 app = typer.Typer(
     name="hedgerow",
@@ -45,6 +58,11 @@ app.command()(plan)
 app.command()(estimate)
 app.command()(distribution)
 app.command()(account)
+app.command()(simulate)
+app.command()(funds)
+app.command()(report)
+app.command()(table)
+app.command()(new)
 
 STOPPED = 130
 
@@ -76,7 +94,10 @@ def example(
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
-        raise SpecError(f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}")
+        known = ", ".join(EXAMPLES)
+        raise SpecError(
+            f"no example is called {kind!r}; there are {known}{nearest(kind, EXAMPLES)}"
+        )
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
     shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
@@ -95,26 +116,34 @@ def release(
         str | None,
         typer.Option(metavar="SHA256", help="Refuse to run any plan but the one with this hash."),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Aim to stay below it, such as 4GB; else all there is."),
+    ] = None,
 ) -> None:
     """Make the release: measure, estimate, write; it appears whole or not at all."""
     if resume and discard:
         raise SpecError("--resume and --discard exclude each other")
     unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
     unfinished = Unfinished.DISCARD if discard else unfinished
+    limit = None if memory is None else read_memory(memory)
     spec = ReleaseSpec(file)
     estimator = spec.estimator
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
+    warn(made)
     check_combines(estimator, made)
+    check_memory(made, physical_memory() if limit is None else limit)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
     with stage("reading the table"):
-        counts = spec.counts(made.tree)
+        counts = spec.counts(made.tree, limit)
         spec.refuse_own_prior(made.tree, counts)
+    tell_kept(counts)
     with bar("measuring and estimating") as progress:
         made_release = make_release(
             counts,
@@ -166,6 +195,9 @@ def compare(
         counts = spec.counts(spec.tree())
     with stage("comparing"):
         errors = error_by_depth(counts, released)
+    bounded = kept(counts)
+    if bounded is not None:
+        shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
     if picture is not None:

@@ -12,18 +12,22 @@ from rich.markup import escape
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
+from hedgerow.kernels import core_count
+from hedgerow.plan.cost import expected_cost
+from hedgerow.plan.depths import Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.distribution import mean_cut_variance
 from hedgerow.plan.fairness import fairness, fairness_rows
 from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
+from hedgerow.plan.forecast import HEADINGS, LEGEND, forecast, forecast_rows
 from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import weakness
 from hedgerow.privacy.picture import check_picture
 from hedgerow.release.again import check_combines
 from hedgerow.release.manifest import promise
 from hedgerow.spec import ReleaseSpec
-from hedgerow.terminal import shown, stage
+from hedgerow.terminal import shown, stage, told
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
@@ -38,6 +42,12 @@ def plan(
     fair: Annotated[
         bool, typer.Option("--fairness", help="Who is counted less precisely for having siblings.")
     ] = False,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Tell time, memory and disk for N records (public, or a bound)."
+        ),
+    ] = None,
     target_mse: Annotated[
         str | None,
         typer.Option(
@@ -52,11 +62,16 @@ def plan(
     """
     check_picture(picture, PlanError)
     spec = ReleaseSpec(file)
+    if target_mse is not None:
+        spec.check_target(target_mse)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
+    warn(made)
     check_combines(estimator, made)
+    if records is not None and records < 0:
+        raise PlanError(f"--records must be 0 or more, got {records}")
     expected = forecast(made)
     simulated = _simulated(spec, made, simulate) if simulate else None
     if picture is not None:
@@ -75,15 +90,33 @@ def plan(
         shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(simulated)])) + "\n")
     if fair:
         _show_fairness(made)
+    _show_cost(made, records)
     if picture is not None:
         shown.print(f"Picture: {escape(str(picture))}")
     shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
 
 
+def _show_cost(made: Plan, records: int | None) -> None:
+    """Time, memory and disk, where public facts tell them."""
+    everything = not isinstance(made.measure, Survivors)
+    if records is None and not everything:
+        shown.print("Time, memory and disk to expect: give the number of records with --records\n")
+        return
+    bound = made.tree.leaves if records is None else records
+    shown.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
+
+
+def warn(made: Plan) -> None:
+    """Say on standard error what is lawful and hardly meant."""
+    weak = weakness(made.budget)
+    if weak is not None:
+        told.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
+
+
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """What is measured, the error to expect, the promise and its price."""
     rows: list[Any] = [HEADINGS, *forecast_rows(forecast(made) if expected is None else expected)]
-    shown.print(f"\n{escape(aligned(rows))}\n")
+    shown.print(f"\n{escape(aligned(rows))}\n\n{escape(LEGEND)}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")

@@ -46,7 +46,9 @@ def account(
     check_picture(picture, BudgetError)
     profile = read_account(file)
     deltas = delta or DELTAS
-    shown.print(escape(profile.statement(deltas[0])) + "\n")
+    is_release = file.is_dir() or file.suffix == ".json"
+    who = "The release satisfies" if is_release else "Used together, they satisfy"
+    shown.print(escape(profile.statement(deltas[0], who=who)) + "\n")
     shown.print(escape(price_table(profile, deltas)))
     if match is not None:
         _show_match(profile, match, deltas[0])

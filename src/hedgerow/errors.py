@@ -1,6 +1,7 @@
 """The errors that users see: one kind a room, each sentence naming the rule and the way out."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -69,3 +70,10 @@ def machine_errors(what: str) -> Iterator[None]:
         raise MachineError(f"{what}: {error.strerror or error}") from error
     except MemoryError as error:
         raise MachineError(f"{what}: out of memory") from error
+
+
+def nearest(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
+    folded = {name.casefold(): name for name in known}
+    found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
+    return f"; did you mean {folded[found[0]]!r}?" if found else ""

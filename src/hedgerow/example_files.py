@@ -19,14 +19,15 @@ START = """\
 """
 
 
-def size_of(sizes: dict[str, Size], size: str) -> Size:
-    """The size of a name.
+def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
+    """The size of a name; other names are known as well.
 
     Raises:
         SpecError: no such size.
     """
     if size not in sizes:
-        raise SpecError(f'the size of an example is {" or ".join(sizes)}, got "{size}"')
+        *first, last = [*sizes, *others]
+        raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
     return sizes[size]
 
 

@@ -12,8 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.example_areas import codes_of, parents_of, place_in_family
 from hedgerow.example_files import SEED, START, free, size_of
 from hedgerow.example_incomes import write_incomes
+from hedgerow.example_people import PEOPLE_FILE, write_ages, write_people
+from hedgerow.example_sections import SECTIONS_FILE, draw_sections, write_flows
 
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
 
@@ -40,13 +43,28 @@ class CommutingSize:
     trips: int
 
 
+@dataclass(frozen=True, slots=True)
+class SectionSize:
+    """How many areas below the municipalities of a commuting example."""
+
+    above: CommutingSize
+    localities: int
+    sections: int
+
+
 CENSUS_SIZES = {
     "small": CensusSize(3, 60, 1_000, 20_000, 830_000),
     "national": CensusSize(51, 3_200, 80_000, 8_000_000, 331_449_281),  # the United States, 2020
 }
+CROSSED_SIZES = {
+    "usa": CensusSize(51, 3_143, 84_414, 8_132_968, 331_449_281),  # by age and sex as well
+}
 COMMUTING_SIZES = {
     "small": CommutingSize(4, 12, 120, 3_000, 50_000),
     "national": CommutingSize(20, 110, 8_092, 500_000, 28_805_440),  # Italy, 2011
+}
+SECTION_SIZES = {
+    "sections": SectionSize(COMMUTING_SIZES["national"], localities=50_000, sections=362_292),
 }
 
 _END = """\
@@ -116,12 +134,16 @@ def write_census(directory: Path, size: str = "small") -> Path:
 
     Args:
         directory: made if it is not there.
-        size: a key of `CENSUS_SIZES`.
+        size: a key of `CENSUS_SIZES`; or of `CROSSED_SIZES`, with files of its own:
+            ``ages.parquet`` and ``sexes.parquet``, and ``people.parquet`` (block, age, sex,
+            people: one row a combination with people in it) for ``population.parquet``.
 
     Raises:
         SpecError: another size, or the directory holds one of the files already.
     """
-    chosen = size_of(CENSUS_SIZES, size)
+    if size in CROSSED_SIZES:
+        return _write_crossed_census(directory, CROSSED_SIZES[size])
+    chosen = size_of(CENSUS_SIZES, size, *CROSSED_SIZES)
     files = free(directory, "release.toml", "areas.parquet", "population.parquet")
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
@@ -141,12 +163,15 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
 
     Args:
         directory: made if it is not there.
-        size: a key of `COMMUTING_SIZES`.
+        size: a key of `COMMUTING_SIZES`; or of `SECTION_SIZES`, with two more levels (locality,
+            section) and ``sections.parquet`` for ``municipalities.parquet``.
 
     Raises:
         SpecError: another size, or the directory holds one of the files already.
     """
-    chosen = size_of(COMMUTING_SIZES, size)
+    if size in SECTION_SIZES:
+        return _write_sections(directory, SECTION_SIZES[size])
+    chosen = size_of(COMMUTING_SIZES, size, *SECTION_SIZES)
     files = free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
     areas, place = _municipalities(rng, chosen)
@@ -161,6 +186,30 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     return files[0]
 
 
+def _write_sections(directory: Path, size: SectionSize) -> Path:
+    files = free(directory, "release.toml", "sections.parquet", "trips.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, place = _municipalities(rng, size.above)
+    pairs = _trips(rng, place, size.above)
+    sections = draw_sections(rng, areas, place.people, (size.localities, size.sections))
+    sections.areas.write_parquet(files[1])
+    write_flows(files[2], rng, sections, pairs)
+    _write_release_file(files[0], "Trips to work between census sections", SECTIONS_FILE)
+    return files[0]
+
+
+def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
+    names = "areas.parquet", "ages.parquet", "sexes.parquet", "people.parquet"
+    files = free(directory, "release.toml", *names)
+    rng = np.random.default_rng(SEED)
+    areas, tract_of = _blocks(rng, size)
+    areas.write_parquet(files[1])
+    write_ages(files[2], files[3])
+    write_people(files[4], rng, areas["block"], _population(rng, tract_of, size))
+    _write_release_file(files[0], "A census by block, age and sex", PEOPLE_FILE)
+    return files[0]
+
+
 EXAMPLES: dict[str, Callable[[Path, str], Path]] = {
     "census": write_census,
     "commuting": write_commuting,
@@ -172,45 +221,25 @@ def _write_release_file(path: Path, what: str, own: str) -> None:
     path.write_text(START.format(what=what) + own + _END, encoding="utf-8")
 
 
-def _parents(
-    rng: np.random.Generator, parents: int, children: int, spread: float
-) -> NDArray[np.int64]:
-    """The parent of each child, in order: every parent has one, and families are uneven."""
-    pull = rng.lognormal(sigma=spread, size=parents)
-    family = 1 + rng.multinomial(children - parents, pull / pull.sum())
-    return np.repeat(np.arange(parents), family)
-
-
-def _place_in_family(parent_of: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, 2, … within each family."""
-    first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
-    return np.arange(len(parent_of)) - first[parent_of]
-
-
-def _codes(name: str, numbers: NDArray[np.int64], width: int) -> pl.Series:
-    """Numbers as text with leading zeros."""
-    return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
-
-
 def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, NDArray[np.int64]]:
     """The list of blocks in the manner of FIPS, and the tract of each.
 
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 4 for the block (from 1000 on).
     """
-    state_of = _parents(rng, size.states, size.counties, spread=0.8)
-    county_of = _parents(rng, size.counties, size.tracts, spread=1.2)
-    tract_of = _parents(rng, size.tracts, size.blocks, spread=0.6)
+    state_of = parents_of(rng, size.states, size.counties, spread=0.8)
+    county_of = parents_of(rng, size.counties, size.tracts, spread=1.2)
+    tract_of = parents_of(rng, size.tracts, size.blocks, spread=0.6)
     states = np.array(STATE_CODES[: size.states])
-    counties = states[state_of] * 1_000 + 2 * _place_in_family(state_of) + 1
-    tracts = counties[county_of] * 1_000_000 + 100 * (_place_in_family(county_of) + 1)
-    blocks = tracts[tract_of] * 10_000 + 1_000 + _place_in_family(tract_of)
+    counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
+    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
+    blocks = tracts[tract_of] * 10_000 + 1_000 + place_in_family(tract_of)
     county_rows = county_of[tract_of]
     areas = [
-        _codes("state", states, 2)[state_of[county_rows]],
-        _codes("county", counties, 5)[county_rows],
-        _codes("tract", tracts, 11)[tract_of],
-        _codes("block", blocks, 15),
+        codes_of("state", states, 2)[state_of[county_rows]],
+        codes_of("county", counties, 5)[county_rows],
+        codes_of("tract", tracts, 11)[tract_of],
+        codes_of("block", blocks, 15),
     ]
     return pl.DataFrame(areas), tract_of
 
@@ -243,14 +272,14 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
     """
-    region_of = _parents(rng, size.regions, size.provinces, spread=0.5)
-    province_of = _parents(rng, size.provinces, size.municipalities, spread=0.7)
-    numbers = (province_of + 1) * 1_000 + _place_in_family(province_of) + 1
+    region_of = parents_of(rng, size.regions, size.provinces, spread=0.5)
+    province_of = parents_of(rng, size.provinces, size.municipalities, spread=0.7)
+    numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
     region_rows = region_of[province_of]
     areas = [
-        _codes("region", np.arange(1, size.regions + 1), 2)[region_rows],
-        _codes("province", np.arange(1, size.provinces + 1), 3)[province_of],
-        _codes("municipality", numbers, 6),
+        codes_of("region", np.arange(1, size.regions + 1), 2)[region_rows],
+        codes_of("province", np.arange(1, size.provinces + 1), 3)[province_of],
+        codes_of("municipality", numbers, 6),
     ]
     # A country of side 1: provinces lie around the middle of their region, and so on down.
     middle = rng.random((size.regions, 2))[region_of] + rng.normal(0, 0.06, (size.provinces, 2))

@@ -11,7 +11,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import read_estimator
 from hedgerow.estimate.nearest_cdf import Isotonic
-from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.cheapest import cheapest
@@ -23,7 +23,7 @@ from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior, refuse_own_table
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.release.charging import Charging
@@ -89,6 +89,8 @@ class ReleaseSpec:
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
         if not alone or not axis.is_numeric or measure == Survivors.name:
             return None
+        if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
+            measure = "all"  # the method is one for trees
         _ = axis.column  # which may not be named
         return plan_distribution(
             within(f"[[axis]] {axis.name!r}", lambda: axis.ranges),
@@ -97,17 +99,30 @@ class ReleaseSpec:
             measure=None if measure is None else MEASURES[measure],
         )
 
+    def check_target(self, target: str) -> None:
+        """Refuse a target of error for single noisy counts where the file plans for others.
+
+        Raises:
+            SpecError: the objective is that of released counts, or of a distribution.
+            PlanError: it is no number.
+        """
+        given = self.file.allocation
+        if given.objective == "released":
+            raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
+        if given.method == "distribution":
+            raise SpecError(
+                '--target-mse is of single noisy counts, and method = "distribution" plans for '
+                "cumulative ones: give a budget, and see their error in the plan"
+            )
+        as_float(target, "--target-mse", PlanError)
+
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
 
         Args:
             tree: of the release.
-            target: an exact number, records².
+            target: an exact number, records²; see `check_target`.
         """
-        given = self.file.allocation
-        if given.objective == "released":
-            raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
-        as_float(target, "--target-mse", PlanError)
         optimal = within("[allocation]", self.optimal, tree)
         return cheapest(
             tree,
@@ -227,8 +242,8 @@ class ReleaseSpec:
             importance=importance, prior=self.prior(tree), objective=given.objective or "cells"
         )
 
-    def counts(self, tree: Tree) -> Counts:
-        """The confidential table of ``[table]``."""
+    def counts(self, tree: Tree, memory: int | None = None) -> Counts:
+        """The confidential table of ``[table]``; see `hedgerow.release.memory` for a limit."""
         table = self.file.table
         return within(
             "[table]",
@@ -238,6 +253,7 @@ class ReleaseSpec:
                 count=table.count,
                 unit=table.unit,
                 contributions=self.file.privacy.contributions,
+                memory=memory,
             ),
         )
 
@@ -265,7 +281,14 @@ class ReleaseSpec:
             return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:
             return listed_axis(axis, self._source(), of_table=True)
-        return listed_axis(axis, self.path.parent / axis.areas)
+        path, table = self.path.parent / axis.areas, self._source()
+        if isinstance(table, Path) and axis.areas and share_files(path, table):
+            raise SpecError(
+                "areas is the confidential table itself; name a public list with one row an area, "
+                'or, if the codes in the table are public, say areas = "table", and the promise '
+                "tells so"
+            )
+        return listed_axis(axis, path)
 
     def _source(self) -> Path | Query:
         table = self.file.table
@@ -313,6 +336,11 @@ def _budget(privacy: PrivacySection) -> Budget:
     if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
         return EpsilonDelta(privacy.epsilon, privacy.delta)
     if privacy.epsilon is not None and given == {"epsilon"}:
+        if privacy.mechanism != DiscreteLaplace.name:
+            raise SpecError(
+                f"the discrete Gaussian has no pure epsilon; add a delta {WELL_BELOW}, or give "
+                f'rho, or use mechanism = "discrete-laplace"'
+            )
         return Epsilon(privacy.epsilon)
     raise SpecError(
         f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone; "

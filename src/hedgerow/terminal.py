@@ -1,5 +1,6 @@
 """What people see: results on standard output, progress on standard error."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,10 +14,37 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from hedgerow.plan.describe import aligned
 from hedgerow.release.topdown import Progress as PassProgress
+from hedgerow.tables.counts import Counts
+from hedgerow.tally import HEADINGS as TALLY_HEADINGS
+from hedgerow.tally import Tally
 
 shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def kept(counts: Counts) -> str | None:
+    """How many records the bound of contributions kept: confidential; None where there is none."""
+    if counts.before is None:
+        return None
+    return (
+        f"kept {counts.total:,} of {counts.before:,} records (contributions at most "
+        f"{counts.contributions:,} a unit; confidential, shown here only)"
+    )
+
+
+def tell_kept(counts: Counts) -> None:
+    """Say it on a terminal; in a log, where it can be read."""
+    sentence = kept(counts)
+    if sentence is None:
+        return
+    if not sys.stderr.isatty():
+        sentence = (
+            f"contributions at most {counts.contributions:,} a unit; how many records that keeps "
+            f"is confidential: hedgerow compare shows it"
+        )
+    told.print(sentence)
 
 
 @contextmanager
@@ -32,7 +60,10 @@ def stage(what: str) -> Iterator[None]:
 
 @contextmanager
 def bar(what: str) -> Iterator[PassProgress]:
-    """A bar with rate and time left on a terminal, a plain line elsewhere."""
+    """On a terminal a bar with rate and time left, and then what was done at each depth.
+
+    Elsewhere a plain line: how much was done tells of the table, and logs may be published.
+    """
     if not told.is_terminal:
         told.print(what)
         yield PassProgress()
@@ -56,4 +87,11 @@ def bar(what: str) -> Iterator[PassProgress]:
             if elapsed > 0:
                 shown_bar.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
 
-        yield PassProgress(on_cells, lambda fraction: shown_bar.update(task, completed=fraction))
+        tally = Tally()
+        yield PassProgress(
+            on_cells,
+            lambda fraction: shown_bar.update(task, completed=fraction),
+            tally.on_depth,
+        )
+    if tally.work:
+        told.print(f"\n{aligned([TALLY_HEADINGS, *tally.rows()])}")

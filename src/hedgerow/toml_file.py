@@ -1,6 +1,6 @@
 """A TOML file as checked sections: unknown keys are refused, errors are one sentence."""
 
-import difflib
+import re
 import tomllib
 from collections.abc import Callable
 from decimal import Decimal
@@ -18,6 +18,7 @@ from hedgerow.errors import (
     PlanError,
     SpecError,
     TableError,
+    nearest,
 )
 from hedgerow.noise.numerals import Exact, exact
 
@@ -83,6 +84,8 @@ def parse(path: Path, kind: type[F]) -> F:
     """
     try:
         text = path.read_text(encoding="utf-8")
+    except IsADirectoryError:
+        raise SpecError(f"{str(path)!r} is a directory; name the TOML file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
@@ -106,9 +109,13 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     if error["type"] == "missing":
         return f"{where}{key} is missing" if where else f"[{key}] is missing"
     given = error["input"]
+    if isinstance(given, Decimal) and not given.is_finite():
+        return f"{where}{key} must be a finite number, got {str(given).lower()}"
     short = isinstance(given, str | int | Decimal) and len(str(given)) < 80
-    shown = f", got {given!r}" if short and "://" not in str(given) else ""
-    return f"{where}{key}: {error['msg'].lower()}{shown}"
+    written = str(given) if isinstance(given, Decimal) else repr(given)
+    shown = f", got {written}" if short and "://" not in str(given) else ""
+    known = re.findall("'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
+    return f"{where}{key}: {error['msg'].lower()}{shown}{nearest(given, known) if shown else ''}"
 
 
 def _place(path: list[str]) -> tuple[str, str]:
@@ -129,5 +136,4 @@ def _nearest(path: list[str], section: type[BaseModel]) -> str:
         inner = getattr(field.annotation, "__args__", (field.annotation,))[0]
         section = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else section
     known = list(section.model_fields)
-    near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+    return nearest(path[-1], known, 0.5) or f"; there are {', '.join(known)}"

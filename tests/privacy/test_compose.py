@@ -149,7 +149,7 @@ def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):
     for alpha in (0.01, 0.2, 0.6):
         low, high = accountant.lattice_tradeoff_bounds(profile.losses, alpha)
         with monkeypatch.context() as patch:
-            patch.setattr(accountant, "FAST_CELLS", 0)
+            patch.setattr(accountant, "LARGEST_CELLS", 0)
             by_duality = profile.tradeoff(alpha)
         assert high - 1e-7 <= by_duality <= high
         assert profile.tradeoff(alpha) == low

@@ -142,9 +142,9 @@ def test_fourteen_variances_without_a_common_unit_are_fast_and_narrow(seed):
         epsilon = deviations_above(losses, count)
         seconds = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             low, high = delta_bounds(losses, epsilon)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
         assert high - low <= 2e-8 * low
         assert min(seconds) < 0.2
         other = _evaluated(smoothed_contour(losses, epsilon, 1e-10))
@@ -165,9 +165,9 @@ def test_the_2020_census_costs_what_it_costs():
     assert round(high, 4) == 20.3247
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         bounds = delta_bounds(DHC, high)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 0.05
     assert bounds[1] - bounds[0] <= 1e-10 * bounds[0]
     assert delta(DHC, high) == pytest.approx(transformed(DHC, high), rel=1e-11, abs=0)

@@ -10,20 +10,23 @@ import polars as pl
 import pytest
 from scipy.stats import chi2
 
-from hedgerow.errors import EstimateError, PlanError
+from hedgerow.errors import BudgetError, EstimateError, PlanError, ReleaseError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import All, RunningSums, Summed
 from hedgerow.plan.distribution import plan_distribution
+from hedgerow.plan.fairness import fairness
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import make_plan, read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.profile import read_profile
 from hedgerow.release.check import check
 from hedgerow.release.distribution import read_distribution
 from hedgerow.release.estimate import reestimate
@@ -243,3 +246,30 @@ def test_the_exact_profile_is_not_claimed():
     assert not plan.guarantee.is_worst
     assert plan.guarantee.epsilon("1e-8") == plan.guarantee.zcdp_epsilon("1e-8")
     assert "no worst case is proved for running sums" in plan.guarantee.statement("1e-8")
+
+
+@pytest.mark.parametrize("length", [0, 1, BINS - 1, BINS + 1, 30 * BINS])
+def test_more_or_fewer_sums_than_bins_are_refused(directory, tmp_path, length):
+    folder = shutil.copytree(directory, tmp_path / "out")
+    sums = pl.DataFrame({"noisy_count": np.arange(length)})
+    sums.write_parquet(folder / "measurements" / "depth=1.parquet")
+    with pytest.raises(ReleaseError, match="more or fewer"):
+        read_distribution(folder)
+    with pytest.raises(ReleaseError, match="more or fewer"):
+        reestimate(folder, Isotonic())
+
+
+def test_fairness_and_targets_are_refused_for_sums():
+    plan = planned(who=AddRemove())
+    with pytest.raises(PlanError, match="running sums"):
+        fairness(plan)
+    with pytest.raises(PlanError, match="running sums have none"):
+        cheapest(plan.tree, target=100, measure=RunningSums())
+
+
+@pytest.mark.parametrize("written", ["1e3x", "x", "1/2", "-4", "0"])
+def test_a_damaged_norm_is_refused_in_a_sentence(written):
+    described = planned().guarantee.to_dict()
+    described["uses"][0]["squared_norm"] = written
+    with pytest.raises(BudgetError):
+        read_profile(described)

@@ -137,10 +137,10 @@ def test_words_reach_the_last_and_first_leaf_without_overflow():
         assert word[1] > 0
     cuts = word_depths(tree)
     for (upper, lower), word in zip(pairwise(cuts), tree_rank(tree, ends), strict=True):
-        assert word[1] == 3 ** (lower - upper) - 1
+        assert word[1] == int("2" * (lower - upper), 4), "two bits a step, the last of three"
 
 
-def test_ranks_within_one_word_number_the_leaves_of_a_full_tree():
+def test_words_increase_over_the_leaves_of_a_full_tree():
     rng = np.random.default_rng(3)
     for _ in range(20):
         axes = [random_axis(rng, f"a{i}", depth=2, widest=3) for i in range(3)]
@@ -149,7 +149,7 @@ def test_ranks_within_one_word_number_the_leaves_of_a_full_tree():
         leaves.sort(key=lambda leaf: key_of(tree, tree.depth, leaf))
         codes = tuple(np.array(code, dtype=np.int32) for code in zip(*leaves, strict=True))
         (word,) = tree_rank(tree, codes)
-        assert word.tolist() == list(range(len(leaves)))
+        assert (np.diff(word) > 0).all()
 
 
 def test_a_tree_of_100_billion_leaves_takes_a_handful_of_counts():

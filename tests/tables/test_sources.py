@@ -15,12 +15,14 @@ from hedgerow.errors import MachineError, TableError
 from hedgerow.tables import database, query
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.files import HEADER_BYTES
 from hedgerow.tables.frames import as_arrow
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.tree import Tree
 
 TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
-NO_TABLE = "is no table: a CSV file must be UTF-8 text with the same number of fields in every row"
+NO_TABLE = "is no table: a CSV file must have the same number of fields in every row as in its"
+NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
 
 def read(table):
@@ -47,10 +49,11 @@ BAD_FILES = {
     "short.csv": (b"x,n\na,1\nb\n", NO_TABLE),
     "long.csv": (b"x,n\na,1\nb,2,3\n", NO_TABLE),
     "late.csv": (b"x,n\n" + b"a,1\n" * 100_000 + b"b\n", NO_TABLE),
-    "latin.csv": ("x,n\nMünchen,1\n".encode("latin-1"), NO_TABLE),
+    "latin.csv": ("x,n\nMünchen,1\n".encode("latin-1"), NOT_UTF8),
+    "late-latin.csv": (b"x,n\n" + b"a,1\n" * 400_000 + b"\xfc,1\n", NOT_UTF8),
     "quote.csv": (b'x,n\n"a,1\nb,2\n', NO_TABLE),
     "endings.csv": (b"x,n\na,1\r\nb,2\nc,3\r\n", NO_TABLE),
-    "utf16.csv": ("x,n\na,1\n".encode("utf-16"), "is no table: neither CSV nor Parquet"),
+    "utf16.csv": ("x,n\na,1\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
     "picture.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is no table: neither CSV nor Parquet"),
     "commas.csv": (b",,,\n1,2,3,4\n", "is no table: its first line is no header"),
     "prose.txt": (b"Dear reader,\nthis is a letter.\n", "has no column 'x'"),
@@ -100,10 +103,37 @@ def test_a_ragged_row_stays_inside_the_boundary(tmp_path):
     assert caught.value.__suppress_context__
 
 
-def test_a_table_without_a_header_shows_no_record(tmp_path):
+@pytest.mark.parametrize("record", ["secret-code,12", "xx,12", "x y,nn"])
+def test_a_table_without_a_header_shows_no_record(record, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("secret-code,12\nb,3\n")
-    assert "secret-code" not in failure(path)
+    path.write_text(f"{record}\nb,3\n")
+    assert failure(path) == f"the table {path} has no column 'x'"
+
+
+@pytest.mark.parametrize("name", ["X", " x", "x_", "X "])
+def test_a_column_that_differs_in_capitals_and_gaps_is_told_of(name, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{name},n\na,1\n")
+    assert failure(path) == f"the table {path} has no column 'x'; did you mean {name!r}?"
+
+
+def test_of_a_public_list_the_nearest_column_is_told(tmp_path):
+    path = tmp_path / "wards.csv"
+    path.write_text("hospital,wards\na,b\n")
+    for repeated, told in [(False, "; did you mean 'wards'?"), (True, "")]:
+        with pytest.raises(TableError) as caught:
+            read_areas(path, ["hospital", "ward"], repeated=repeated)
+        assert str(caught.value) == f"the list of areas {path} has no column 'ward'{told}"
+
+
+def test_a_letter_that_the_start_of_a_file_cuts_is_text_all_the_same(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"xx,n\n" + "ü,1\n".encode() * 300_000)
+    with path.open("rb") as file:
+        start = file.read(HEADER_BYTES)
+    with pytest.raises(UnicodeDecodeError):
+        start.decode()
+    assert read_areas(path, ["xx"], repeated=True)["xx"].to_list() == ["ü"]
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -169,7 +199,7 @@ def sqlite(tmp_path):
 
 
 def test_types_that_change_down_a_column_do_not_matter(sqlite):
-    codes, values = read(Query(sqlite, "SELECT x, n FROM t WHERE x IS NOT NULL"))
+    codes, values, _ = read(Query(sqlite, "SELECT x, n FROM t WHERE x IS NOT NULL"))
     assert dict(zip(codes[0].tolist(), values.tolist(), strict=True)) == {0: 3, 1: 3}
     late = Query(sqlite, "SELECT coalesce(x, 'a') AS x, coalesce(n, 0) AS n, x AS z FROM t")
     assert read(late)[1].sum() == 6

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hedgerow.errors import EstimateError
+from hedgerow.errors import EstimateError, nearest
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
@@ -31,7 +31,10 @@ def read_estimator(described: Mapping[str, Any]) -> Estimator:
     method = parameters.pop("method", None)
     if not isinstance(method, str) or method not in ESTIMATORS:
         known = ", ".join(f'"{name}"' for name in ESTIMATORS)
-        raise EstimateError(f"an estimator's method must be one of {known}, got {method!r}")
+        raise EstimateError(
+            f"an estimator's method must be one of {known}, got {method!r}"
+            f"{nearest(method, ESTIMATORS)}"
+        )
     try:
         return ESTIMATORS[method](**parameters)
     except TypeError as error:

@@ -42,9 +42,6 @@ Float64 = NDArray[np.float64]
 MOST_BINS = 1 << 16
 """Sums and decoding take K² steps: a second at this many bins."""
 
-LARGEST_SUMMED = 1 << 39
-"""Records of a table whose sums doubles hold exactly: the weights are at most 2¹³."""
-
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
@@ -108,10 +105,19 @@ class Strategy:
 
         Args:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
+
+        Raises:
+            EstimateError: there are more or fewer than K.
         """
+        self.check_length(leaves)
         found = np.zeros(self.bins, dtype=np.int64)
         _convolve(self.weights, leaves, found)
         return found
+
+    def check_length(self, values: Int64) -> None:
+        """Refuse what is not one number a bin."""
+        if values.shape != (self.bins,):
+            raise EstimateError(f"there are {self.bins:,} bins, got {values.size:,} numbers")
 
 
 @lru_cache(maxsize=4)
@@ -144,7 +150,11 @@ class Decoded:
         Args:
             noisy: int64 (K): noisy sums.
             total: the public total; None where it is not public.
+
+        Raises:
+            EstimateError: there are more or fewer than K.
         """
+        self.strategy.check_length(noisy)
         found = np.zeros(self.strategy.bins)
         _convolve(self.strategy.decoding, noisy.astype(np.float64), found)
         if total is not None:

@@ -119,10 +119,10 @@ def _aligned(
     truth: pl.DataFrame, released: pl.DataFrame, columns: list[str]
 ) -> tuple[Int64, Int64]:
     """Released and true counts, cell by cell, over the cells that either holds."""
-    if columns:
-        both = released.join(truth, on=columns, how="full", suffix="_true")
-    else:
-        both = pl.concat([released, truth.rename({COUNT: f"{COUNT}_true"})], how="horizontal")
+    if not columns:  # the total, which is not listed where it is 0
+        given, true = (np.array([frame[COUNT].sum()], np.int64) for frame in (released, truth))
+        return given, true
+    both = released.join(truth, on=columns, how="full", suffix="_true")
     given, true = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}_true"))
     return given, true
 

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation import Problem
-from hedgerow.plan.depths import Invariant, Measure, Survivors
+from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.importance import Importance, Relative, check_importance
 from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan, measurable_depths
@@ -80,6 +80,8 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     """  # noqa: D415
     neighbours = AddRemove() if neighbours is None else neighbours
     measure = Survivors() if measure is None else measure
+    if isinstance(measure, RunningSums):
+        raise PlanError("a target is of single noisy counts, and running sums have none")
     unit = Epsilon(1) if mechanism is DiscreteLaplace else Rho(1)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     problem = Problem(tree, neighbours, mechanism, unit, measure, depths)

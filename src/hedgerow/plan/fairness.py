@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.plan.depths import All, Measured, Public, Survivors
+from hedgerow.errors import PlanError
+from hedgerow.plan.depths import All, Measured, Public, RunningSums, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.sibling_classes import Classes, tree_classes, variances
 
@@ -110,6 +111,8 @@ def fairness_rows(plan: Plan) -> list[str]:
 
 
 def _variances(plan: Plan) -> tuple[Classes, list[NDArray[np.float64]]]:
+    if isinstance(plan.measure, RunningSums):
+        raise PlanError("fairness is told of noisy counts, and this plan measures running sums")
     combine = isinstance(plan.measure, All)
     own = np.array(
         [

@@ -23,8 +23,15 @@ from hedgerow.plan.depths import (
 from hedgerow.tables.tree import Tree
 
 HEADINGS = (
-    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "false positives"
+    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
 )  # fmt: skip
+
+LEGEND = (
+    "In records. sd: of the noise of one count. RMSE, MAE: root mean square and mean error of the "
+    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %. empty "
+    "seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
+    "estimation; it says nothing of other cells."
+)
 
 SCHEMA = {
     "depth": pl.Int64, "cuboid": pl.String, "cells": pl.Int128, "kind": pl.String,

@@ -17,7 +17,7 @@ WORDS = {
 
 
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
-    """Draw the expected errors, the shares of the budget and the false positives by depth.
+    """Draw the expected errors, the shares of the budget and the empty cells seen above 0.
 
     Args:
         frame: of `hedgerow.plan.forecast.forecast`. What it does not know is left out.
@@ -44,10 +44,10 @@ def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = 
     known = frame.drop_nulls("false_positive_share")
     percent.plot(
         known["depth"], 100 * known["false_positive_share"], "o-", color="#c98a1b",
-        label="false positives among zero cells",
+        label="empty cells with a noisy count above 0",
     )  # fmt: skip
     percent.set_ylim(0, 100)
-    percent.set_title("share of the budget, false positives (%)", fontsize=10)
+    percent.set_title("share of the budget, empty cells seen above 0 (%)", fontsize=10)
     for axes in (errors, percent):
         axes.set_xticks(frame["depth"].to_list())
         axes.set_xticklabels(

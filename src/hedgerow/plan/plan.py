@@ -187,6 +187,11 @@ class Plan:
             )
         return " ".join(told) or None
 
+    def __repr__(self) -> str:
+        depths = ", ".join(self.tree.cuboid_name(t) for t in range(self.tree.depth + 1))
+        satisfied = self.guarantee.statement(who="satisfies").removesuffix(".")
+        return f"Plan({depths}; {satisfied}; print() shows its table)"
+
     def __str__(self) -> str:
         return plan_table(self.tree, self.depths)
 

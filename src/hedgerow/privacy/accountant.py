@@ -87,13 +87,14 @@ def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
 def tradeoff_below(losses: Losses, alpha: float) -> float:
     """A proved lower bound of T(α), the least type II error at type I error α.
 
-    From the lattice where it fits. Otherwise from T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong,
-    Roth & Su 2022, Proposition 2.12): every ε gives a lower bound, and the height is concave in
-    e^ε, so that a ternary search comes close to the best.
+    From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
+    Otherwise from T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong, Roth & Su 2022, Proposition 2.12):
+    every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
+    close to the best.
     """
     if not 0 <= alpha <= 1:
         raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
-    if lattice.cells(losses, 0.0) <= FAST_CELLS:
+    if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
         return lattice_tradeoff_bounds(losses, alpha)[0]
     steepest = -math.log(max(alpha, 1e-290))
     left, right = -steepest - 60, steepest + 1

@@ -53,8 +53,25 @@ class Epsilon:
 
 
 LARGEST = 10**6
+WELL_BELOW = "well below 1 over the number of records (1e-8 for a hundred thousand)"
+WEAK_DELTA = Fraction(1, 10**5)
 
 Budget = Rho | EpsilonDelta | Epsilon
+
+
+def weakness(budget: Budget) -> str | None:
+    """What a budget whose δ is above 1e-5 permits, in a sentence; None for others.
+
+    Publishing the records of each unit as they are with probability δ, independently of others, is
+    (0, δ)-differentially private: that is all that δ promises.
+    """
+    if not isinstance(budget, EpsilonDelta) or budget.delta <= WEAK_DELTA:
+        return None
+    return (
+        f"delta = {float(budget.delta):g} is weak: it would permit publishing each record as it is "
+        f"with a chance of {float(budget.delta):g}, however small epsilon; take a delta "
+        f"{WELL_BELOW}"
+    )
 
 
 def probability(delta: Fraction) -> Fraction:

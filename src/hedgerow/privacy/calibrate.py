@@ -12,7 +12,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import Change, l1, l2_squared
 from hedgerow.privacy.profile import Profile, Use
 from hedgerow.privacy.zcdp import rho_within
@@ -195,8 +195,8 @@ def _check_shares(shares: Sequence[Fraction], shifts: Sequence[Change]) -> None:
 def _no_such_pair(mechanism: type[Mechanism], budget: Budget) -> str:
     if isinstance(budget, Epsilon):
         return (
-            "the discrete Gaussian has no pure epsilon; add a delta, or give rho, "
-            "or use the discrete Laplace mechanism"
+            f"the discrete Gaussian has no pure epsilon; add a delta {WELL_BELOW}, or give rho, "
+            f"or use the discrete Laplace mechanism"
         )
     if isinstance(budget, EpsilonDelta):
         return "the discrete Laplace takes epsilon alone; leave delta out, or use discrete Gaussian"

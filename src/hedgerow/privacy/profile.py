@@ -248,7 +248,9 @@ class Profile:
             for a in alphas
         ]
 
-    def statement(self, delta: Exact | float | None = None) -> str:
+    def statement(
+        self, delta: Exact | float | None = None, *, who: str = "The release satisfies"
+    ) -> str:
         """The promise as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up."""
         pure, rho = self.pure_epsilon, self.rho
         parts = []
@@ -264,7 +266,7 @@ class Profile:
                 parts[-1] += f" (from ρ, as no worst case is proved for {self._unproved})"
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
-        return f"The release satisfies {' and '.join(parts)}."
+        return f"{who} {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """The composition and its exact costs as JSON; fractions are text."""
@@ -340,7 +342,10 @@ def read_profile(described: Mapping[str, Any]) -> Profile:
 def read_change(use: Mapping[str, Any]) -> Change:
     """What a use, as `Use.to_dict` describes it, says that one unit changes."""
     if "squared_norm" in use:
-        return Norm(int(use["squared_norm"]))
+        squared = exact(use["squared_norm"], "squared_norm", BudgetError)
+        if squared.denominator != 1:
+            raise BudgetError(f"squared_norm must be a whole number, got {squared}")
+        return Norm(squared.numerator)
     return tuple(use.get("shifts", (1,)))
 
 

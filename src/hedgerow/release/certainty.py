@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.depths import Summed
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -74,7 +75,7 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
     cells = depths[depth]["cells"]
     if depths[depth]["kind"] == "public":
         return Certainty(None, True, True, cells, public)
-    if plan["measure"] == RunningSums.name:
+    if depths[-1]["kind"] == Summed.kind:
         what = depths[-1]
         noise = MECHANISM_NAMES[what["mechanism"]](what["parameter"])
         return Certainty(noise, False, False, cells, public, sums=True)
@@ -86,7 +87,11 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
     measured, pruned = depths[told]["kind"] == "measured", plan["measure"] == "survivors"
     if not measured:
         below = (what for what in depths[told:] if what["kind"] == "measured")
-        every = (what for what in depths if what["kind"] == "measured")
+        every = [what for what in depths if what["kind"] == "measured"]
+        if not every:
+            raise ReleaseError(
+                "nothing was measured by the plan of this release: run hedgerow check"
+            )
         smallest = min(every, key=lambda what: Fraction(what["parameter"]))
         what = next(below) if pruned else smallest
     else:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.again import estimated_again
 from hedgerow.release.certainty import certainty
+from hedgerow.release.families import family_starts
 from hedgerow.release.manifest import MANIFEST_KEYS, file_names, read_manifest, sha256
 from hedgerow.release.measurements import (
     ESTIMATE,
@@ -34,9 +36,9 @@ from hedgerow.release.measurements import (
     read_counts,
     released_columns,
 )
+from hedgerow.release.report import REPORT, check_report
 from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes, stated_plan
-from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
 
@@ -79,11 +81,18 @@ def check(directory: str | Path) -> list[Finding]:
         found.append(
             _finding("no file is there but the release's", lambda: _no_other(plans[0], manifest))
         )
+        if manifest["software"]["hedgerow"] == version("hedgerow"):
+            found.append(
+                _finding(
+                    f"{REPORT} is what the files make",
+                    lambda: _page(folder, plans[0], manifest),
+                )
+            )
         found += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
     return found
 
 
-def _finding(what: str, verify: Callable[[], None]) -> Finding:
+def _finding(what: str, verify: Callable[[], object]) -> Finding:
     try:
         verify()
     except HedgerowError as error:
@@ -108,7 +117,7 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
-    wanted = {f"domain/{axis.name}.parquet" for axis in plan.tree.axes}
+    wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
     for t, what in enumerate(plan.depths):
         wanted.add(f"counts/depth={t}.parquet")
         if isinstance(what, Measured | Summed):
@@ -116,6 +125,10 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     odd = sorted(wanted ^ set(manifest["files"]))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
+
+
+def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> None:
+    check_report(folder, plan, read_estimator(manifest["estimator"]), version("hedgerow"))
 
 
 def _plan(manifest: dict[str, Any]) -> None:
@@ -139,7 +152,7 @@ def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]
         if t > 0:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(_sums, plan.tree, t, released[t - 1], read[0]),
+                partial(family_starts, plan.tree, t, released[t - 1], read[0]),
             )
         released[t] = read[0]
     yield from _estimates(folder, estimator, plan, released)
@@ -192,22 +205,3 @@ def _same(
         # Rounded from doubles: another machine may be one off. A difference could wrap.
         if not ((given >= wanted - 1) & (given <= wanted + 1)).all():
             raise ReleaseError(f"column {name} does not follow from the noisy counts")
-
-
-def _sums(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
-    axis, level = tree.steps[depth - 1]
-    codes, counts = lower.codes, lower.counts
-    child_start = tree.axes[axis].child_start[level - 1]
-    parents = list(codes)
-    parents[axis] = np.searchsorted(child_start, codes[axis], side="right").astype(np.int32) - 1
-    new_family = np.zeros(len(counts), dtype=bool)
-    for code in parents:
-        new_family[1:] |= code[1:] != code[:-1]
-    if not (new_family[1:] | (codes[axis][1:] > codes[axis][:-1])).all():
-        raise ReleaseError("the nodes are not in tree order")
-    new_family[:1] = True
-    start = np.flatnonzero(new_family)
-    sums = np.add.reduceat(counts, start) if len(start) else counts
-    same = [np.array_equal(a[start], b) for a, b in zip(parents, upper.codes, strict=True)]
-    if not all(same) or not np.array_equal(sums, upper.counts):
-        raise ReleaseError("some families do not add up to their parents' counts")

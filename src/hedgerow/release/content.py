@@ -16,6 +16,7 @@ from hedgerow.release import measurements
 from hedgerow.release.certainty import certainty
 from hedgerow.release.manifest import write_manifest
 from hedgerow.release.measurements import ReleaseFiles, released_columns
+from hedgerow.release.report import write_report
 from hedgerow.release.source import Noisy
 from hedgerow.release.staging import whole_or_not
 from hedgerow.release.steps import Nodes
@@ -63,6 +64,7 @@ class InMemory:
             with ReleaseFiles(folder, self.plan) as files:
                 for t, nodes in self.nodes.items():
                     files.add(t, nodes, self.measured.get(t))
+            write_report(folder, self.plan, self.estimator)
             write_manifest(folder, self.plan, self.estimator)
 
 

@@ -242,7 +242,8 @@ def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:
     if cells > most:
         raise ReleaseError(
             f"errors of a cuboid off the tree need all {cells:,} noisy counts, and can be had up "
-            f"to {most:,} at this confidence; ask for counts alone: cuboid(None, ...)"
+            f"to {most:,} at this confidence; ask for counts alone: cuboid(None, ...) or "
+            f"--counts-only"
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -19,11 +20,21 @@ from hedgerow.plan.depths import All, Measured, RunningSums
 from hedgerow.plan.distribution import SMALLEST_VARIANCE, cumulative_error
 from hedgerow.plan.plan import Plan
 from hedgerow.release.measurements import COUNT
-from hedgerow.release.release import Release
+from hedgerow.release.source import uneven
 from hedgerow.tables.axis import Axis
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+class Released(Protocol):
+    """What is read of a release; a `hedgerow.release.release.Release` has it."""
+
+    def level(self, *, depth: int) -> pl.DataFrame:
+        """The listed counts of a depth."""
+
+    def measurements(self, depth: int) -> Int64:
+        """The noisy counts of a depth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +60,7 @@ class Cumulative:
     public_total: int | None
 
     @classmethod
-    def of_release(cls, plan: Plan, release: Release) -> "Cumulative":
+    def of_release(cls, plan: Plan, release: Released) -> "Cumulative":
         """From the noisy counts of a release and its plan.
 
         Raises:
@@ -65,6 +76,8 @@ class Cumulative:
         )
         if isinstance(error, Decoded):
             noisy_sums = release.measurements(plan.tree.depth)
+            if len(noisy_sums) != (0 if public == 0 else plan.tree.leaves):
+                raise uneven(plan.tree.depth)
             unknown = public != 0  # below a public total of 0 nothing was measured
             estimate = error.estimate(noisy_sums, public) if unknown else np.zeros(len(released))
             return cls(released, estimate, error, None, public)

@@ -77,6 +77,13 @@ class Distribution:
         self.cumulative  # noqa: B018 - computed here, so that what is no distribution is refused
         self.ranges  # noqa: B018
 
+    def __repr__(self) -> str:
+        edges = self.ranges.edges
+        return (
+            f"Distribution({self.ranges.name}: {self.cumulative.total:,} records released, "
+            f"{self.cumulative.bins:,} bins from {edges[0]:.15g} to {edges[-1]:.15g})"
+        )
+
     @cached_property
     def ranges(self) -> Ranges:
         """The bins."""

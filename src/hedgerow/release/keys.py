@@ -11,6 +11,8 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
 from hedgerow.errors import ReleaseError
 from hedgerow.noise.bits import KEY_BYTES
 from hedgerow.tables.counts import Counts
@@ -22,9 +24,8 @@ STATE_FILE = "staging.json"
 def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
     """What a seal is made of: plan, estimator and the confidential leaves."""
     whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
-    for code in counts.codes:
-        whole.update(code.tobytes())
-    whole.update(counts.values.tobytes())
+    for column in (*counts.codes, counts.values):
+        whole.update(np.ascontiguousarray(column).data)
     return whole.digest()
 
 
@@ -32,14 +33,27 @@ def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
     """A key of the operating system, written to the folder beside its seal, on disk for certain."""
     key = os.urandom(KEY_BYTES)
     state = json.dumps({**named, "seal": _seal(key, sealed)}).encode()
-    for name, content in ((KEY_FILE, key), (STATE_FILE, state)):
-        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    written = folder / f"{STATE_FILE}.unfinished"
+    written.unlink(missing_ok=True)
+    for path, content in ((folder / KEY_FILE, key), (written, state)):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+    written.rename(folder / STATE_FILE)
     sync(folder)
     return key
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a key was ready to be used: its seal appears when it is on disk, in one rename."""
+    return (folder / STATE_FILE).exists()
+
+
+def is_erased(path: Path) -> bool:
+    """Whether a key is gone, or overwritten and about to go."""
+    return not path.exists() or path.read_bytes() == bytes(KEY_BYTES)
 
 
 def check_named(folder: Path, named: dict[str, str]) -> None:

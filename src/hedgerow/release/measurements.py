@@ -97,10 +97,14 @@ class ReleaseFiles:
     def add(self, depth: int, nodes: Nodes, noisy: Noisy | None) -> None:
         """Append what a job found at a depth; the first one found is the total."""
         if noisy is not None:
-            self._noisy[depth].add(cast("Int64", noisy), len(noisy))
+            for first in range(0, len(noisy), ROWS_A_GROUP):
+                part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
+                self._noisy[depth].add(part, len(part))
         if not self._counts:
             self._open(int(nodes.counts.sum()))
-        self._counts[depth].add(nodes, len(nodes))
+        for first in range(0, len(nodes), ROWS_A_GROUP):
+            few = nodes.part(first, first + ROWS_A_GROUP)
+            self._counts[depth].add(few, len(few))
 
     def _open(self, total: int) -> None:
         for t in range(self._plan.tree.depth + 1):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hedgerow.errors import (
     PlanError,
     ReleaseError,
     machine_errors,
+    nearest,
 )
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
@@ -27,8 +28,10 @@ from hedgerow.release.certainty import certainty
 from hedgerow.release.charging import Charging
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
+from hedgerow.release.kept import KeptOnDisk
 from hedgerow.release.manifest import read_manifest, write_manifest
 from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
+from hedgerow.release.report import write_report
 from hedgerow.release.source import Drawn
 from hedgerow.release.staging import (
     Staging,
@@ -54,6 +57,10 @@ class Release:
 
     plan: Mapping[str, Any]
     content: InMemory | OnDisk = field(repr=False)
+
+    def __repr__(self) -> str:
+        depths = ", ".join(what["cuboid"] for what in self.plan["depths"])
+        return f"Release({depths}; {self._total():,} records released)"
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -136,9 +143,10 @@ class Release:
             axis = {axis["name"]: axis for axis in self.plan["tree"]["axes"]}.get(name)
             if axis is None or level not in axis["levels"]:
                 known = self.columns if axis is None else axis["levels"]
+                given = name if axis is None else level
                 raise ReleaseError(
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{(name if axis is None else level)!r}; there are {', '.join(known)}"
+                    f"{given!r}; there are {', '.join(known)}{nearest(given, known)}"
                 )
             columns += axis["columns"][: axis["levels"].index(level) + 1]
         return columns
@@ -173,6 +181,7 @@ class Release:
         raise ReleaseError(
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
+            f"{nearest(level, names) if level is not None else ''}"
         )
 
 
@@ -220,6 +229,8 @@ def release(
     if staging is not None:
         source = Drawn(counts, plan, staging.key)
         run = pass_of(plan, source, estimator, progress)
+        if isinstance(run, Pass):
+            run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
         _release_into(staging, plan, run, charging)
     return read_release(output)
 
@@ -236,6 +247,7 @@ def _release_into(
             with ReleaseFiles(staging.content, plan) as files:
                 for found in run.results():
                     files.add(found.depth, found.nodes, found.noisy)
+            write_report(staging.content, plan, run.estimator)
             write_manifest(staging.content, plan, run.estimator, ledger)
             staging.publish()
     finally:

@@ -27,6 +27,8 @@ from hedgerow.release.keys import (
     check_named,
     erase,
     fresh_key,
+    has_begun,
+    is_erased,
     release_id,
     resumed_key,
     sealed_facts,
@@ -38,6 +40,7 @@ LOCK_FILE = "lock"
 LONGEST_NAME = 200
 COMPLETE = "complete"
 CONTENT = "content"
+JOBS = "jobs"
 
 
 class Unfinished(Enum):
@@ -74,6 +77,11 @@ class Staging:
     def content(self) -> Path:
         """The folder that will become the release."""
         return self.folder / CONTENT
+
+    @property
+    def jobs(self) -> Path:
+        """The folder of finished jobs; see `hedgerow.release.kept`."""
+        return self.folder / JOBS
 
     def publish(self) -> None:
         """Erase the key, then let the release appear in one rename."""
@@ -112,6 +120,8 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     if not above.is_dir():
         raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
     folder = staging_folder(output)
+    if unfinished is Unfinished.RESUME and _is_left_over(folder, output):
+        return
     if output.exists() or output.is_symlink():
         raise ReleaseError(
             f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
@@ -152,17 +162,24 @@ def open_staging(
             _make(folder)
         with ExitStack() as on_failure:
             lock = on_failure.enter_context(_locked(folder))
-            if resumed:
+            if resumed and _is_left_over(folder, output):
+                shutil.rmtree(folder)
+                return None
+            begun = resumed and has_begun(folder)
+            if begun:
                 check_named(folder, named)
+            elif resumed:
+                _clear(folder)
             sealed = sealed_facts(counts, named)
-            if resumed and (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
-                if (folder / KEY_FILE).exists():
+            if begun and (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
+                if not is_erased(folder / KEY_FILE):
                     resumed_key(folder, sealed)
                 _publish(folder, output)
                 return None
-            key = resumed_key(folder, sealed) if resumed else fresh_key(folder, named, sealed)
+            key = resumed_key(folder, sealed) if begun else fresh_key(folder, named, sealed)
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
             (folder / CONTENT).mkdir()
+            (folder / JOBS).mkdir(exist_ok=True)
             on_failure.pop_all()
     return Staging(folder, output, ReleaseKey(key), release_id(key), lock)
 
@@ -173,6 +190,19 @@ def _make(folder: Path) -> None:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         raise ReleaseError(f"another run has just begun in {str(folder)!r}") from None
+
+
+def _is_left_over(folder: Path, output: Path) -> bool:
+    """Whether the release has appeared, and its run was killed before it had tidied up."""
+    gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
+    return folder.is_dir() and output.is_dir() and gone
+
+
+def _clear(folder: Path) -> None:
+    """Throw away what lies in a folder where no noise was drawn, or where all was discarded."""
+    erase(folder / KEY_FILE)
+    for name in (CONTENT, JOBS):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _locked(folder: Path) -> IO[bytes]:

@@ -105,6 +105,8 @@ def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
             continue
         known = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
         labels = frame.select(code=axis.columns[level - 1])
+        if len(known) > 4 * len(labels):  # a hash table of few codes is smaller than of all
+            known = known.join(labels, on="code", how="semi")
         node = labels.join(known, on="code", how="left", maintain_order="left")["node"]
         if node.null_count():
             raise ReleaseError(f"a code of {axis.columns[level - 1]} is not in the domain")

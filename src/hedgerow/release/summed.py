@@ -1,9 +1,9 @@
 """The pass over running sums: measure them, decode, and make the nearest cumulative counts.
 
-Source: `hedgerow.estimate.running_sums`. Privacy: every sum gets one draw of the plan's noise, whose
-price is that of the largest change of all sums together (`Plan.guarantee`); everything else is
-post-processing. All sums are measured whatever the table holds, in one keyed stream, so a resumed
-run draws the same noise.
+Source: `hedgerow.estimate.running_sums`. Privacy: every sum gets one draw of the plan's noise,
+whose price is that of the largest change of all sums together (`Plan.guarantee`); everything else
+is post-processing. All sums are measured whatever the table holds, in one keyed stream, so a
+resumed run draws the same noise.
 """
 
 from collections.abc import Iterator

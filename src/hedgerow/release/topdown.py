@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import cast
+from time import perf_counter
+from typing import Protocol, cast
 
 import numpy as np
 
+from hedgerow.engines.engine import Engine
 from hedgerow.engines.local import LocalEngine
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
@@ -46,6 +48,8 @@ from hedgerow.release.steps import (
 )
 
 CHUNK_CELLS = 1 << 21
+RUNS = 128
+"""Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,39 @@ class DepthResult:
         nodes: the survivors with their released counts and unbiased estimates.
         noisy: int64 (measured cells): the noisy counts, families end to end, of surviving parents
             or (`All`) of all; None where nothing was measured.
+        seconds: of work; confidential, for the terminal alone. 0 where the result had been kept.
     """
 
     depth: int
     nodes: Nodes
     noisy: Noisy | None
+    seconds: float = 0.0
+
+
+Said = tuple[Float64, Float64]
+"""What jobs *up* say of their roots: estimates and variances."""
+
+
+class Kept(Protocol):
+    """Where the work of finished jobs is kept; a job that is found there is not run again."""
+
+    def up(self, jobs: range, work: Callable[[], Said]) -> Said:
+        """What these jobs say of their roots."""
+
+    def down(self, jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
+        """The results of these jobs."""
+
+
+class NotKept:
+    """Nothing is kept but in memory."""
+
+    def up(self, _jobs: range, work: Callable[[], Said]) -> Said:
+        """What these jobs say of their roots."""
+        return work()
+
+    def down(self, _jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
+        """The results of these jobs."""
+        return list(results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +103,14 @@ class Progress:
     Attributes:
         on_cells: called with the number of cells just measured.
         on_fraction: called with the finished share of the pass, 0 to 1.
+        on_depth: called with each result of a depth: its number of measured cells and of survivors
+            and the seconds of work in it. These are confidential until the release appears, and
+            the seconds for ever.
     """
 
     on_cells: Callable[[int], None] = lambda _cells: None
     on_fraction: Callable[[float], None] = lambda _fraction: None
+    on_depth: Callable[[int, int, int, float], None] = lambda _depth, _cells, _kept, _seconds: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +123,15 @@ class Pass:
         estimator: from noisy counts and parents' counts to consistent counts.
         engine: who runs the jobs.
         progress: whom to tell.
+        kept: where the work of finished jobs is kept.
     """
 
     outline: Outline
     source: Source
     estimator: Estimator
-    engine: LocalEngine = field(default_factory=LocalEngine)
+    engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
+    kept: Kept = field(default_factory=NotKept)
 
     @cached_property
     def combines(self) -> bool:
@@ -101,8 +139,36 @@ class Pass:
         wanted = self.estimator.combine
         return self.outline.everything if wanted is None else wanted
 
+    @cached_property
+    def _blocks_below(self) -> list[list[Refinement]]:
+        return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
+
     def results(self) -> Iterator[DepthResult]:
         """The results of all jobs; the results of each depth come in tree order."""
+        for found in self._results():
+            cells = 0 if found.noisy is None else len(found.noisy)
+            self.progress.on_depth(found.depth, cells, len(found.nodes), found.seconds)
+            yield found
+        self.progress.on_fraction(1.0)
+
+    def subtree(self, root: Nodes) -> Iterator[DepthResult]:
+        """The job *down* of one node of the cut: everything below, given its released count.
+
+        A function of the root, the plan, the key and the root's own slice of the leaves: it may
+        run anywhere, and again.
+        """
+        return self._down(root, self._place(root), self._blocks_below, self.outline.cut)
+
+    def said(self, root: Nodes) -> Said:
+        """The job *up* of one node of the cut: what its nodes say of its count."""
+        steps = self._blocks_below[0]
+        readers = self._readers(self._place(root), steps)
+        return parents_below(self._measured(root, readers, steps)[0])
+
+    def _place(self, root: Nodes) -> tuple[int, ...]:
+        return (self.outline.cut, *(int(code[0]) for code in root.codes))
+
+    def _results(self) -> Iterator[DepthResult]:
         outline = self.outline
         first, cut, last = outline.first, outline.cut, outline.tree.depth
         for t in range(outline.public_depth + 1):
@@ -117,8 +183,7 @@ class Pass:
         else:
             for result in self._down(nodes, (first,), outline.blocks(first, cut), first):
                 yield result
-            yield from self._jobs(result.nodes, outline.blocks(cut, last))
-        self.progress.on_fraction(1.0)
+            yield from self._jobs(result.nodes)
 
     def _everything(self) -> Nodes:
         """The root, of which nothing is known yet."""
@@ -192,12 +257,14 @@ class Pass:
         edges = np.arange(CHUNK_CELLS, cells[-1], CHUNK_CELLS)
         cuts = [0, *np.unique(np.searchsorted(cells, edges)).tolist(), len(nodes)]
         parts: list[list[DepthResult]] = []
+        began = perf_counter()
         for i, j in pairwise(cuts):
             starts = {t: int(begin[i]) for t, begin in start.items()}
             found = self._measured(nodes.part(i, j), readers, steps, starts)
             parts.append(list(self._released(found, found[0].parents)))
+        seconds = (perf_counter() - began) / len(steps)
         for depth in zip(*parts, strict=True):
-            yield _joined(depth)
+            yield replace(joined(depth), seconds=seconds)
 
     def _cells_before(self, nodes: Nodes, above: int, step: Refinement) -> Int64:
         """How many cells of a depth lie below the nodes before each node, and below all."""
@@ -233,49 +300,48 @@ class Pass:
         for generation, nodes in zip(found, every, strict=True):
             yield DepthResult(generation.step.depth, nodes, generation.noisy)
 
-    def _jobs(self, roots: Nodes, blocks: list[list[Refinement]]) -> Iterator[DepthResult]:
+    def _jobs(self, roots: Nodes) -> Iterator[DepthResult]:
         """One job *down* a node of the cut; of a node that was released as 0, its noise alone."""
-        cut = self.outline.cut
 
-        def run(i: int) -> list[DepthResult]:
-            place = (cut, *(int(code[i]) for code in roots.codes))
-            return list(self._down(roots.part(i, i + 1), place, blocks, cut))
+        def run(jobs: range) -> Iterable[DepthResult]:
+            each = (found for i in jobs for found in self.subtree(roots.part(i, i + 1)))
+            return self.kept.down(jobs, each)
 
         if not len(roots):
-            yield from self._nothing(blocks)
+            yield from self._nothing()
         released, finished = max(int(roots.counts.sum()), 1), 0
-        for i, results in enumerate(self.engine.run(range(len(roots)), run)):
+        runs = _runs(roots.counts)
+        for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results
-            finished += int(roots.counts[i])
+            finished += int(roots.counts[jobs.start : jobs.stop].sum())
             done = finished / released
             self.progress.on_fraction((1 + done) / 2 if self.outline.everything else done)
 
-    def _nothing(self, blocks: list[list[Refinement]]) -> Iterator[DepthResult]:
+    def _nothing(self) -> Iterator[DepthResult]:
         """Results without nodes, where no node of the cut is left."""
-        for step in (step for block in blocks for step in block):
-            noisy = np.empty(0, dtype=np.int64) if step.depth in self.outline.measured else None
-            yield DepthResult(step.depth, Nodes.none(len(self.outline.tree.axes)), noisy)
+        tree = self.outline.tree
+        for depth in range(self.outline.cut + 1, tree.depth + 1):
+            noisy = np.empty(0, dtype=np.int64) if depth in self.outline.measured else None
+            yield DepthResult(depth, Nodes.none(len(tree.axes)), noisy)
 
     def _up_and_down(self, nodes: Nodes) -> Iterator[DepthResult]:
         """A tree that is cut and measured everywhere: all jobs *up*, the top, all jobs *down*."""
         outline = self.outline
         (steps,) = outline.blocks(outline.first, outline.cut)
-        blocks = outline.blocks(outline.cut, outline.tree.depth)
         roots = nodes
         for step in steps:
             start = step.family_start(roots.codes)
             roots = children(np.arange(start[-1]), start, roots, step, self.source.counts)
 
-        def up(i: int) -> tuple[Float64, Float64]:
-            place = (outline.cut, *(int(code[i]) for code in roots.codes))
-            readers = self._readers(place, blocks[0])
-            return parents_below(self._measured(roots.part(i, i + 1), readers, blocks[0])[0])
+        def up(jobs: range) -> Said:
+            return self.kept.up(jobs, lambda: _told(self.said(roots.part(i, i + 1)) for i in jobs))
 
-        said = [(np.empty(0), np.empty(0))]
-        for i, found in enumerate(self.engine.run(range(len(roots)), up), start=1):
-            said.append(found)
-            self.progress.on_fraction(i / len(roots) / 2)
-        estimate, variance = (np.concatenate(each) for each in zip(*said, strict=True))
+        told: list[Said] = []
+        runs = _runs(roots.counts)
+        for jobs, found in zip(runs, self.engine.run(runs, up), strict=True):
+            told.append(found)
+            self.progress.on_fraction(jobs.stop / len(roots) / 2)
+        estimate, variance = _told(told)
         readers = self._readers((outline.first,), steps)
         top = self._measured(nodes, readers, steps, below=(estimate, variance))
         if outline.public_depth < 0:
@@ -283,7 +349,27 @@ class Pass:
             yield result
         for result in self._released(top, nodes):
             yield result
-        yield from self._jobs(_placed(result.nodes, roots), blocks)
+        yield from self._jobs(_placed(result.nodes, roots))
+
+
+def _runs(counts: Int64) -> list[range]:
+    """Consecutive jobs in runs of about equal released counts, at most `RUNS` of them.
+
+    Which jobs are one run depends on released counts alone, so a resumed release has the same runs.
+    """
+    if not len(counts):
+        return []
+    before = np.cumsum(counts + max(1, int(counts.sum()) // len(counts)))
+    edges = np.searchsorted(before, np.linspace(0, before[-1], RUNS + 1)[1:-1], side="right")
+    cuts = np.unique(np.concatenate([[0], edges, [len(counts)]])).tolist()
+    return [range(*jobs) for jobs in pairwise(cuts)]
+
+
+def _told(said: Iterable[Said]) -> Said:
+    """What jobs say of their roots, one after the other."""
+    every = [(np.empty(0), np.empty(0)), *said]
+    estimate, variance = (np.concatenate(each) for each in zip(*every, strict=True))
+    return estimate, variance
 
 
 def _placed(survivors: Nodes, every: Nodes) -> Nodes:
@@ -296,11 +382,12 @@ def _placed(survivors: Nodes, every: Nodes) -> Nodes:
     return replace(every, counts=counts, estimate=estimate, variance=variance)
 
 
-def _joined(parts: Sequence[DepthResult]) -> DepthResult:
-    """The results of one depth from chunks that follow each other."""
+def joined(parts: Sequence[DepthResult]) -> DepthResult:
+    """The results of one depth from chunks or jobs that follow each other."""
     noisy = [part.noisy for part in parts if part.noisy is not None]
     nodes = Nodes.joined([part.nodes for part in parts])
-    return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None)
+    seconds = sum(part.seconds for part in parts)
+    return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None, seconds)
 
 
 def _end_to_end(parts: list[Noisy]) -> Noisy:

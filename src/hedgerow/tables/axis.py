@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, nearest
 from hedgerow.tables.frames import as_arrow, as_codes
 
 MAX_LEVELS = 64
@@ -108,7 +108,10 @@ class Axis:
         """
         if level not in self.levels:
             known = ", ".join(self.levels)
-            raise TableError(f"axis {self.name!r} has no level {level!r}; it has {known}")
+            raise TableError(
+                f"axis {self.name!r} has no level {level!r}; it has {known}"
+                f"{nearest(level, self.levels)}"
+            )
         return self.levels.index(level) + 1
 
     def descendant_start(self, level: int, deeper: int) -> NDArray[np.int64]:
@@ -222,7 +225,7 @@ def _nest(
         labels.append(level)
     if len(start) < len(paths):
         twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
-        raise TableError(f"{what} lists {names[-1]} {twice!r} twice")
+        raise TableError(f"{what} lists {names[-1]} {twice!r} twice; each area needs one row")
     return tuple(labels), tuple(child_start)
 
 

@@ -23,12 +23,14 @@ class Counts:
         codes: one int32 array (non-zero leaves) an axis: leaf numbers on that axis.
         values: int64 (non-zero leaves), records, all positive; their sum is at most 2⁶⁰.
         contributions: where contributions were bounded, the most records kept of one unit.
+        before: where they were, the number of records that the table had, kept or not.
     """
 
     tree: Tree
     codes: Codes
     values: NDArray[np.int64]
     contributions: int | None = None
+    before: int | None = None
 
     @classmethod
     def from_leaves(
@@ -38,6 +40,7 @@ class Counts:
         values: NDArray[np.int64],
         *,
         contributions: int | None = None,
+        before: int | None = None,
     ) -> "Counts":
         """Counts from leaves in any order; a leaf may appear more than once.
 
@@ -55,7 +58,7 @@ class Counts:
             order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
             codes, values = tuple(code[order] for code in codes), values[order]
             codes, values = _merge(codes, values)
-        return cls(tree, codes, values, contributions)
+        return cls(tree, codes, values, contributions, before)
 
     @classmethod
     def from_frame(
@@ -66,6 +69,7 @@ class Counts:
         count: str | None = None,
         unit: str | None = None,
         contributions: int = 1,
+        memory: int | None = None,
     ) -> "Counts":
         """Counts of a table: a data frame, a CSV or Parquet file, or a `Query` to a database.
 
@@ -77,16 +81,17 @@ class Counts:
             unit: the column that names the unit of privacy of a record; at most ``contributions``
                 records of a unit are kept.
             contributions: the most records of one unit; needs ``unit``.
+            memory: bytes for reading: what the database needs above half of them goes to temporary
+                files, and so do the leaf counts, which are then read a page at a time.
 
         Raises:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
-        codes, values = read_leaves(
-            tree, table, count=count, unit=unit, contributions=contributions
+        codes, values, before = read_leaves(
+            tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
-        bounded = contributions if unit is not None else None
-        return cls.from_leaves(tree, codes, values, contributions=bounded)
+        return cls(tree, codes, values, contributions if unit is not None else None, before)
 
     def __repr__(self) -> str:
         return "Counts(confidential)"

@@ -4,19 +4,22 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import duckdb
 
 from hedgerow.errors import MachineError, TableError
 from hedgerow.kernels import core_count
 
+NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
+
 
 @contextmanager
-def open_database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory; what it spills goes to a folder that only we can read, then away.
+def private_folder() -> Iterator[Path]:
+    """A folder for temporary files that only we can read; it goes away afterwards.
 
     Raises:
-        MachineError: no room for the folder.
+        MachineError: no room for it.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
@@ -25,12 +28,28 @@ def open_database() -> Iterator[duckdb.DuckDBPyConnection]:
             f"cannot make a folder for temporary files in {tempfile.gettempdir()} "
             f"({error.strerror}); name another in the environment variable TMPDIR"
         ) from error
-    with folder as private, closing(duckdb.connect(":memory:", config=_settings(private))) as db:
-        db.execute("SET enable_progress_bar = false")  # ours is the only one
-        yield db
+    with folder as path:
+        yield Path(path)
 
 
-def _settings(folder: str) -> dict[str, str | bool | int | float | list[str]]:
+@contextmanager
+def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory; what it spills goes to a folder that only we can read, then away.
+
+    Args:
+        memory: bytes that it may take before it spills; half of the machine's unless given.
+
+    Raises:
+        MachineError: no room for the folder.
+    """
+    with private_folder() as folder:
+        settings = _settings(str(folder), memory)
+        with closing(duckdb.connect(":memory:", config=settings)) as db:
+            db.execute("SET enable_progress_bar = false")  # ours is the only one
+            yield db
+
+
+def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | float | list[str]]:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": folder,
         "threads": core_count(),
@@ -39,9 +58,11 @@ def _settings(folder: str) -> dict[str, str | bool | int | float | list[str]]:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    memory = _physical_memory()
-    if memory is not None:  # the other half is for the axes and the leaf counts
-        settings["memory_limit"] = f"{memory // 2}B"
+    physical = _physical_memory()
+    if memory is None and physical is not None:  # the rest is for the axes and the leaf counts
+        memory = physical // 2
+    if memory is not None:
+        settings["memory_limit"] = f"{memory}B"
     return settings
 
 
@@ -81,7 +102,8 @@ def explained(what: str, sentence: str) -> Iterator[None]:
             raise MachineError(f"the disk is full: no room to read {what}") from None
         if "Permission denied" in str(error):
             raise MachineError(f"no permission to read {what}") from None
-        raise TableError(f"{what} {sentence}", confidential=str(error)) from None
+        told = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
+        raise TableError(f"{what} {told}", confidential=str(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None

@@ -53,6 +53,8 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
                 rest = (
                     f" (axis {axis.name!r} needs all of {', '.join(axis.columns)}, or "
                     f"{axis.columns[-1]} alone)"
+                    if axis.depth > 1
+                    else ""
                 )
                 raise TableError(f"{error}{rest}", confidential=error.confidential) from None
     return axis.columns
@@ -180,12 +182,13 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
         )
     missing = [column for column, code in codes.items() if code is None]
     rule = (
-        f"column {missing[0]!r} lacks a code for some record"
+        f"column {missing[0]!r} lacks a code for some record; correct the table"
         if missing
-        else f"column {match.columns[-1]!r} holds a code that is not in {of_list}"
+        else f"column {match.columns[-1]!r} holds a code that is not in {of_list}; correct the "
+        f"table, add the area to the list"
     )
     raise TableError(
-        f"{what} {rule}; correct the table, add the area to the list, or name a leaf of the list "
-        f"for such records (not_stated)",
+        f"{what} {rule}, or name a leaf of the list for such records (not_stated; add a row for it "
+        f"to the list first)",
         confidential=f"the record has {where}",
     )

@@ -1,5 +1,6 @@
 """CSV and Parquet files as relations of DuckDB."""
 
+import codecs
 import csv
 import glob
 import gzip
@@ -13,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from hedgerow.errors import HedgerowError, MachineError, TableError
-from hedgerow.tables.database import explained, literal, quoted
+from hedgerow.tables.database import NOT_UTF8, explained, literal, quoted
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -104,9 +105,14 @@ def _parquet(
 
 def _csv(path: Path, start: bytes, what: str) -> Relation:
     """All columns text; nothing is guessed but the separator, which the header shows."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise TableError(f"{what} is UTF-16 text; save it as UTF-8")
     if b"\x00" in start:
         raise TableError(f"{what} is no table: neither CSV nor Parquet")
-    head = start.decode("utf-8-sig", errors="replace")
+    try:  # a letter that the end of the start cuts is none to complain of
+        head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
+    except UnicodeDecodeError:
+        raise TableError(f"{what} {NOT_UTF8}") from None
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
@@ -124,18 +130,24 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
         f"compression = '{'gzip' if packed else 'none'}', columns = {{{columns}}})"
     )
     fault = (
-        "is no table: a CSV file must be UTF-8 text with the same number of fields in every "
-        "row as in its header"
+        "is no table: a CSV file must have the same number of fields in every row as in its "
+        "header, and quotes around a field with a separator or a line break in it"
     )
     return Relation(names, fields, sql, repeatable=False, fault=fault)
 
 
 def share_files(one: Path, other: Path) -> bool:
-    """Whether two sources have a file in common, under whatever names and links."""
-    identities = [
-        {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
-        for source in (one, other)
-    ]
+    """Whether two sources have a file in common, under whatever names and links.
+
+    One that cannot be looked at is no source at all; reading it says why.
+    """
+    try:
+        identities = [
+            {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
+            for source in (one, other)
+        ]
+    except (OSError, ValueError, NotImplementedError):
+        return False
     return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
 
 

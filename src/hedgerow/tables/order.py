@@ -1,4 +1,4 @@
-"""Tree order: a rank that sorts leaves so that every subtree is one contiguous slice."""
+"""Tree order: words that sort leaves so that every subtree is one contiguous slice."""
 
 from itertools import pairwise
 
@@ -9,75 +9,77 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 Codes = tuple[NDArray[np.int32], ...]
-WORD = 1 << 63
+Int64 = NDArray[np.int64]
+WORD_BITS = 63
 
 
 def word_depths(tree: Tree) -> list[int]:
     """Where the key of a leaf is cut into words: depths 0 = d₀ < d₁ < … = T.
 
-    Word w ranks the node of depth dᵥ₊₁ among the descendants of its ancestor of depth dᵥ; it
-    never exceeds the product over the axes of the largest number of such descendants, and that is
-    kept below 2⁶³. So no key overflows, however deep the tree (a single refinement has fewer than
-    2³¹ children).
+    A refinement takes as many bits as its largest family needs, fewer than 32; a word has 63.
     """
-    cuts = [0]
+    cuts, bits = [0], 0
     for depth in range(1, tree.depth + 1):
-        if _most_descendants(tree, cuts[-1], depth) >= WORD:
+        more = _bits(tree, depth)
+        if bits + more > WORD_BITS:
             cuts.append(depth - 1)
+            bits = 0
+        bits += more
     return [*cuts, tree.depth]
 
 
-def _most_descendants(tree: Tree, depth: int, deeper: int) -> int:
-    """A bound on the depth-``deeper`` nodes below one node of ``depth``."""
-    most = 1
-    for axis, level, lower in zip(tree.axes, tree.cuboid(depth), tree.cuboid(deeper), strict=True):
-        most *= int(np.diff(axis.descendant_start(level, lower)).max())
-    return most
+def _bits(tree: Tree, depth: int) -> int:
+    axis, level = tree.steps[depth - 1]
+    return (int(np.diff(tree.axes[axis].child_start[level - 1]).max()) - 1).bit_length()
 
 
-def tree_rank(tree: Tree, codes: Codes) -> list[NDArray[np.int64]]:
-    """The words of the leaves' ranks in tree order, most significant first.
+def leaf_words(tree: Tree, number: int) -> list[Int64]:
+    """What a leaf of one axis adds to the words of its cells: for each word int64 (its leaves).
+
+    A cell's key is, refinement by refinement, the place of its node among its siblings. That place
+    is a matter of the refined axis alone, so a word is a sum over the axes.
+    """
+    axis, words = tree.axes[number], []
+    for upper, lower in pairwise(word_depths(tree)):
+        word, shift = np.zeros(axis.size(axis.depth), dtype=np.int64), 0
+        for depth in range(lower, upper, -1):
+            refined, level = tree.steps[depth - 1]
+            if refined == number:
+                word |= _place(axis, level) << shift
+            shift += _bits(tree, depth)
+        words.append(word)
+    return words
+
+
+def _place(axis: Axis, level: int) -> Int64:
+    """For each leaf the place of its ancestor of a level among that one's siblings."""
+    nodes = np.arange(axis.size(level))
+    start = axis.child_start[level - 1]
+    first = np.repeat(start[:-1], np.diff(start))
+    place: Int64 = (nodes - first)[axis.ancestors(level)]
+    return place
+
+
+def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
+    """The words of the leaves' keys in tree order, most significant first.
 
     Args:
         tree: the tree.
         codes: one int32 array (leaves) an axis: leaf numbers on that axis.
 
     Returns:
-        int64 arrays (leaves). Comparing them lexicographically compares leaves in tree order:
-        within a word, the rank of a node is the sum over its refinements of (descendants of the
-        refined axis before the child) × (descendants of the other axes).
+        int64 arrays (leaves). Comparing them lexicographically compares leaves in tree order.
     """
     if len(tree.axes) == 1:
         return [codes[0].astype(np.int64)]
-    cuts = word_depths(tree)
-    return [_word(tree, codes, upper, lower) for upper, lower in pairwise(cuts)]
-
-
-def _word(tree: Tree, codes: Codes, upper: int, lower: int) -> NDArray[np.int64]:
-    last = tree.cuboid(lower)
-    levels = list(tree.cuboid(upper))
-    rank = np.zeros(len(codes[0]), dtype=np.int64)
-    for refined, level in tree.steps[upper:lower]:
-        axis = tree.axes[refined]
-        begin = _first_descendant(axis, level, last[refined])
-        before = _first_descendant(axis, levels[refined], last[refined])
-        levels[refined] = level
-        term = (begin - before)[codes[refined]]
-        for other, code in enumerate(codes):
-            if other != refined and levels[other] < last[other]:
-                term *= _descendants(tree.axes[other], levels[other], last[other])[code]
-        rank += term
-    return rank
-
-
-def _first_descendant(axis: Axis, level: int, last: int) -> NDArray[np.int64]:
-    """For each leaf the first level-``last`` descendant of its ancestor at a level."""
-    return axis.descendant_start(level, last)[:-1][axis.ancestors(level)]
-
-
-def _descendants(axis: Axis, level: int, last: int) -> NDArray[np.int64]:
-    """For each leaf how many level-``last`` descendants its ancestor at a level has."""
-    return np.diff(axis.descendant_start(level, last))[axis.ancestors(level)]
+    words: list[Int64] = []
+    for number, code in enumerate(codes):
+        for i, word in enumerate(leaf_words(tree, number)):
+            if number == 0:
+                words.append(word[code])
+            elif word.any():
+                words[i] += word[code]
+    return words
 
 
 def join(parts: list[tuple[Codes, NDArray[np.int64]]]) -> tuple[Codes, NDArray[np.int64]]:

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 from hedgerow.tables.bounding import bounded_sql, check_units
-from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.database import explained, open_database, private_folder
 from hedgerow.tables.domain import CONTRADICTION, OUTSIDE, Match, axis_columns, match_axis, refuse
+from hedgerow.tables.order import Codes
+from hedgerow.tables.ordered import Ordering
 from hedgerow.tables.query import Query
 from hedgerow.tables.sources import (
     Source,
@@ -21,17 +23,23 @@ from hedgerow.tables.sources import (
     read_areas,
 )
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import MAX_TOTAL, check_total, whole_count
+from hedgerow.tables.whole import whole_count
 
 __all__ = ["Query", "read_areas", "read_leaves"]
 
-Leaves = tuple[tuple[NDArray[np.int32], ...], NDArray[np.int64]]
+Leaves = tuple[Codes, NDArray[np.int64], int | None]
 
 
 def read_leaves(
-    tree: Tree, table: Any, *, count: str | None, unit: str | None, contributions: int
+    tree: Tree,
+    table: Any,
+    *,
+    count: str | None,
+    unit: str | None,
+    contributions: int,
+    memory: int | None = None,
 ) -> Leaves:
-    """The non-zero leaves of a table, each once, in any order.
+    """The non-zero leaves of a table, each once, in tree order.
 
     A record's codes on an axis must be a path of the axis's public list. Where a branch of the
     list stops early, so may the record's codes. A record outside the list goes to the axis's
@@ -44,9 +52,12 @@ def read_leaves(
         count: the column with the number of records of a row; None: a row is a record.
         unit: the column that names a record's unit of privacy; None: nothing is bounded.
         contributions: the most records kept of one unit (see `bounding`).
+        memory: bytes for reading, half of them for the database before it spills to disk; the leaf
+            counts then lie on disk as well. Not given: half of the machine's, and in memory.
 
     Returns:
-        codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records.
+        codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records;
+        before: where contributions are bounded, how many records there were, else None.
 
     Raises:
         TableError: no table; a missing column; a count that is no whole number in 0..2⁶⁰; a
@@ -58,12 +69,20 @@ def read_leaves(
     if unit is not None and contributions < 1:
         raise TableError(f"contributions must be at least 1, got {contributions}")
     what = described(table, "the table")
-    with open_database() as db, opened(db, table, what) as source:
+    limit = None if memory is None else memory // 2
+    with private_folder() as folder, open_database(limit) as db, opened(db, table, what) as source:
         matches = _prepare(db, tree, source, count, unit)
         with explained(what, "cannot be read to its end"):
-            leaves = _group(db, matches, unit, contributions, what)
-    check_total(leaves[1], f"{what}: column {count!r}")
-    return leaves
+            records, before = _records(db, matches, unit, contributions, what)
+            ordering = Ordering(
+                tree,
+                what if count is None else f"{what}: column {count!r}",
+                grouped=count is None or _rows(db) > tree.leaves,
+                folder=None if memory is None else folder,
+            )
+            (codes, values), lowest = ordering.leaves(db, records)
+            _refuse_lost(db, matches, lowest, what)
+            return codes, values, before
 
 
 def _prepare(
@@ -95,33 +114,34 @@ def _prepare(
     return matches
 
 
-def _group(
+def _rows(db: duckdb.DuckDBPyConnection) -> int:
+    ((rows,),) = db.execute("SELECT COUNT(*) FROM loaded").fetchall()
+    return int(rows)
+
+
+def _records(
     db: duckdb.DuckDBPyConnection,
     matches: list[Match],
     unit: str | None,
     contributions: int,
     what: str,
-) -> Leaves:
+) -> tuple[str, int | None]:
+    """The SELECT of the leaf numbers and counts of all records, or of those that are kept.
+
+    With it, where contributions are bounded, the number of records before.
+    """
     names = [f"leaf{i}" for i in range(len(matches))]
     found = ", ".join(f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True))
     records = f"SELECT {found}, n, unit FROM codes {' '.join(match.join for match in matches)}"
+    before = None
     if unit is not None:  # every record is checked, also those that bounding drops
         db.execute(f"CREATE TEMP TABLE records AS {records}")
         least = ", ".join(f"min({name})" for name in names)
-        (lowest,) = db.execute(f"SELECT {least} FROM records").fetchall()
+        ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], what)
         check_units(db, f"{what}: column {unit!r}")
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions)})"
-    # a sum beyond the limit is cut to just beyond it, for `check_total` to see
-    total = f"CAST(LEAST(SUM(n), {MAX_TOTAL + 1}) AS BIGINT) AS n"
-    leaves = ", ".join(names)
-    grouped = db.sql(f"SELECT {leaves}, {total} FROM ({records}) GROUP BY {leaves}")
-    arrow = grouped.to_arrow_table()
-    codes = tuple(arrow.column(name).to_numpy().astype(np.int32, copy=False) for name in names)
-    values = arrow.column("n").to_numpy()
-    _refuse_lost(db, matches, [int(code.min(initial=0)) for code in codes], what)
-    some = values > 0
-    return tuple(code[some] for code in codes), values[some]
+    return records, before
 
 
 def _refuse_lost(

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, nearest
 from hedgerow.tables.database import explained, open_database, quoted
 from hedgerow.tables.files import Relation, open_file
 from hedgerow.tables.frames import as_arrow, refused_codes
@@ -44,12 +43,14 @@ class Source:
         names: its columns.
         load: makes the relation ``loaded`` with some columns, by place, called c0, c1, ….
         fractional: columns that hold floats at their origin, though they are loaded as text.
+        is_public: it is a public list of areas, no confidential table.
     """
 
     what: str
     names: tuple[str, ...]
     load: Callable[[list[int]], None]
     fractional: frozenset[str] = frozenset()
+    is_public: bool = False
 
     def place(self, column: str) -> int:
         """The place of a column.
@@ -61,16 +62,18 @@ class Source:
         if times > 1:
             raise TableError(f"{self.what} has {times} columns called {column!r}; rename one")
         if not times:
-            # a CSV file without a header shows a record here
-            columns = f"its columns are {', '.join(self.names)[:500]}{self.nearest(column)}"
-            raise TableError(f"{self.what} has no column {column!r}", confidential=columns)
+            # A CSV file without a header shows a record here. A column that is called the same but
+            # for capitals and gaps is told of all the same: it says no more than the name given.
+            columns = f"its columns are {', '.join(self.names)[:500]}{nearest(column, self.names)}"
+            same = [name for name in self.names if _letters(name) == _letters(column)]
+            told = nearest(column, self.names if self.is_public else same)
+            raise TableError(f"{self.what} has no column {column!r}{told}", confidential=columns)
         return self.names.index(column)
 
-    def nearest(self, column: str) -> str:
-        """``; did you mean 'trips'?`` or nothing."""
-        folded = {name.casefold(): name for name in self.names}
-        found = get_close_matches(column.casefold(), folded, 1, 0.7)
-        return f"; did you mean {folded[found[0]]!r}?" if found else ""
+
+def _letters(name: str) -> str:
+    """A name without capitals and gaps."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 @contextmanager
@@ -157,7 +160,8 @@ def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -
         MachineError: out of memory or disk.
     """
     what = described(source, "the list of areas")
-    with open_database() as db, opened(db, source, what) as areas:
+    with open_database() as db, opened(db, source, what) as found:
+        areas = replace(found, is_public=not repeated)
         kinds = load(db, areas, columns)
         for column, kind in zip(columns, kinds, strict=True):
             check_codes(areas, column, kind)

@@ -1,0 +1,175 @@
+"""A benchmark's results, and the page of all of them.
+
+Every benchmark makes a `Benchmark` and calls `publish`, which writes ``docs/benchmarks/NAME.json``;
+`write_page` makes ``docs/benchmarks.md`` of these files alone.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import ROOT, MissingPeer, facts, load
+
+PAGES = ROOT / "docs" / "benchmarks"
+ORDER = ("inf_tda", "noise", "distribution", "accounting", "projection", "allocation")
+"""What the page begins with; the others follow by name."""
+
+INTRO = """# Benchmarks
+
+Made by `make bench`. Every ratio stands between two programs that ran one after the other in one
+process on one machine; it is the peer's seconds over ours on the clock. Of repeated runs the
+fastest counts, on either side. The same figures, with versions and more digits, are in
+`docs/benchmarks/*.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """What two programs both did.
+
+    Attributes:
+        what: the task.
+        peer: who did it beside us.
+        ours: seconds.
+        theirs: seconds.
+
+    Raises:
+        ValueError: seconds that are none.
+    """
+
+    what: str
+    peer: str
+    ours: float
+    theirs: float
+
+    def __post_init__(self) -> None:
+        for seconds in (self.ours, self.theirs):
+            if not 0 < seconds < math.inf:
+                raise ValueError(f"{self.what}: seconds must be above 0, got {seconds}")
+
+    @property
+    def times(self) -> float:
+        """How many times as long the peer takes."""
+        return self.theirs / self.ours
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark found.
+
+    Attributes:
+        title: in a few words.
+        text: Markdown: the setting, what was found, further tables.
+        ratios: peers beside ours.
+        pictures: file names in ``docs/benchmarks/``, drawn by the benchmark.
+        figures: all that was measured, for the JSON file.
+    """
+
+    title: str
+    text: str
+    ratios: tuple[Ratio, ...] = ()
+    pictures: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> None:
+    """Run a benchmark, keep what it found and print it; say so where a peer is missing."""
+    before, begun = load(), time.perf_counter()
+    try:
+        found = run()
+    except MissingPeer as missing:
+        print(f"skipped: {missing}")
+        return
+    spent = time.perf_counter() - begun
+    kept = {"benchmark": name, **asdict(found), "seconds": round(spent, 1)}
+    kept |= {"load": [before, load()], **facts()}
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(kept, indent=1, ensure_ascii=False, default=float)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    print(section(kept))
+
+
+def write_page(folder: Path = PAGES) -> Path:
+    """Write the page of all benchmarks that have been kept, beside their folder; its path."""
+    kept = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    names = {name: place for place, name in enumerate(ORDER)}
+    kept.sort(key=lambda one: (names.get(one["benchmark"], len(names)), one["benchmark"]))
+    parts = [INTRO, in_short(kept), *map(section, kept), conditions(kept)]
+    path = folder.with_suffix(".md")
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return path
+
+
+def in_short(kept: Sequence[Mapping[str, Any]]) -> str:
+    """One line a benchmark and peer: the least and the greatest ratio."""
+    rows = []
+    for one in kept:
+        ratios = [Ratio(**ratio) for ratio in one["ratios"]]
+        for peer in dict.fromkeys(ratio.peer for ratio in ratios):
+            found = sorted(ratio.times for ratio in ratios if ratio.peer == peer)
+            span = " to ".join(dict.fromkeys(number(times) for times in (found[0], found[-1])))
+            rows.append([one["title"], peer, span])
+    return table(["benchmark", "peer", "its seconds over ours"], rows)
+
+
+def section(one: Mapping[str, Any]) -> str:
+    """A benchmark with its text, ratios, pictures and conditions, in Markdown."""
+    ratios = [Ratio(**ratio) for ratio in one["ratios"]]
+    rows = [[r.what, r.peer, clock(r.ours), clock(r.theirs), number(r.times)] for r in ratios]
+    heads = ["task", "peer", "ours", "the peer's", "ratio"]
+    parts = [
+        f"## {one['title']}",
+        one["text"].strip(),
+        table(heads, rows) if rows else "",
+        *(f"![{one['title']}](benchmarks/{picture})" for picture in one["pictures"]),
+        f"Made by `benchmarks/{one['benchmark']}.py` in {one['seconds']:.0f} s.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def conditions(kept: Sequence[Mapping[str, Any]]) -> str:
+    """Where and when each benchmark ran, and beside how much other work."""
+    rows = []
+    for one in kept:
+        machine = one["machine"]
+        told = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB"
+        before, after = one["load"]
+        rows.append(
+            [one["benchmark"], one["date"], one["commit"], told, f"{before:.1f} to {after:.1f}"]
+        )
+    heads = ["benchmark", "date", "commit", "machine", "load average before and after"]
+    versions: dict[str, str] = {}
+    for one in kept:
+        versions |= one["versions"]
+    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        "## Conditions\n\nA load average far above 1 says that other programs ran on the same "
+        "cores: seconds are then too long on both sides, and ratios rough. A plus behind a commit: "
+        f"files differed from it.\n\n{table(heads, rows)}\n\nVersions: {used}."
+    )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def number(value: float) -> str:
+    """Two digits, of whole numbers above 100 the first two: 0.86, 3.1, 47, 1,300."""
+    digits = 1 - math.floor(math.log10(abs(value))) if value else 0
+    rounded = round(value, digits)
+    if rounded and abs(rounded) >= 10 ** (2 - digits):  # 9.97 is 10, not 10.0
+        digits -= 1
+    return f"{rounded:,.{max(digits, 0)}f}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds with their unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}" if seconds < 1000 else f"{seconds:,.0f} s"
+    return f"{seconds / 1e-9:.3g} ns"

@@ -1,0 +1,103 @@
+"""One release of a synthetic table to a directory, in a process of its own, for its peak memory.
+
+Run as ``python -m benchmarks.release_once AREAS CELLS CORES``; prints a line of JSON.
+"""
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+
+import hedgerow as hr
+from benchmarks.clock import timed
+
+LEVELS = ("region", "province", "area")
+REGIONS = 20
+
+
+def axis(name: str, areas: int) -> hr.Axis:
+    """Areas in provinces of about equal size, these in regions."""
+    provinces = max(REGIONS, int(np.sqrt(areas)))
+    number = np.arange(areas)
+    province = number * provinces // areas
+    codes = {
+        LEVELS[0]: province * REGIONS // provinces,
+        LEVELS[1]: province,
+        LEVELS[2]: number,
+    }
+    frame = pl.DataFrame({level: pl.Series(code).cast(pl.String) for level, code in codes.items()})
+    return hr.Axis.from_frame(name, frame, LEVELS, columns=[f"{name}_{level}" for level in LEVELS])
+
+
+def tree_of(areas: int) -> hr.Tree:
+    """Pairs of areas, destinations refined first."""
+    axes = [axis(name, areas) for name in ("origin", "destination")]
+    return hr.Tree(axes, refine=["destination", "origin"])
+
+
+def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
+    """About so many pairs, two records each on average; areas differ as those of a country do."""
+    rng = np.random.default_rng(11)
+    areas = tree.axes[0].size(tree.axes[0].depth)
+    pull = np.cumsum(rng.lognormal(sigma=1.0, size=areas))
+    ends = []
+    for _ in range(2):
+        spot = rng.random(cells) * pull[-1]
+        ends.append(np.searchsorted(pull, spot).astype(np.int32))
+    return hr.Counts.from_leaves(tree, (ends[0], ends[1]), rng.geometric(0.5, cells))
+
+
+def release(counts: hr.Counts) -> None:
+    """To a directory that is removed."""
+    budget = hr.EpsilonDelta("1", "1e-8")
+    plan = hr.make_plan(counts.tree, budget=budget, neighbours=hr.Replace())
+    with TemporaryDirectory() as folder:
+        hr.release(counts, plan, directory=Path(folder) / "out")
+
+
+def peak_memory() -> int:
+    """Bytes at most since the last reset; since the start where the system knows no reset."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def reset_peak() -> None:
+    """Forget the peak so far, on Linux."""
+    refs = Path("/proc/self/clear_refs")
+    if refs.exists():
+        refs.write_text("5")
+
+
+def main() -> None:
+    """Measure one point."""
+    areas, cells, cores = (int(number) for number in sys.argv[1:])
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    release(counts_of(tree_of(100), 1_000))  # loads the kernels
+    counts = counts_of(tree_of(areas), cells)
+    reset_peak()
+    before = peak_memory()
+    time, _ = timed(lambda: release(counts))
+    point = {
+        "possible": float(counts.tree.leaves),
+        "cells": len(counts.values),
+        "records": counts.total,
+        "cores": cores,
+        "seconds": time.wall,
+        "processor_seconds": time.processor,
+        "memory": peak_memory(),
+        "memory_before": before,
+    }
+    print(json.dumps(point))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""The command `table`: the counts of a release as a table, in a file or on the terminal."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.markup import escape
+
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.pairs import pairs
+from hedgerow.release.measurements import COUNT
+from hedgerow.release.release import USUAL, Release, read_release
+from hedgerow.release.stored import undamaged
+from hedgerow.terminal import shown, stage
+
+FIRST_ROWS = 20
+KINDS = (".csv", ".parquet")
+
+
+def table(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+    level: Annotated[
+        str | None, typer.Option(help="A depth by the name that the plan shows: county.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(help="A depth by its number, 0: the total.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=LEVEL", help="Sums by one level an axis; repeat it for more axes."
+        ),
+    ] = None,
+    counts_only: Annotated[
+        bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet file; else the first rows are shown.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+) -> None:
+    """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
+
+    Columns: the codes, count, standard_error, and low and high, the 95 % interval of each count.
+    Combinations that are not listed have a count of 0. Reads the release directory alone; it costs
+    no privacy.
+    """
+    if output is not None:
+        _check_place(directory, output, force=force)
+    levels = pairs(by or [], "--by", "origin=region")
+    if (level is not None) + (depth is not None) + bool(levels) != 1:
+        raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
+    with stage("reading the release"), undamaged(directory):
+        released = read_release(directory)
+        found = _frame(released, level, depth, levels, counts_only=counts_only)
+    if output is None:
+        _show(found, [column for columns in released.columns.values() for column in columns])
+        return
+    with machine_errors(f"cannot write {str(output)!r}"):
+        _write(found, output)
+    shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+
+
+def _frame(
+    released: Release,
+    level: str | None,
+    depth: int | None,
+    levels: dict[str, str],
+    *,
+    counts_only: bool,
+) -> pl.DataFrame:
+    if levels:
+        return released.cuboid(None if counts_only else USUAL, **levels)
+    found = released.level(level, depth=depth)
+    if not counts_only:
+        return found
+    labels = [name for columns in released.columns.values() for name in columns]
+    return found.select(name for name in found.columns if name in {*labels, COUNT})
+
+
+def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
+    """The first rows: codes to the left, numbers to the right."""
+    head = found.head(FIRST_ROWS)
+    rows = [head.columns, *([_word(value) for value in row] for row in head.iter_rows())]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head.columns))]
+    for row in rows:
+        words = (
+            word.ljust(width) if name in labels else word.rjust(width)
+            for name, word, width in zip(head.columns, row, widths, strict=True)
+        )
+        shown.print(escape("  ".join(words).rstrip()))
+    shown.print(
+        f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
+        f"--output FILE.csv writes them all."
+    )
+
+
+def _word(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _check_place(directory: Path, place: Path, *, force: bool) -> None:
+    """Refuse a file of another kind, a place that is taken, or one within the release."""
+    where = f"--output {str(place)!r}"
+    if place.suffix.lower() not in KINDS:
+        raise ReleaseError(f"{where} must end in {' or '.join(KINDS)}")
+    if place.is_dir() or ((place.exists() or place.is_symlink()) and not force):
+        raise ReleaseError(f"{where} exists already; name another file, or add --force")
+    if not place.parent.is_dir():
+        raise ReleaseError(f"{where}: its folder is not there; make it first")
+    if place.resolve().is_relative_to(directory.resolve()):
+        raise ReleaseError(
+            f"{where} lies within the release {str(directory)!r}, which stays as it is; name a "
+            f"place outside"
+        )
+
+
+def _write(found: pl.DataFrame, place: Path) -> None:
+    """The whole file or none."""
+    partial = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        with partial.open("xb") as file:
+            if place.suffix.lower() == ".csv":
+                found.write_csv(file)
+            else:
+                found.write_parquet(file)
+        partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)

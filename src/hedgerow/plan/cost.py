@@ -1,0 +1,165 @@
+"""What a release will cost in time, memory and disk: expected from public facts, and rough.
+
+How many cells a pass measures follows from how many nodes survive, which nobody knows before. Two
+public numbers tell much: the possible nodes of each depth, and the number of records N (public
+under `Replace`; else any bound that may be said aloud). A count below the noise is mostly projected
+to 0, so of n possible nodes at noise of standard deviation σ about
+
+    min(n, children of the survivors above, N / max(σ, 1))
+
+survive; no more than N can. Both are given: `expected` and `most`. On three large synthetic tables,
+from which the constants come too, the cells of all depths together were half of what is expected;
+single depths were off by up to 27 times. So this tells minutes from hours, and no more. Measured
+on two cores of a cloud machine; another machine has others.
+"""
+
+from dataclasses import dataclass
+from math import log2, sqrt
+
+from hedgerow.plan.depths import All, Measured, Public, Summed
+from hedgerow.plan.plan import Plan
+
+SECONDS_A_ROW = 0.4e-6
+"""Core seconds to read, check and sort a row of the table."""
+SECONDS_A_CELL = 0.1e-6
+"""Core seconds to draw, project and write a measured cell."""
+SECONDS_A_SURVIVOR = 1.0e-6
+"""Core seconds to write a released count with its labels and interval."""
+SECONDS_TO_START = 2.0
+PARALLEL = 0.8
+"""What each further core is worth."""
+
+BYTES_TO_START = 350_000_000
+BYTES_AN_AREA = 250
+BYTES_A_ROW = 37
+"""While rows are sorted; a limit on memory sends them to disk."""
+BYTES_A_SURVIVOR_ON_DISK = 9
+BITS_OF_A_GAUSSIAN = 2.05
+"""log₂ √(2πe): the entropy of noise of standard deviation 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much there is to do at each depth.
+
+    Attributes:
+        cells: measured, one number a depth.
+        survivors: released counts above 0, one number a depth.
+    """
+
+    cells: tuple[int, ...]
+    survivors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a release will cost; rough, and said of public facts alone.
+
+    Attributes:
+        expected: the work if small counts are projected to 0.
+        most: the work that is not exceeded while the released total is no more than the records
+            (a measured total may be, by its noise).
+        seconds: for the expected work, from file to directory.
+        memory: bytes at the peak, without a limit.
+        output: bytes of the release directory, for the expected work.
+    """
+
+    expected: Work
+    most: Work
+    seconds: float
+    memory: int
+    output: int
+
+    def describe(self) -> str:
+        """The cost in a sentence."""
+        cells, most = sum(self.expected.cells), sum(self.most.cells)
+        return (
+            f"Expected cost (rough): about {_time(self.seconds)}, "
+            f"{_size(self.memory)} of memory and {_size(self.output)} on disk; "
+            f"{cells:,} measured cells (at most {most:,})."
+        )
+
+
+def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
+    """The cost of executing a plan.
+
+    Args:
+        plan: what is measured at which depth.
+        records: their number, or a bound on it; public, or stated by the user.
+        cores: of the machine.
+
+    Raises:
+        ValueError: there are fewer than 0 records or no core.
+    """
+    if records < 0 or cores < 1:
+        raise ValueError(f"there must be records and cores, got {records} and {cores}")
+    expected, most = _work(plan, records, noisy=True), _work(plan, records, noisy=False)
+    rows = min(records, plan.tree.leaves)
+    seconds = rows * SECONDS_A_ROW
+    seconds += sum(expected.cells) * SECONDS_A_CELL
+    seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
+    areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
+    return Cost(
+        expected,
+        most,
+        SECONDS_TO_START + seconds / (1 + PARALLEL * (cores - 1)),
+        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + _widest(plan, expected),
+        _output(plan, expected),
+    )
+
+
+def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
+    """The cells and survivors of each depth, coarsest first."""
+    cells, survivors = [], [1]
+    pruned = not isinstance(plan.measure, All)
+    above = 1, 1  # survivors of the last measured depth, and possible nodes there
+    for depth, what in enumerate(plan.depths):
+        nodes = plan.tree.nodes(depth)
+        laid_out = -(-above[0] * nodes // above[1]) if pruned else nodes
+        laid_out = min(laid_out, nodes)
+        alive = min(laid_out, records)
+        if isinstance(what, Measured | Summed):
+            cells.append(laid_out)
+            if noisy:
+                alive = min(alive, int(records / max(1.0, _deviation(what))))
+        else:
+            cells.append(0)
+        alive = max(alive, min(1, records))
+        survivors.append(alive)
+        if isinstance(what, Measured | Summed | Public):
+            above = alive, nodes
+    return Work(tuple(cells), tuple(survivors[1:]))
+
+
+def _deviation(what: Measured | Summed) -> float:
+    return sqrt(what.mechanism.noise_variance)
+
+
+def _widest(plan: Plan, work: Work) -> int:
+    """Bytes for the widest of what cannot be cut: a family, and a depth where all are measured."""
+    tree = plan.tree
+    widest = max(
+        int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
+    )
+    cells = max(work.cells)
+    return 100 * max(widest, min(cells, 1 << 22))
+
+
+def _output(plan: Plan, work: Work) -> int:
+    size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
+    for what, cells, survivors in zip(plan.depths, work.cells, work.survivors, strict=True):
+        if isinstance(what, Measured | Summed):
+            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, _deviation(what)))
+            size += int(cells * bits * 1.25 / 8)
+        size += survivors * BYTES_A_SURVIVOR_ON_DISK
+    return size
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds)):,} seconds"
+    return f"{round(seconds / 60):,} minutes" if seconds < 5400 else f"{seconds / 3600:,.1f} hours"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6)):,} MB"

@@ -1,0 +1,80 @@
+"""A limit on memory: what it bounds, and what no limit can make smaller.
+
+With ``--memory 4GB`` the database sorts the table in half of that and spills the rest to temporary
+files, and the leaf counts lie in temporary files too, of which the system keeps in memory what it
+has room for. Subtree jobs are written to the staging folder as they finish, whatever the limit. It
+does not bound the lists of areas, which are held in memory, nor what an estimator must see at once:
+one family, and where all nodes are measured one subtree job; so a plan that needs more for these
+is refused before anything is read. It is an aim and no guarantee: Python, the compiled kernels and
+the system's own cache come on top.
+"""
+
+import os
+import re
+
+from hedgerow.errors import PlanError, SpecError
+from hedgerow.plan.depths import All
+from hedgerow.plan.plan import Plan
+from hedgerow.release.outline import Outline
+
+UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}
+UNITS |= {"GIB": 2**30, "TIB": 2**40}
+LEAST = 500_000_000
+
+BYTES_AN_AREA = 60
+"""Of a list of areas, once it has been read."""
+BYTES_A_CELL = 60
+"""Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
+BYTES_OF_PROGRAM = 400_000_000
+
+
+def read_memory(text: str) -> int:
+    """Bytes from ``4GB``, ``500 MB``, ``1.5GiB``.
+
+    Raises:
+        SpecError: it is no size, or below 500 MB, which the program takes itself.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
+    if found is None or found[3].upper() not in UNITS:
+        raise SpecError(f'--memory must be a size such as "4GB" or "800MB", got {text[:50]!r}')
+    thousandths = int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0"))
+    size = thousandths * UNITS[found[3].upper()] // 1000
+    if size < LEAST:
+        raise SpecError(f"--memory must be at least {LEAST // 10**6} MB, got {text[:50]}")
+    return size
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def needed_memory(plan: Plan) -> int:
+    """Bytes that no limit can make smaller: the areas, and the largest family or subtree job."""
+    tree = plan.tree
+    areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
+    widest = max(
+        int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
+    )
+    if isinstance(plan.measure, All):
+        outline = Outline.of(plan)
+        below = range(outline.cut + 1, tree.depth + 1)
+        job = sum(-(-tree.nodes(depth) // tree.nodes(outline.cut)) for depth in below)
+        widest = max(widest, job)
+    return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + widest * BYTES_A_CELL
+
+
+def check_memory(plan: Plan, memory: int) -> None:
+    """Refuse a plan that cannot be executed in some memory, before anything is read.
+
+    Raises:
+        PlanError: a family, or a subtree that is measured whole, is too large.
+    """
+    needed = needed_memory(plan)
+    if needed > memory:
+        raise PlanError(
+            f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "
+            f"or there: its areas, and the largest family of siblings (or subtree, where all nodes "
+            f"are measured), are held in memory at once; put a level between, or use a larger "
+            f"machine"
+        )

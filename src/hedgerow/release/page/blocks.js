@@ -1,0 +1,102 @@
+// Counts and codes out of the blocks of the page, each when it is first needed.
+
+const facts = JSON.parse(document.getElementById("facts").textContent);
+const { axes, steps, depths, last, numeric, total } = facts;
+const held = new Map();
+
+async function parts(name) {
+  const text = atob(document.getElementById(name).textContent);
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const whole = new Uint8Array(await new Response(stream).arrayBuffer());
+  const head = new DataView(whole.buffer);
+  const count = head.getUint32(0, true);
+  const found = [];
+  let begin = 4 * (count + 1);
+  for (let k = 1; k <= count; k++) {
+    const size = head.getUint32(4 * k, true);
+    found.push(whole.subarray(begin, begin + size));
+    begin += size;
+  }
+  return found;
+}
+
+function numbers(bytes) {
+  let count = 0;
+  for (const byte of bytes) if (byte < 128) count++;
+  const found = new Float64Array(count);
+  let at = 0, value = 0, factor = 1;
+  for (const byte of bytes) {
+    value += (byte & 127) * factor;
+    factor *= 128;
+    if (byte < 128) { found[at++] = value; value = 0; factor = 1; }
+  }
+  return found;
+}
+
+const unfolded = (value) => (value % 2 ? -(value + 1) / 2 : value / 2);
+
+function starts(sizes) {
+  const start = new Uint32Array(sizes.length + 1);
+  for (let i = 0; i < sizes.length; i++) start[i + 1] = start[i] + sizes[i];
+  return start;
+}
+
+// The family that a child belongs to: the last one that begins at or before it.
+function owner(start, child) {
+  let low = 0, high = start.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (start[middle] <= child) low = middle; else high = middle;
+  }
+  return low;
+}
+
+async function readDepth(t) {
+  const [usual, sizes, step, count, over, under] = (await parts(`depth-${t}`)).map(numbers);
+  const start = starts(sizes), n = count.length, width = usual[0];
+  const place = new Uint32Array(n), low = new Float64Array(n), high = new Float64Array(n);
+  for (let family = 0; family < sizes.length; family++) {
+    let at = -1;
+    for (let i = start[family]; i < start[family + 1]; i++) place[i] = at += step[i] + 1;
+  }
+  for (let i = 0; i < n; i++) {
+    high[i] = count[i] + unfolded(over[i]);
+    low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
+  }
+  held.set(`depth-${t}`, { start, place, count, low, high });
+}
+
+async function readLevel(axis, level) {
+  const [short, sizes, possible, text] = await parts(`level-${axis}-${level}`);
+  held.set(`level-${axis}-${level}`, {
+    short: numbers(short)[0] === 1,
+    start: starts(numbers(sizes)),
+    possible: numbers(possible),
+    labels: new TextDecoder().decode(text).split("\n"),
+  });
+}
+
+async function need(deepest) {
+  for (let t = 1; t <= Math.min(deepest, last); t++) {
+    if (held.has(`depth-${t}`)) continue;
+    await readLevel(...steps[t - 1]);
+    await readDepth(t);
+  }
+}
+
+const depth = (t) => held.get(`depth-${t}`);
+const level = (axis, k) => held.get(`level-${axis}-${k}`);
+
+function label(axis, k, code) {
+  const known = level(axis, k);
+  const own = known.labels[code];
+  return known.short ? label(axis, k - 1, owner(known.start, code)) + own : own;
+}
+
+// What a small place has room for: the end of a label that begins as its parent's does.
+function ending(axis, k, code) {
+  const known = level(axis, k);
+  return known.short ? `…${known.labels[code]}` : known.labels[code];
+}

@@ -1,0 +1,159 @@
+// What is seen of a node: where it is, its count, a picture and a table of what is below it.
+
+const box = document.getElementById("explorer");
+const ROWS = 25;
+let order = numeric ? "code" : "size";
+let shown = [0, 0, 2]; // depth, place, and how many steps the picture goes down
+let focus = null; // what to focus when the next view is there
+let redraw = null, width = innerWidth;
+
+function whisker(item, most) {
+  const across = (value) => (4 + 136 * Math.log1p(value) / Math.log1p(most)).toFixed(1);
+  return make("svg", { class: "whisker", viewBox: "0 0 144 14", "aria-hidden": "true" },
+    make("line", { x1: across(item.low), x2: across(item.high), y1: 7, y2: 7 }),
+    make("circle", { cx: across(item.count), cy: 7, r: 2.6 }));
+}
+
+function listing(items, caption, heading) {
+  const holder = make("div");
+  let rows = ROWS;
+  const draw = () => {
+    const sorted = items.slice();
+    if (order === "size") sorted.sort((a, b) => b.count - a.count);
+    const most = Math.max(...items.map((item) => Math.max(item.high, item.count)));
+    const lines = sorted.slice(0, rows).map((item) => make("tr", {},
+      make("th", { scope: "row" }, item.opens
+        ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
+        : isolated(item.name)),
+      make("td", { class: "n" }, number.format(item.count)),
+      make("td", { class: "n" }, interval(item)),
+      make("td", { class: "wide-only" }, whisker(item, most)),
+      make("td", { class: "n wide-only" }, percent(item.part))));
+    const head = [[heading], ["Count", "n"], ["95 % interval", "n"], ["On a logarithmic scale", "wide-only"], ["Part", "n wide-only"]]
+      .map(([words, kind]) => make("th", { scope: "col", class: kind }, words));
+    const choice = make("select", { "aria-label": "Order of the rows", change: (event) => { order = event.target.value; draw(); holder.querySelector("select").focus(); } },
+      make("option", { value: "size", selected: order === "size" }, "largest first"),
+      make("option", { value: "code", selected: order === "code" }, "in the order of codes"));
+    const left = items.length - rows;
+    const parts = [make("div", { class: "tools" }, make("label", {}, "Rows ", choice)),
+      make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table, may scroll sideways" }, make("table", {},
+        make("caption", {}, make("span", {}, caption)), make("thead", {}, make("tr", {}, ...head)),
+        make("tbody", {}, ...lines)))];
+    if (left > 0) {
+      parts.push(make("button", { type: "button", class: "more", click: () => {
+        rows += 4 * ROWS;
+        draw();
+        (holder.querySelector("button.more") || holder.querySelector(".scroll")).focus();
+      } }, left > 4 * ROWS ? `Show ${4 * ROWS} more of ${number.format(left)} rows` : `Show the other ${left} rows`));
+    }
+    holder.replaceChildren(...parts);
+  };
+  draw();
+  return holder;
+}
+
+function crumbs(path, along) {
+  const entries = path.map((i, t) => {
+    const [axis] = t ? steps[t - 1] : [0];
+    const own = t ? label(axis, along[t][axis].level, along[t][axis].code) : "Everything";
+    const words = t && axes.length > 1 ? `${axes[axis].name} ${own}` : own;
+    const here = t === path.length - 1;
+    return make("li", {}, here ? make("span", { "aria-current": "page" }, isolated(words))
+      : make("button", { type: "button", click: () => go(t, i, 2, "back") }, isolated(words)));
+  });
+  return make("nav", { "aria-label": "Where you are" }, make("ol", { class: "crumbs" }, ...entries));
+}
+
+function here(t, i, codes) {
+  const value = valueOf(t, i);
+  const exact = value.low === value.high && value.low === value.count;
+  return make("div", { class: "here", role: "status" },
+    make("h3", { tabindex: -1 }, isolated(nameOf(codes))),
+    make("strong", {}, number.format(value.count)),
+    make("span", {}, exact ? "records, an exact and public number" : `records; 95 % interval ${interval(value)}`));
+}
+
+function views(t, i, mode) {
+  const names = [[2, depths[t + 2]], [1, depths[t + 1]]].map(([steps, name]) => make("button", {
+    type: "button", "aria-pressed": String(steps === mode), click: () => go(t, i, steps, "view"),
+  }, isolated(name)));
+  return make("div", { class: "tools", role: "group", "aria-label": "What to show" }, "Show", make("div", {}, ...names));
+}
+
+function draw(t, i, asked, every = false) {
+  const path = lineage(t, i), along = codesAlong(path), codes = along[t];
+  const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes)];
+  let picture = null;
+  if (t >= last) {
+    parts.push(make("p", {}, t < steps.length ? `The counts below are in counts/depth=${t + 1}.parquet.` : "This is the finest level."));
+  } else {
+    const pairs = t + 2 <= last && steps[t][0] !== steps[t + 1][0];
+    const mode = pairs ? asked : 1;
+    if (pairs) parts.push(views(t, i, mode));
+    const possible = (d) => level(...steps[d]).possible[codes[steps[d][0]].code];
+    const items = mode === 2 ? cellsOf(t, i, codes) : childrenOf(t, i, codes);
+    const cells = mode === 2 ? possible(t) * possible(t + 1) : possible(t);
+    const name = depths[t + mode];
+    picture = mode === 2 ? matrix(items, t, every, () => draw(t, i, asked, true))
+      : numeric ? bars(items, possible(t)) : map(items);
+    const unlisted = cells - items.length;
+    const note = `${number.format(items.length)} of ${number.format(cells)} possible counts are listed` +
+      (unlisted ? "; the others were released as 0." : ".");
+    parts.push(...picture.nodes.slice(0, 1), make("p", { class: "readout", "aria-hidden": "true" }, note),
+      ...picture.nodes.slice(1), listing(items, `${nameOf(codes)} by ${name}. ${note}`, name));
+  }
+  box.replaceChildren(...parts);
+  if (picture) picture.draw();
+  redraw = picture ? picture.draw : null;
+}
+
+function refocus(before) {
+  const first = box.querySelector(".tile[tabindex='0'], .cell[tabindex='0'], .bar[tabindex='0']");
+  const heading = box.querySelector("h3");
+  const wanted = { first: first || heading, here: heading, view: box.querySelector("[aria-pressed='true']"),
+    back: before && before.length ? [...box.querySelectorAll("[data-i]")].find((tile) =>
+      before[tile.dataset.t] === Number(tile.dataset.i)) || heading : heading }[focus];
+  focus = null;
+  if (wanted) wanted.focus({ preventScroll: wanted !== heading });
+}
+
+function go(t, i, mode, then) {
+  focus = then;
+  const hash = `#at-${t}-${i}-${mode}`;
+  if (location.hash === hash) show(); else location.hash = hash;
+}
+
+async function show() {
+  const asked = /^#at-(\d{1,3})-(\d{1,8})-([12])$/.exec(location.hash);
+  if (!asked && location.hash.length > 1 && box.dataset.ready) return; // another place of the page
+  let [t, i, mode] = asked ? asked.slice(1).map(Number) : [0, 0, 2];
+  if (t > last) [t, i] = [0, 0];
+  await need(t + 2);
+  if (t > 0 ? i >= depth(t).count.length : i > 0) [t, i] = [0, 0];
+  const before = lineage(shown[0], shown[1]);
+  shown = [t, i, mode];
+  draw(t, i, mode);
+  box.dataset.ready = "true";
+  refocus(before);
+}
+
+function goUp(event) {
+  const [t, i, mode] = shown;
+  if (event.key !== "Escape" || t === 0) return;
+  const path = lineage(t, i);
+  const pair = t >= 2 && steps[t - 1][0] !== steps[t - 2][0] && mode === 2;
+  const up = pair ? t - 2 : t - 1;
+  go(up, path[up], 2, "back");
+}
+
+if (last >= 1 && total.length && typeof DecompressionStream !== "undefined") {
+  box.addEventListener("keydown", goUp);
+  addEventListener("hashchange", show);
+  addEventListener("resize", () => {
+    if (redraw && innerWidth !== width) {
+      width = innerWidth;
+      redraw();
+    }
+  });
+  show();
+}

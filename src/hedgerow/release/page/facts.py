@@ -1,0 +1,75 @@
+"""What the files of counts say of each depth, read piece by piece: sums, sizes, errors."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from hedgerow.errors import ReleaseError
+from hedgerow.plan.depths import Public
+from hedgerow.plan.plan import Plan
+from hedgerow.release.measurements import COUNT, HIGH, LOW, STANDARD_ERROR
+
+MOST_ROWS = 5_000_000
+"""Rows that are read at a depth; of larger ones the page says how many they are, no more."""
+
+ROWS_A_PIECE = 1 << 18
+CLASSES = 19
+"""Sizes of counts by their number of digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class DepthFacts:
+    """What the file of one depth says.
+
+    Attributes:
+        listed: how many counts it lists.
+        total: their sum, records; None where there are too many to read.
+        number: int64 (19): how many counts have 1, 2, … digits.
+        relative: float64 (19): the sum of their standard errors, each over its count.
+    """
+
+    listed: int
+    total: int | None
+    number: NDArray[np.int64]
+    relative: NDArray[np.float64]
+
+
+def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
+    """For each depth what its file says.
+
+    Raises:
+        ReleaseError: counts that are not above 0, intervals that are none, public counts that are
+            not exact, or depths that do not sum to the same total.
+    """
+    found = [
+        _facts(folder, t, is_public=isinstance(what, Public)) for t, what in enumerate(plan.depths)
+    ]
+    for t, facts in enumerate(found):
+        if facts.total is not None and facts.total != found[0].total:
+            raise ReleaseError(f"the counts of depth {t} do not sum to the total of depth 0")
+    return found
+
+
+def _facts(folder: Path, depth: int, *, is_public: bool) -> DepthFacts:
+    number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
+    total, columns = 0, [COUNT, STANDARD_ERROR, LOW, HIGH]
+    with pq.ParquetFile(folder / "counts" / f"depth={depth}.parquet") as file:
+        listed = file.metadata.num_rows
+        if listed > MOST_ROWS:
+            return DepthFacts(listed, None, number, relative)
+        for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
+            piece = pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas
+            count, error, low, high = (piece[name].to_numpy() for name in columns)
+            if (count <= 0).any() or (low < 0).any() or (high < low).any():
+                raise ReleaseError(f"depth {depth} has a count or an interval that is none")
+            if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
+                raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
+            total += int(count.sum())
+            digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
+            number += np.bincount(digits, minlength=CLASSES)
+            relative += np.bincount(digits, error / count, CLASSES)
+    return DepthFacts(listed, total, number, relative)

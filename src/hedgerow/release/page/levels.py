@@ -1,0 +1,120 @@
+"""Tables of a release by level: what was measured, what is listed, which error to expect."""
+
+from collections.abc import Sequence
+
+from hedgerow.plan.depths import Public
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.plan import Plan
+from hedgerow.release.page.facts import DepthFacts
+from hedgerow.release.page.markup import shown, table
+from hedgerow.release.page.promise import keeps_budget
+
+
+def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+    """For every depth its noise, share and expected error."""
+    rows = []
+    for row, listed, what in zip(
+        forecast(plan).iter_rows(named=True), facts, plan.depths, strict=True
+    ):
+        t = row["depth"]
+        noise = what.kind if row["noise"] is None else row["noise"]
+        rows.append(
+            [
+                f'<span class="depth">{t}</span> {shown(row["cuboid"])}',
+                f"{row['cells']:,}",
+                f"{listed.listed:,}",
+                noise,
+                "–" if row["share"] is None else f"{100 * row['share']:.3g} %",
+                _error(row["noise_sd"]),
+                _error(row["rmse"]),
+                "–" if row["max_95"] is None else f"±{row['max_95']:,.0f}",
+            ]
+        )
+    return table(
+        "Depth by depth, from the whole to the finest counts",
+        [
+            "Level", "Possible counts", "Listed, above 0", "Noise", "Share of the budget",
+            "Noise: standard deviation", "Expected error (RMSE)", "95 %: no error beyond",
+        ],
+        rows,
+    )  # fmt: skip
+
+
+def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+    """By number of digits of a count: its standard error, as a part of the count."""
+    known = [(t, f) for t, f in enumerate(facts) if f.total]
+    classes = [k for k in range(19) if any(f.number[k] for _, f in known)]
+    rows = []
+    for t, f in known:
+        cells = [_relative(f, k, public=isinstance(plan.depths[t], Public)) for k in classes]
+        rows.append([shown(plan.tree.cuboid_name(t)), *cells])
+    if not rows:
+        return "<p>No counts are listed.</p>"
+    headings = [_class(k) for k in classes]
+    caption = (
+        "Standard error of released counts by their size, as a part of the count; "
+        "below it, how many counts there are"
+    )
+    return table(caption, ["Level", *headings], rows)
+
+
+def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
+    """What was recomputed from the files before this page was made, as a list."""
+    names = plan.tree
+    read = [t for t, f in enumerate(facts) if f.total is not None]
+    passed = [
+        "Every listed count is a whole number above 0, and no interval reaches below 0.",
+        f"The counts of each level sum to the same total, {facts[0].total or 0:,}.",
+    ]
+    if last > 0:
+        passed.append(
+            f"Every family adds up to its parent’s count, down to {shown(names.cuboid_name(last))}."
+        )
+    if plan.public_depth >= 0:
+        deepest = shown(names.cuboid_name(plan.public_depth))
+        passed.append(f"Public counts are held: they carry no noise, down to {deepest}.")
+    if keeps_budget(plan):
+        passed.append("What all measurements cost together was computed again: it is in budget.")
+    unread = [shown(names.cuboid_name(t)) for t in range(len(facts)) if t not in read]
+    left = "" if not unread else f" Too large to read for this page: {', '.join(unread)}."
+    return (
+        f'<ul class="checks">{"".join(f"<li>{line}</li>" for line in passed)}</ul>\n'
+        f"<p>A page is not made where counts fail any of these.{left} "
+        "<code>hedgerow check</code> on this directory verifies more: the digest of every file, "
+        "every family of every level, and "
+        "that the counts are what the estimator makes of the noisy counts.</p>"
+    )
+
+
+def carried_words(last: int, depths: int) -> str:
+    """Which levels this page carries and which are in the files alone."""
+    if last == depths - 1:
+        return "<p>This page carries the counts of all levels.</p>"
+    left = ", ".join(f"<code>counts/depth={t}.parquet</code>" for t in range(last + 1, depths))
+    here = f"the counts of depths 0 to {last}" if last >= 0 else "no counts"
+    return (
+        f"<p>This page carries {here}, to stay small. The others are in the Parquet files beside "
+        f"it: {left}.</p>"
+    )
+
+
+def _relative(facts: DepthFacts, size: int, *, public: bool) -> str:
+    number = int(facts.number[size])
+    if not number:
+        return "–"
+    mean = facts.relative[size] / number
+    words = "exact" if public or mean == 0 else f"±{_digits(100 * mean)} %"
+    return f"{words}<small>{number:,}</small>"
+
+
+def _class(digits: int) -> str:
+    return f"{10**digits if digits else 1:,} to {10 ** (digits + 1) - 1:,}"
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.4g}"
+
+
+def _digits(value: float) -> str:
+    """Two significant digits, never as a power of ten."""
+    return f"{float(f'{value:.2g}'):,.10g}"

@@ -1,0 +1,183 @@
+"""The promise of a release in pictures and figures: exact, beside what looser statements say."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hedgerow.errors import BudgetError
+from hedgerow.plan.describe import figure_above
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta, Rho
+from hedgerow.privacy.picture import epsilon_grid
+from hedgerow.privacy.profile import Profile, delta_text
+from hedgerow.privacy.zcdp import float_above
+from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
+from hedgerow.release.page.markup import table
+
+LEAST_DELTA = 1e-15
+DELTAS = [0.5, 0.3, 0.2, 0.1, 0.05, 0.02, *(10.0**-k for k in range(2, 16))]
+LARGEST_EXPONENT = 700.0
+ALPHAS = [i / 50 for i in range(51)]
+POINTS = 40
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a release costs: pairs (ε, δ) that it satisfies, each list of them a line.
+
+    Attributes:
+        exact: of the exact profile; empty where no worst case is proved or it is out of reach.
+        best: from ρ, by the best known conversion.
+        bureau: from ρ, as the US Census Bureau states it.
+        pure: (ε, 0) where a pure ε holds.
+    """
+
+    exact: tuple[Pair, ...]
+    best: tuple[Pair, ...]
+    bureau: tuple[Pair, ...]
+    pure: tuple[Pair, ...]
+
+    @classmethod
+    def of(cls, profile: Profile) -> "Priced":
+        """Those of a composition; an exact δ takes milliseconds, so each is asked for once."""
+        try:
+            exact = tuple((e, profile.delta(e)) for e in epsilon_grid(profile, POINTS))
+        except BudgetError:
+            exact = ()
+        best, bureau = (
+            tuple((ask(delta), delta) for delta in DELTAS)
+            for ask in (profile.zcdp_epsilon, profile.bureau_epsilon)
+        )
+        pure = profile.pure_epsilon
+        return cls(exact, best, bureau, () if pure is None else ((float_above(pure), 0.0),))
+
+    @property
+    def loose(self) -> tuple[Pair, ...]:
+        """What ρ and a pure ε alone promise."""
+        return self.best + self.pure
+
+    def detection(self, alpha: float) -> float:
+        """How often, at most, a test with false alarms at rate α notices that one unit differs."""
+        return 1 - least_missed(self.exact + self.loose, alpha)
+
+
+def keeps_budget(plan: Plan) -> bool:
+    """Whether the cost of the plan's noise, computed again, is seen to be within its budget.
+
+    ε(δ) is rounded up by as much as 1e-9 of itself, which is allowed for.
+    """
+    profile, budget = plan.guarantee, plan.budget
+    if isinstance(budget, EpsilonDelta):
+        return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
+    cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon
+    return cost is not None and cost <= (budget.rho if isinstance(budget, Rho) else budget.epsilon)
+
+
+def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
+    """The least type II error at type I error α that pairs (ε, δ) leave, from below.
+
+    Each pair holds in both directions, so T(α) is at least ``1 - δ - e^ε α`` and
+    ``e^-ε (1 - δ - α)`` (Dong, Roth & Su 2022, Proposition 3).
+    """
+    bounds = [0.0]
+    for epsilon, delta in pairs:
+        bounds.append(1 - delta - math.exp(min(epsilon, LARGEST_EXPONENT)) * alpha)
+        bounds.append(math.exp(-epsilon) * (1 - delta - alpha))
+    return max(bounds)
+
+
+def curves(plan: Plan, priced: Priced) -> str:
+    """Both pictures with their legend, and the figures that people ask for."""
+    told = _EXACT if priced.exact else _LOOSE
+    return (
+        f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n{_figures(plan)}'
+    )
+
+
+_EXACT = (
+    "The exact lines are those of all noisy measurements of this release together, with proved "
+    "bounds. Beside them stand the figures that are usually reported for the same noise."
+)
+_LOOSE = (
+    "Which change of one unit is the worst is not proved for this release, so there are no exact "
+    "lines: every figure follows from its ρ, which is exact, and is on the safe side."
+)
+
+
+def _price(priced: Priced) -> str:
+    lines = [
+        Line("dotted", "from ρ, as the US Census Bureau states it", priced.bureau),
+        Line("dashed", "from ρ, by the best known conversion", priced.best),
+    ]
+    if priced.exact:
+        seen = [(e, d) for e, d in priced.exact if d >= LEAST_DELTA]
+        lines.append(Line("exact", "exact", seen))
+    last = max(e for line in lines for e, _ in line.points) * 1.02
+    x = Scale("ε", 0, last, even_ticks(0, last))
+    powers = [(10.0**-k, f"10<tspan dy='-4' font-size='80%'>−{k}</tspan>") for k in range(3, 16, 3)]
+    y = Scale("δ, the chance that ε does not hold", LEAST_DELTA, 1, [(1, "1"), *powers], log=True)
+    drawn = picture(
+        "price",
+        "δ falls as ε grows. The further to the left a line lies, the smaller the stated loss of "
+        "the same release. The table below gives figures.",
+        x,
+        y,
+        lines,
+    )
+    return (
+        f"<figure><figcaption>What the release costs: δ for every ε</figcaption>\n{drawn}\n"
+        f"{legend(lines[::-1])}</figure>"
+    )
+
+
+def _test(priced: Priced) -> str:
+    lines = [
+        Line("plain", "no release at all", [(0, 1), (1, 0)]),
+        Line("dashed", "what ρ or a pure ε alone promise", _tested(priced.loose)),
+    ]
+    if priced.exact:
+        lines.append(Line("exact", "exact", _tested(priced.exact)))
+    x = Scale("false alarms", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
+    y = Scale("differences missed, at least", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
+    drawn = picture(
+        "test",
+        "Whoever tests whether one unit of the table was different, and accepts a rate of false "
+        "alarms, misses at least the rate of true differences that the lines show. The nearer to "
+        "the straight diagonal, the less the release gives away.",
+        x,
+        y,
+        lines,
+    )
+    return (
+        "<figure><figcaption>What an attacker can find out: errors of the best test"
+        f"</figcaption>\n{drawn}\n{legend(lines[::-1])}</figure>"
+    )
+
+
+def _tested(pairs: Sequence[Pair]) -> list[Pair]:
+    return [(alpha, least_missed(pairs, alpha)) for alpha in ALPHAS]
+
+
+def _figures(plan: Plan) -> str:
+    profile, rows = plan.guarantee, []
+    for delta in plan.deltas:
+        asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        figures = [figure_above(ask(delta)) for ask in asked]
+        rows.append([delta_text(delta), *figures])
+    caption = "ε at several δ, rounded up" + (
+        "" if profile.is_worst else "; the first column is what is promised, from ρ"
+    )
+    first = "exact" if profile.is_worst else "stated"
+    return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
+
+
+def figure(value: Fraction | float) -> str:
+    """Three digits of a part of a whole, as a percentage, rounded up."""
+    percent = 100 * float(value)
+    digits = 10 ** max(0, 2 - math.floor(math.log10(max(percent, 1e-3))))
+    return f"{np.ceil(percent * digits - 1e-9) / digits:.3g} %"

@@ -1,0 +1,150 @@
+"""What was released and promised, in words for people who are no mathematicians."""
+
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.plan.depths import (
+    All,
+    Measure,
+    Measured,
+    RunningSums,
+    Summed,
+    Survivors,
+    Unmeasured,
+)
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.release.page.markup import attribute, items, joined, shown
+from hedgerow.release.page.numeric import is_numeric
+from hedgerow.release.page.promise import Priced, figure
+
+ALPHA = 0.05
+
+
+def title(plan: Plan) -> str:
+    """What is counted by what: text."""
+    axes = plan.tree.axes
+    if is_numeric(plan.tree):
+        return f"Distribution of {axes[0].name}"
+    if len(axes) == 1:
+        return f"Counts by {joined(axes[0].levels)}"
+    return f"Counts by {' × '.join(axis.name for axis in axes)}"
+
+
+def released(plan: Plan, total: int) -> str:
+    """What was released, in one paragraph of HTML."""
+    lists = [
+        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels])})"
+        for axis in plan.tree.axes
+    ]
+    if is_numeric(plan.tree):
+        (axis,) = plan.tree.axes
+        lists = [f"{shown(axis.name)}, in {axis.size(axis.depth):,} ranges and groups of them"]
+    exact = "a public number" if plan.public_depth >= 0 else "measured with noise"
+    return (
+        f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
+        f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
+        f"trip. Counts are whole numbers, none is negative, and at every level they add up to "
+        f"the count above them. What is not listed has a count of 0.</p>"
+    )
+
+
+def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
+    """The promise, point by point."""
+    return items(
+        [
+            ("Who is protected", _who(plan)),
+            ("From whom", _FROM_WHOM),
+            ("How well", _how_well(plan, priced)),
+            ("What is public", _public(plan)),
+            ("What is not hidden", _not_hidden(plan)),
+            ("How the counts were made", _made(plan, estimator)),
+        ],
+        "points",
+    )
+
+
+def cited(plan: Plan, total: int, version: str) -> str:
+    """How to name this release in a text."""
+    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
+    line = (
+        f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
+        f"{version}. {plan.guarantee.statement(delta)} Plan SHA-256: {plan.hash}."
+    )
+    return (
+        "<p>Name the publisher and the date of publication, and the release as</p>\n"
+        f'<blockquote class="cite">{shown(line)}</blockquote>\n'
+        "<p>The plan’s hash stands for everything that was decided before the table was opened: "
+        "levels, noise, shares and promise. It is in <code>manifest.json</code>, with the digest "
+        "of every file. This page holds no date of its own.</p>"
+    )
+
+
+_FROM_WHOM = (
+    "From everyone who sees any part of this release, the noisy counts included, whatever they "
+    "know already and however long they compute. Nothing that is done with the release afterwards "
+    "weakens the promise; further releases from the same table add to its cost."
+)
+
+
+_MEASURED: dict[Measure, str] = {
+    Survivors(): "the counts below what was released as positive, level by level",
+    All(): "all possible counts of each measured level",
+    RunningSums(): "weighted running sums of all ranges",
+}
+
+
+def _who(plan: Plan) -> str:
+    said = shown(plan.neighbours.describe())
+    m = plan.neighbours.contributions
+    if m > 1 or plan.neighbours.unit is not None:
+        said += f" Each unit counts with up to {m:,} record{'s' if m > 1 else ''}."
+    return said
+
+
+def _how_well(plan: Plan, priced: Priced) -> str:
+    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
+    noticed = figure(priced.detection(ALPHA))
+    return (
+        f"{shown(plan.guarantee.statement(delta))} In plain words: someone has two tables that "
+        f"differ in one protected unit, and must tell which of them this release was made from. "
+        f"If 5 % false alarms are accepted, the difference is noticed at most {noticed} of the "
+        f"time; without the release, by guessing, it would be 5 %."
+    )
+
+
+def _public(plan: Plan) -> str:
+    tree = plan.tree
+    exact = [tree.cuboid_name(t) for t in range(plan.public_depth + 1)]
+    what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
+    return (
+        (what if exact else "No count is public: every one carries noise, the total too. ")
+        + "Public beforehand are also the lists of areas or ranges (<code>domain/</code>), this "
+        "plan, its noise and its hash."
+    )
+
+
+def _not_hidden(plan: Plan) -> str:
+    told = "" if plan.restriction is None else f"{shown(plan.restriction)} "
+    return told + (
+        "What is true of many: a release is there to tell how the counts are spread, and what "
+        "follows from that about people like you holds whether or not you are in the table."
+    )
+
+
+def _made(plan: Plan, estimator: Estimator) -> str:
+    measured = [t for t, what in enumerate(plan.depths) if isinstance(what, Measured | Summed)]
+    idle = [t for t, what in enumerate(plan.depths) if isinstance(what, Unmeasured)]
+    noise = plan.mechanism.name.replace("-", " ").title()
+    what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
+    parts = [f"{what} {_MEASURED[plan.measure]}, at {len(measured)} of {len(plan.depths)} levels."]
+    if idle:
+        names = joined([shown(plan.tree.cuboid_name(t)) for t in idle])
+        parts.append(f"Not measured, as they follow from others: {names}.")
+    chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
+    how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
+    named = attribute(estimator.name + (f" ({how})" if how else ""))
+    parts.append(
+        f"The estimator <em>{named}</em> made of what was measured whole numbers that add up. "
+        "What was measured is in <code>measurements/</code>, noise included, and can be estimated "
+        "again at no cost in privacy."
+    )
+    return " ".join(parts)

@@ -1,0 +1,496 @@
+"""The page of a release: complete, safe from the names in it, and made from public files alone."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from hedgerow.cli_report import report
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.depths import All, Invariant
+from hedgerow.plan.plan import make_plan
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.profile import compose
+from hedgerow.release import report as report_module
+from hedgerow.release.page import blocks
+from hedgerow.release.page import carried as carried_module
+from hedgerow.release.page import facts as facts_module
+from hedgerow.release.page.blocks import parts_of, varints
+from hedgerow.release.page.markup import visible
+from hedgerow.release.page.promise import Priced, figure, keeps_budget, least_missed
+from hedgerow.release.release import in_memory
+from hedgerow.release.report import check_report, page
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.tree import Tree
+from tests.made import random_axis, random_counts, random_tree
+
+EVIL = "</script><script>alert('name')</script>"
+NAMES = [EVIL, '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\u202eabc", "a\x00b", "$title", "—"]
+PLANTED = 987_654_321
+
+
+def released(folder, counts, *, estimator=None, **options):
+    """A release of seeded noise in a folder, with what its page is made of."""
+    options.setdefault("budget", Rho("1/2"))
+    plan = make_plan(counts.tree, **options)
+    estimator = estimator or Chebyshev()
+    in_memory(counts, plan, estimator=estimator, bits=seeded_bits(3)).write(folder)
+    return SimpleNamespace(folder=folder, plan=plan, estimator=estimator, counts=counts)
+
+
+def page_of(made):
+    return page(made.folder, made.plan, made.estimator, "9.8.7")
+
+
+def geography(rng):
+    return random_counts(
+        rng, Tree([random_axis(rng, "geography", depth=3, widest=6)]), filled=0.7, mean=90
+    )
+
+
+def named(labels):
+    """Counts over areas of two levels whose names are these."""
+    frame = pl.DataFrame(
+        {
+            "re</script <i>gion": [labels[0]] * (len(labels) - 1) + [labels[1]],
+            'place"': [f"{name}{i}" for i, name in enumerate(labels)],
+        }
+    )
+    axis = Axis.from_frame("<i>where", frame, frame.columns)
+    codes = (np.arange(len(labels), dtype=np.int32),)
+    return Counts.from_leaves(Tree([axis]), codes, np.full(len(labels), 500))
+
+
+def numeric(rng):
+    ranges = Ranges.equal_width("income", 0, 1000, 40, out_of_bounds="clamp")
+    tree = Tree([coded_axis(ranges, [4, 10])])
+    bins = np.arange(40, dtype=np.int32)
+    return Counts.from_leaves(tree, (bins,), rng.integers(0, 300, 40))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Releases of each kind, with their pages."""
+    rng, place = np.random.default_rng(5), tmp_path_factory.mktemp("releases")
+    made = {
+        "geography": released(place / "geography", geography(rng)),
+        "flows": released(place / "flows", random_counts(rng, random_tree(rng)),
+                          neighbours=Replace(), budget=EpsilonDelta(1, "1e-8")),
+        "numeric": released(place / "numeric", numeric(rng), neighbours=Replace(), measure=All(),
+                            budget=Epsilon(1), mechanism=DiscreteLaplace, estimator=Euclidean()),
+        "names": released(place / "names", named(NAMES)),
+        "empty": released(place / "empty", Counts.from_leaves(
+            random_tree(rng), (np.zeros(0, np.int32),) * 2, np.zeros(0, np.int64)),
+            neighbours=Replace()),
+    }  # fmt: skip
+    for one in made.values():
+        one.text = page_of(one)
+        one.seen = Seen(one.text)
+    return made
+
+
+KINDS = ["geography", "flows", "numeric", "names", "empty"]
+
+
+class Seen(HTMLParser):
+    """The elements of a page: their names, attributes and the text within each."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"left open: {self.open}"
+
+    def handle_starttag(self, tag, attributes):
+        inside = [one.tag for one in self.open]
+        made = SimpleNamespace(tag=tag, attributes=dict(attributes), inside=inside, text="")
+        self.elements.append(made)
+        if tag not in {"meta", "link", "br"}:
+            self.open.append(made)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop().tag == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        hidden = self.open and self.open[-1].tag in {"script", "style"}
+        for one in self.open[-1:] if hidden else self.open:
+            one.text += data
+
+    def all(self, tag):
+        return [one for one in self.elements if one.tag == tag]
+
+    @property
+    def said(self):
+        return " ".join(self.all("body")[0].text.split())
+
+
+def facts_of(made):
+    return json.loads(next(s.text for s in made.seen.all("script") if len(s.attributes) == 2
+                           and s.attributes["id"] == "facts"))  # fmt: skip
+
+
+def blocks_of(made):
+    return {
+        one.attributes["id"]: parts_of(one.text)
+        for one in made.seen.all("script")
+        if one.attributes.get("type") == "text/plain"
+    }
+
+
+def numbers(part):
+    """Numbers of variable length, one by one."""
+    found, value, shift = [], 0, 0
+    for byte in part:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            found.append(value)
+            value, shift = 0, 0
+    return found
+
+
+def unfolded(value):
+    return -(value + 1) // 2 if value % 2 else value // 2
+
+
+def carried_rows(made):
+    """For each depth its rows (codes of the refined axis, count, low, high), as a browser has."""
+    blocks, facts = blocks_of(made), facts_of(made)
+    codes = [[0] * len(facts["axes"])][: len(facts["total"])]
+    labels = {}
+    for t in range(1, facts["last"] + 1):
+        axis, level = facts["steps"][t - 1]
+        short, sizes, _, text = blocks[f"level-{axis}-{level}"]
+        starts = np.append(0, np.cumsum(numbers(sizes)))
+        labels[axis, level] = text.decode().split("\n")
+        if numbers(short)[0]:
+            parents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            upper = labels[axis, level - 1]
+            labels[axis, level] = [
+                upper[p] + one for p, one in zip(parents, labels[axis, level], strict=False)
+            ]
+        usual, families, steps, counts, over, under = map(numbers, blocks[f"depth-{t}"])
+        rows, below, at = [], [], 0
+        for parent, size in zip(codes, families, strict=True):
+            place = -1
+            for _ in range(size):
+                place += steps[at] + 1
+                code = list(parent)
+                code[axis] = int(starts[parent[axis]]) + place
+                high = counts[at] + unfolded(over[at])
+                low = max(0, high - usual[0]) + unfolded(under[at])
+                rows.append((labels[axis, level][code[axis]], counts[at], low, high))
+                below.append(code)
+                at += 1
+        codes = below
+        yield t, axis, level, rows
+
+
+@given(st.lists(st.integers(0, 2**63 - 1)))
+def test_numbers_of_variable_length_read_back(values):
+    assert numbers(varints(np.array(values, dtype=np.int64))) == values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_counts_in_a_page_are_those_of_the_files(pages, kind):
+    made = pages[kind]
+    for t, axis, level, rows in carried_rows(made):
+        file = pq.read_table(made.folder / "counts" / f"depth={t}.parquet").to_pydict()
+        column = made.plan.tree.axes[axis].columns[level - 1]
+        names = [visible(code) for code in file[column]]
+        if kind == "numeric":
+            names = [re.sub(r"^\d+ ", "", name) for name in names]
+        assert rows == list(zip(names, file["count"], file["low"], file["high"], strict=True))
+    assert facts_of(made)["last"] == made.plan.tree.depth
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_whole_and_speaks_to_all(pages, kind):
+    seen = pages[kind].seen
+    ids = [one.attributes["id"] for one in seen.elements if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    headings = [one.tag for one in seen.elements if re.fullmatch(r"h\d", one.tag)]
+    assert headings[0] == "h1"
+    assert set(headings[1:]) == {"h2"}
+    assert seen.all("html")[0].attributes["lang"] == "en"
+    assert len(seen.all("main")) == 1
+    for link in seen.all("a"):
+        assert link.attributes["href"][1:] in ids
+    assert len(seen.all("caption")) == len(seen.all("table")) > 0
+    assert all(one.text.strip() for one in seen.all("caption"))
+    assert all(one.attributes.get("scope") in {"col", "row"} for one in seen.all("th"))
+    for drawn in seen.all("svg"):
+        told = drawn.attributes.get("aria-labelledby") in ids
+        assert told or drawn.attributes.get("aria-hidden") == "true"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_asks_for_nothing_from_outside(pages, kind):
+    made = pages[kind]
+    for one in made.seen.elements:
+        assert "src" not in one.attributes
+        assert one.attributes.get("href", "#")[:1] == "#" or one.attributes["href"] == "data:,"
+        assert not [name for name in one.attributes if name.startswith("on")]
+        assert "style" not in one.attributes
+    assert "url(" not in made.text
+    assert "@import" not in made.text
+    assert "fetch(" not in made.text
+    policy = made.seen.all("meta")[1].attributes["content"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+
+
+def test_names_cannot_leave_their_place(pages):
+    made = pages["names"]
+    scripts = made.seen.all("script")
+    assert sum("type" not in one.attributes for one in scripts) == 1
+    assert not made.seen.all("img")
+    assert not made.seen.all("i")
+    assert not made.seen.all("b")
+    assert EVIL not in made.text.replace("&#x27;", "'")
+    (facts,) = [one.text for one in scripts if one.attributes.get("id") == "facts"]
+    assert "<" not in facts
+    assert "\u202e" not in made.text
+    assert "\x00" not in made.text
+    assert f"{EVIL} 500" not in made.seen.said
+    assert EVIL in made.seen.said
+    assert "re</script <i>gion" in made.seen.said
+    assert "<i>where" in made.seen.said
+    kinds = {one.tag for one in made.seen.elements}
+    assert kinds == {one.tag for one in pages["geography"].seen.elements}
+
+
+def test_every_name_of_a_file_survives_within_the_blocks(pages):
+    listed = {name for *_, rows in carried_rows(pages["names"]) for name, *_ in rows}
+    assert {f"{visible(name)}{i}" for i, name in enumerate(NAMES)} <= listed
+
+
+def test_one_directory_gives_one_page(pages):
+    made = pages["flows"]
+    assert page_of(made) == made.text
+
+
+def test_a_page_is_checked_against_the_files(pages, tmp_path):
+    made = released(tmp_path / "release", pages["geography"].counts)
+    place = made.folder / report_module.REPORT
+    place.write_text(page_of(made), encoding="utf-8")
+    check_report(made.folder, made.plan, made.estimator, "9.8.7")
+    place.write_text(page_of(made).replace("records", "rows", 1), encoding="utf-8")
+    with pytest.raises(ReleaseError, match="is not what the files"):
+        check_report(made.folder, made.plan, made.estimator, "9.8.7")
+
+
+def test_another_deflation_is_the_same_page(pages, monkeypatch, tmp_path):
+    made = released(tmp_path / "release", pages["geography"].counts)
+    text, levels = page_of(made), []
+    compressor = blocks.zlib.compressobj
+    monkeypatch.setattr(
+        blocks.zlib, "compressobj",
+        lambda level, *others: levels.append(level) or compressor(0, *others),
+    )  # fmt: skip
+    other = page_of(made)
+    assert levels
+    assert other != text
+    (made.folder / report_module.REPORT).write_text(other, encoding="utf-8")
+    monkeypatch.undo()
+    check_report(made.folder, made.plan, made.estimator, "9.8.7")
+
+
+def test_nothing_confidential_is_in_a_page(tmp_path):
+    """The true count of one leaf, planted, is drawn with noise so wide that it cannot return."""
+    rng = np.random.default_rng(8)
+    tree = Tree([random_axis(rng, "geography", depth=2)])
+    counts = Counts.from_leaves(tree, (np.array([1], np.int32),), np.array([PLANTED]))
+    made = released(tmp_path / "release", counts, budget=Rho("1/100000000"))
+    made.text = page_of(made)
+    made.seen = Seen(made.text)
+    shown = [value for *_, rows in carried_rows(made) for _, *values in rows for value in values]
+    assert max(shown) > PLANTED / 2
+    assert PLANTED not in shown
+    for words in (str(PLANTED), f"{PLANTED:,}"):
+        assert words not in made.text
+
+
+def test_the_true_table_does_not_change_a_page_of_the_same_files(pages, tmp_path):
+    """A page is a function of the directory and the plan; no table is at hand when it is made."""
+    made = pages["flows"]
+    report(made.folder, tmp_path / "again.html")
+    again = (tmp_path / "again.html").read_text(encoding="utf-8")
+    version = json.loads((made.folder / "manifest.json").read_text())["software"]["hedgerow"]
+    assert again == made.text.replace("9.8.7", version)
+
+
+def test_deep_levels_are_left_to_the_files(pages, monkeypatch):
+    made = pages["geography"]
+    rows = [pq.read_metadata(made.folder / "counts" / f"depth={t}.parquet").num_rows
+            for t in range(4)]  # fmt: skip
+    monkeypatch.setattr(carried_module, "MOST_NODES", sum(rows[:3]))
+    text = page_of(made)
+    seen = Seen(text)
+    assert "This page carries the counts of depths 0 to 2" in seen.said
+    assert "counts/depth=3.parquet" in seen.said
+    assert set(blocks_of(SimpleNamespace(seen=seen))) == {
+        f"{what}{k}" for what in ("depth-", "level-0-") for k in (1, 2)
+    }
+
+
+def test_a_page_has_room_for_so_many_characters(pages, monkeypatch):
+    made = pages["geography"]
+    size = {one.attributes["id"]: len(one.text) for one in made.seen.all("script")
+            if one.attributes.get("type") == "text/plain"}  # fmt: skip
+    monkeypatch.setattr(carried_module, "MOST_CHARACTERS", sum(size.values()))
+    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["last"] == 3
+    monkeypatch.setattr(carried_module, "MOST_CHARACTERS", sum(size.values()) - 1)
+    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["last"] == 2
+
+
+def test_files_too_large_to_read_are_said_to_be(pages, monkeypatch):
+    monkeypatch.setattr(facts_module, "MOST_ROWS", 12)
+    monkeypatch.setattr(carried_module, "MOST_NODES", 12)
+    seen = Seen(page_of(pages["geography"]))
+    assert "Too large to read for this page: level3" in seen.said
+
+
+def changed(made, tmp_path, depth, change):
+    """The release with another file of counts."""
+    folder = tmp_path / "changed"
+    shutil.copytree(made.folder, folder)
+    path = folder / "counts" / f"depth={depth}.parquet"
+    table = pq.read_table(path)
+    frame = change(pl.DataFrame(table))
+    pq.write_table(frame.to_arrow().cast(table.schema), path)
+    return SimpleNamespace(**{**vars(made), "folder": folder})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.with_columns(pl.lit(0).alias("count")), "is none"),
+        (lambda f: f.with_columns(pl.col("high") * 0 - 1), "is none"),
+        (lambda f: f.with_columns(pl.col("low") * 0 - 1), "is none"),
+        (lambda f: f.with_columns(pl.col("count") + 1), "do not sum"),
+        (lambda f: f.with_columns(pl.col("count").reverse()), "add up"),
+    ],
+    ids=["zero", "high", "low", "total", "family"],
+)  # fmt: skip
+def test_no_page_is_made_of_counts_that_do_not_hold(pages, tmp_path, change, message):
+    with pytest.raises(ReleaseError, match=message):
+        page_of(changed(pages["geography"], tmp_path, 3, change))
+
+
+def test_public_counts_must_be_exact(pages, tmp_path):
+    def moved(frame):
+        return frame.with_columns(pl.col("high") + 1)
+
+    with pytest.raises(ReleaseError, match="some counts are not exact"):
+        page_of(changed(pages["flows"], tmp_path, 0, moved))
+
+
+def test_what_is_public_is_said(pages, tmp_path):
+    tree = pages["flows"].counts.tree
+    made = released(
+        tmp_path / "release", pages["flows"].counts, neighbours=Replace(),
+        invariants=[Invariant("a0", "level1")],
+    )  # fmt: skip
+    said = Seen(page_of(made)).said
+    assert f"Exact counts, released without noise: total and {tree.cuboid_name(1)}" in said
+    assert "does not hide anything that these counts give away" in said
+    assert "Public counts are held" in said
+    assert "No count is public" in pages["geography"].seen.said
+    assert "Public counts are held" not in pages["geography"].seen.said
+
+
+def test_units_of_several_records_get_no_exact_line(tmp_path):
+    counts = geography(np.random.default_rng(1))
+    made = released(tmp_path / "release", counts, neighbours=AddRemove(3))
+    seen = Seen(page_of(made))
+    assert "Each unit counts with up to 3 records" in seen.said
+    assert not [d for d in seen.all("polyline") if d.attributes["class"] == "line exact"]
+    assert "stated" in seen.said
+
+
+def test_the_citation_names_plan_version_and_promise(pages):
+    made = pages["flows"]
+    (quoted,) = made.seen.all("blockquote")
+    assert made.plan.hash in quoted.text
+    assert "Hedgerow 9.8.7" in quoted.text
+    assert "at δ = 1e-08" in quoted.text
+
+
+def test_a_numeric_release_shows_its_distribution(pages):
+    assert "Distribution of income" in pages["numeric"].seen.said
+    assert pages["numeric"].seen.all("polygon")
+    assert not pages["geography"].seen.all("polygon")
+
+
+def test_detection_is_that_of_the_normal_law():
+    """Gaussian noise of large variance: T(α) = Φ(Φ⁻¹(1 - α) - 1/σ), a page not above it by 1e-3."""
+    priced = Priced.of(compose([(DiscreteGaussian(sigma2=10_000), 100)]))
+    for alpha in (0.01, 0.05, 0.3):
+        exact = norm.cdf(norm.ppf(alpha) + 0.1)
+        assert exact - 1e-6 <= priced.detection(alpha) <= exact + 1e-3
+
+
+@pytest.mark.parametrize("kind", ["geography", "flows", "numeric"])
+def test_the_budget_is_seen_to_be_kept(pages, kind):
+    plan, said = pages[kind].plan, "it is in budget"
+    assert keeps_budget(plan)
+    assert said in pages[kind].seen.said
+    dearer = make_plan(plan.tree, budget=Rho(200), neighbours=plan.neighbours)
+    if plan.mechanism is DiscreteLaplace:
+        dearer = make_plan(plan.tree, budget=Epsilon(2), neighbours=plan.neighbours,
+                           mechanism=DiscreteLaplace)  # fmt: skip
+    given = SimpleNamespace(guarantee=dearer.guarantee, budget=plan.budget)
+    assert not keeps_budget(given)
+
+
+def test_a_pure_promise_leaves_the_two_lines_of_its_epsilon():
+    epsilon = np.log(2)
+    for alpha in (0.0, 0.2, 1 / 3, 0.7, 1.0):
+        wanted = max(0.0, 1 - 2 * alpha, (1 - alpha) / 2)
+        assert least_missed([(epsilon, 0.0)], alpha) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [(0.0703, "7.03 %"), (0.070301, "7.04 %"), (1.0, "100 %"), (0.5, "50 %")]
+)
+def test_a_figure_is_rounded_up(part, words):
+    assert figure(part) == words
+
+
+def test_the_command_leaves_a_release_as_it_is(pages, tmp_path):
+    made = pages["flows"]
+    with pytest.raises(ReleaseError, match="lies within the release"):
+        report(made.folder, made.folder / "page.html")
+    (tmp_path / "taken.html").touch()
+    with pytest.raises(ReleaseError, match="exists already"):
+        report(made.folder, tmp_path / "taken.html")
+    with pytest.raises(ReleaseError, match="its folder is not there"):
+        report(made.folder, tmp_path / "no" / "page.html")
+    with pytest.raises(ReleaseError, match="is no release directory"):
+        report(tmp_path, tmp_path.with_name("page-of-none.html"))
+
+
+def test_a_damaged_release_is_one_sentence(pages, tmp_path):
+    made = changed(pages["flows"], tmp_path, 2, lambda frame: frame.head(0))
+    with pytest.raises(ReleaseError):
+        report(made.folder, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()

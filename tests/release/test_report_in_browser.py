@@ -1,0 +1,298 @@
+"""The page of a release in a real browser, without a network: it opens, zooms, and says so."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from hedgerow.plan.depths import All
+from hedgerow.plan.plan import make_plan
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.neighbours import Replace
+from hedgerow.release.page import carried as carried_module
+from hedgerow.release.release import in_memory, read_release
+from hedgerow.release.report import page
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.tree import Tree
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(
+    not Path(CHROMIUM).is_file(), reason="needs Chromium, in Debian the package chromium"
+)
+
+EVIL = "</script><img src=x onerror=document.title='evil'>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a page from disk in a window; no message, no error and no request may come of it."""
+    contexts, heard = [], []
+
+    def open_page(path, where="", width=1100, **options):
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: heard.append(message.text))
+        tab.on("pageerror", lambda error: heard.append(str(error)))
+        tab.on("request", lambda asked: heard.append(asked.url) if asked.url != url else None)
+        url = path.as_uri()
+        tab.goto(url + where)
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert heard == []
+
+
+def written(folder, tree, codes, values, estimator=None, **options):
+    plan = make_plan(tree, **{"budget": Rho(2), **options})
+    estimator = estimator or Chebyshev()
+    counts = Counts.from_leaves(tree, codes, values)
+    in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)
+    path = folder.with_suffix(".html")
+    path.write_text(page(folder, plan, estimator, "1"), encoding="utf-8")
+    return path
+
+
+def areas(prefix, states=3, counties=4, tracts=5):
+    """Areas of three levels; the code of each begins with that of its parent."""
+    rows = [
+        (f"{prefix}{s}", f"{prefix}{s}{c}", f"{prefix}{s}{c}{t}")
+        for s in range(states) for c in range(counties) for t in range(tracts)
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=["state", "county", "tract"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    frame = areas(EVIL)
+    tree = Tree([Axis.from_frame("geography", frame, frame.columns)])
+    leaves = np.arange(len(frame), dtype=np.int32)
+    path = tmp_path_factory.mktemp("page") / "census"
+    return written(path, tree, (leaves,), 1_000 + 97 * leaves.astype(np.int64))
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory):
+    frame = areas("")
+    axes = [
+        Axis.from_frame(name, frame, frame.columns, columns=[f"{name}_{c}" for c in frame.columns])
+        for name in ("origin", "destination")
+    ]
+    start, end = np.divmod(np.arange(3600, dtype=np.int32), 60)
+    values = 5_000 // (1 + np.abs(start - end)).astype(np.int64)
+    path = tmp_path_factory.mktemp("page") / "flows"
+    tree = Tree(axes, ["destination", "origin"])
+    return written(path, tree, (start, end), values, neighbours=Replace())
+
+
+@pytest.fixture(scope="module")
+def incomes(tmp_path_factory):
+    tree = Tree([coded_axis(Ranges.equal_width("income", 0, 1200, 240), [240])])
+    bins = np.arange(240, dtype=np.int32)
+    path = tmp_path_factory.mktemp("page") / "incomes"
+    return written(
+        path, tree, (bins,), 20 + bins.astype(np.int64), Euclidean(),
+        neighbours=Replace(), measure=All(), budget=Epsilon(1), mechanism=DiscreteLaplace,
+    )  # fmt: skip
+
+
+def here(tab):
+    return tab.locator("#explorer h3").inner_text()
+
+
+def level_of(path, depth):
+    return read_release(path.with_suffix("")).level(depth=depth)
+
+
+def test_a_click_opens_a_state_and_its_counties(opened, census):
+    tab = opened(census)
+    tab.locator("#explorer .tile").first.click()
+    tab.wait_for_function("location.hash.startsWith('#at-1-')")
+    largest = level_of(census, 1).sort("count")["state"][-1]
+    assert here(tab) == f"state {largest}"
+    inside = level_of(census, 2).filter(state=largest).sort("count", descending=True)
+    rows = tab.locator("#explorer .scroll table tbody tr")
+    told = [row.split("\t")[:3] for row in rows.all_inner_texts()]
+    assert told == [
+        [county, f"{count:,}", f"{low:,} to {high:,}"]
+        for _, county, count, _, low, high in inside.iter_rows()
+    ]
+    assert tab.title() == "Counts by state, county and tract"  # no name of an area ran as a script
+
+
+def test_the_keyboard_alone_goes_down_and_back(opened, census):
+    tab = opened(census)
+    tab.wait_for_selector(".tile")
+    tab.locator(".tile[tabindex='0']").focus()
+    tab.keyboard.press("ArrowRight")
+    second = tab.evaluate("document.activeElement.getAttribute('aria-label')")
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("location.hash.startsWith('#at-1-')")
+    tab.wait_for_function("document.activeElement.className.startsWith('tile')")
+    assert here(tab).removeprefix("state ") in second
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("location.hash.startsWith('#at-0-')")
+    tab.wait_for_function("document.activeElement.className.startsWith('tile')")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-label')") == second
+
+
+def test_breadcrumbs_and_the_back_button_lead_back(opened, census):
+    tab = opened(census, "#at-2-5-2")
+    tab.wait_for_selector(".crumbs button")
+    assert here(tab) == f"county {EVIL}11"
+    assert tab.locator(".tile b").first.inner_text() == "…4"
+    assert f"\n{EVIL}114" in tab.locator("#explorer .scroll table").inner_text()
+    tab.locator(".crumbs button").nth(1).click()
+    tab.wait_for_function("location.hash.startsWith('#at-1-')")
+    assert here(tab).startswith("state")
+    tab.locator(".crumbs button").first.click()
+    tab.wait_for_function("location.hash.startsWith('#at-0-')")
+    assert here(tab) == "Everything"
+    tab.go_back()
+    tab.wait_for_function("location.hash.startsWith('#at-1-')")
+    tab.wait_for_function("document.querySelector('h3').innerText.startsWith('state')")
+
+
+def test_a_cell_of_the_matrix_opens_a_matrix(opened, flows):
+    tab = opened(flows)
+    tab.wait_for_selector(".matrix")
+    cell = tab.locator(".matrix tbody tr").nth(0).locator("td").nth(1)
+    first = level_of(flows, 2).filter(origin_state="0", destination_state="1")
+    assert cell.inner_text() == f"{first['count'][0]:,}"
+    cell.locator("button").click()
+    tab.wait_for_function("location.hash.startsWith('#at-2-')")
+    assert here(tab) == "origin state 0 × destination state 1"
+    below = level_of(flows, 4).filter(origin_state="0", destination_state="1")
+    cells = tab.locator(".matrix .cell").all_inner_texts()
+    assert len(cells) == len(below)
+    assert sum(int(cell.replace(",", "")) for cell in cells) == first["count"][0]
+    corner = tab.locator(".matrix tr").last.locator("td").last.inner_text()
+    assert corner == f"{first['count'][0]:,}"
+
+
+def test_escape_goes_up_as_far_as_a_picture_went_down(opened, census, flows):
+    tab = opened(census, "#at-3-25-2")
+    tab.locator("#explorer h3").focus()
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("location.hash.startsWith('#at-2-5-')")
+    tab = opened(flows, "#at-4-1-2")
+    tab.locator("#explorer h3").focus()
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("location.hash.startsWith('#at-2-0-')")
+
+
+def test_arrow_keys_walk_the_matrix_and_one_step_views_are_there(opened, flows):
+    tab = opened(flows)
+    tab.locator(".cell[tabindex='0']").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        tab.keyboard.press(key)
+    label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert label.startswith("1 → 0: ")
+    tab.get_by_role("button", name="destination.state", exact=True).click()
+    tab.wait_for_selector(".tile")
+    assert tab.locator(".tile").count() == 3
+
+
+def test_bars_of_many_ranges_are_sums(opened, incomes):
+    tab = opened(incomes)
+    tab.wait_for_selector(".bars")
+    bars = tab.locator("button.bar")
+    assert bars.count() == 80
+    first = int(level_of(incomes, 1)["count"][:3].sum())
+    assert f": {first:,} in 3 ranges" in bars.first.get_attribute("aria-label")
+
+
+def test_rows_can_be_ordered_and_more_of_them_shown(opened, flows):
+    tab = opened(flows, "#at-2-0-2")
+    tab.wait_for_selector("select")
+    rows = tab.locator("#explorer > div:last-child tbody tr")
+    listed = len(level_of(flows, 4).filter(origin_state="0", destination_state="0"))
+    assert rows.count() == min(25, listed) == listed
+    tab.select_option("select", "code")
+    assert rows.first.inner_text().startswith("00 → 00")
+
+
+def test_a_page_of_some_levels_ends_where_the_files_begin(opened, census, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_module, "MOST_NODES", 20)
+    folder = census.with_suffix("")
+    plan, path = read_release(folder).plan, tmp_path / "part.html"
+    assert plan["mechanism"] == "discrete-gaussian"
+    frame = areas(EVIL)
+    made = make_plan(Tree([Axis.from_frame("geography", frame, frame.columns)]), budget=Rho(2))
+    path.write_text(page(folder, made, Chebyshev(), "1"), encoding="utf-8")
+    tab = opened(path, "#at-2-3-2")
+    tab.wait_for_selector(".crumbs")
+    assert "The counts below are in counts/depth=3.parquet" in tab.inner_text("#explorer")
+
+
+@pytest.mark.parametrize("name", ["census", "flows", "incomes"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_sideways_scrolling(opened, request, name, scheme):
+    tab = opened(request.getfixturevalue(name), width=360, color_scheme=scheme)
+    tab.wait_for_selector("#explorer[data-ready]")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    small = tab.evaluate(
+        "Math.min(...[...document.querySelectorAll('p, td, dd, li')]"
+        ".map((one) => parseFloat(getComputedStyle(one).fontSize)))"
+    )
+    assert small >= 12
+
+
+@pytest.mark.parametrize("name", ["census", "flows", "incomes"])
+def test_without_scripts_tables_and_curves_are_there(opened, request, name):
+    tab = opened(request.getfixturevalue(name), java_script_enabled=False)
+    assert tab.locator("main table").count() >= 4
+    assert tab.locator("figure svg polyline").count() >= 5
+    assert tab.locator("#explorer tbody tr").count() > 1
+    assert "With JavaScript" in tab.inner_text("#explore")
+
+
+@pytest.mark.parametrize("name", ["census", "flows"])
+def test_every_control_has_a_name_and_prints_away(opened, request, name):
+    tab = opened(request.getfixturevalue(name))
+    tab.wait_for_selector("#explorer[data-ready]")
+    spoken = tab.evaluate(
+        "[...document.querySelectorAll('button, select, a, [role=group]')]"
+        ".map((one) => one.getAttribute('aria-label') || one.innerText)"
+    )
+    assert all(re.search(r"\w", words) for words in spoken)
+    tab.emulate_media(media="print")
+    assert not tab.locator("#explorer select").is_visible()
+    assert tab.locator("#explorer table").first.is_visible()
+
+
+def test_a_place_that_is_not_there_is_everything(opened, census):
+    tab = opened(census, "#at-3-99999-1")
+    tab.wait_for_selector("#explorer[data-ready]")
+    assert here(tab) == "Everything"

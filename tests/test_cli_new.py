@@ -1,0 +1,113 @@
+"""`new`: a release file from the names of a table's columns, and from nothing else."""
+
+import tomllib
+
+import polars as pl
+import pytest
+
+from hedgerow.release_file import ReleaseFile
+from hedgerow.toml_file import parse
+
+HEADER = "Visit,Patient,Hospital,Ward\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text(f"{HEADER}secret-1,secret-2,H1,W1\n")
+    return tmp_path
+
+
+def test_a_file_to_fill_in_names_every_column_and_no_value(run, here):
+    code, out, _ = run("new", "visits.csv")
+    assert code == 0
+    assert "Fill in what stands in <…>" in out
+    text = (here / "release.toml").read_text()
+    assert '"Visit", "Patient", "Hospital", "Ward"' in text
+    assert "secret" not in text + out
+    found = parse(here / "release.toml", ReleaseFile)
+    assert found.table.source == "visits.csv"
+    assert found.axis[0].levels == ["<coarsest column>", "<finest column>"]
+    code, _, err = run("plan", "release.toml")
+    assert code == 2
+    assert "<public list>.csv does not exist" in err
+
+
+def test_a_value_that_differs_changes_nothing(run, here):
+    run("new", "visits.csv", "a.toml")
+    (here / "visits.csv").write_text(f"{HEADER}" + "x,y,H2,W9\n" * 5)
+    run("new", "visits.csv", "b.toml")
+    texts = [(here / name).read_text().replace(name, "") for name in ("a.toml", "b.toml")]
+    assert texts[0] == texts[1]
+
+
+def test_with_all_options_the_file_is_planned_and_released_as_it_is(run, here):
+    code, out, _ = run(
+        "new", "visits.csv", "sub.toml", "--axis", "place=Hospital,Ward", "--unit", "Patient",
+        "--epsilon", "1/2", "--delta", "1e-9",
+    )  # fmt: skip
+    assert code == 0
+    assert "<" not in out + (here / "sub.toml").read_text()
+    found = parse(here / "sub.toml", ReleaseFile)
+    assert (found.table.unit, found.privacy.epsilon) == ("Patient", "1/2")
+    (here / "place.csv").write_text("Hospital,Ward\nH1,W1\nH1,W2\n")
+    assert run("release", "sub.toml")[0] == 0
+    assert run("check", "out")[0] == 0
+
+
+def test_a_table_of_counts_and_several_axes(run, here):
+    pl.DataFrame({"o": ["a"], "d": ["b"], "trips": [1]}).write_parquet(here / "trips.parquet")
+    (here / "files").mkdir()
+    code, _, _ = run(
+        "new", "trips.parquet", "files/r.toml", "--axis", "origin=o", "--axis", "destination=d",
+        "--count", "trips", "--epsilon", "1",
+    )  # fmt: skip
+    assert code == 0
+    found = parse(here / "files" / "r.toml", ReleaseFile)
+    assert [axis.name for axis in found.axis] == ["origin", "destination"]
+    assert (found.table.source, found.table.count) == ("../trips.parquet", "trips")
+
+
+@pytest.mark.parametrize(
+    "names", [['a"b', "c\\d", "tab\t", "é"], ["line\nbreak", "x\x7f", "#", "]"]], ids=["a", "b"]
+)
+def test_odd_names_make_a_file_all_the_same(run, here, names):
+    pl.DataFrame({name: ["v"] for name in names}).write_parquet(here / "t.parquet")
+    assert run("new", "t.parquet", "--axis", f"x={names[0]}")[0] == 0
+    found = tomllib.loads((here / "release.toml").read_text())
+    assert found["axis"][0]["levels"] == [names[0]]
+
+
+REFUSED = {
+    "column": (("--unit", "patient"), "no column 'patient'; did you mean 'Patient'?"),
+    "axis": (("--axis", "place=Hospitals,Ward"), "no column 'Hospitals'"),
+    "axis without columns": (("--axis", "place"), "--axis takes words such as geography=state,c"),
+    "both": (("--unit", "Patient", "--count", "Visit"), "leave --count out"),
+    "epsilon": (("--epsilon", "nan"), "epsilon"),
+    "delta": (("--epsilon", "1", "--delta", "2"), "delta must be in (0, 1)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_table_has_not_is_refused(run, here, name):
+    arguments, message = REFUSED[name]
+    code, _, err = run("new", "visits.csv", *arguments)
+    assert (code, message in err) == (2, True)
+    assert [path.name for path in here.iterdir()] == ["visits.csv"]
+
+
+def test_a_file_that_is_there_stays(run, here):
+    (here / "release.toml").write_text("mine")
+    code, _, err = run("new", "visits.csv")
+    assert (code, "exists already" in err) == (2, True)
+    assert (here / "release.toml").read_text() == "mine"
+
+
+def test_a_record_in_place_of_a_header_is_refused_and_not_quoted(run, here):
+    (here / "visits.csv").write_text("secret-1,17,H1,W1\n")
+    code, _, err = run("new", "visits.csv")
+    assert code == 2
+    assert "called by a number; if its first line is a record, put a header before it" in err
+    assert "secret" not in err
+    assert "17" not in err
+    assert not (here / "release.toml").exists()
