@@ -5,9 +5,10 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from rich.markup import escape
@@ -22,6 +23,7 @@ from hedgerow.cli_privacy import account, ledgers
 from hedgerow.cli_report import report
 from hedgerow.cli_simulate import simulate
 from hedgerow.cli_table import table
+from hedgerow.engines.spark import SparkEngine
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
@@ -35,11 +37,13 @@ from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
+from hedgerow.plan.plan import Plan
 from hedgerow.privacy.picture import check_picture
 from hedgerow.release.again import check_combines
 from hedgerow.release.check import check as check_directory
 from hedgerow.release.memory import check_memory, physical_memory, read_memory
-from hedgerow.release.release import read_release
+from hedgerow.release.on_spark import release_on_spark
+from hedgerow.release.release import Release, read_release
 from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
 from hedgerow.spec import ReleaseSpec
@@ -134,32 +138,39 @@ def release(
         made = spec.plan(spec.tree())
     warn(made)
     check_combines(estimator, made)
-    check_memory(made, physical_memory() if limit is None else limit)
+    if spec.spark is None:
+        check_memory(made, physical_memory() if limit is None else limit)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
-    with stage("reading the table"):
-        counts = spec.counts(made.tree, limit)
-        spec.refuse_own_prior(made.tree, counts)
-    tell_kept(counts)
-    with bar("measuring and estimating") as progress:
-        made_release = make_release(
-            counts,
-            made,
-            estimator=estimator,
-            directory=spec.output,
-            progress=progress,
-            charging=charging,
-            unfinished=unfinished,
-        )
+    options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
+    options |= {"estimator": estimator, "directory": spec.output}
+    if spec.spark is not None:
+        made_release = _released_on_spark(spec, made, options)
+    else:
+        with stage("reading the table"):
+            counts = spec.counts(made.tree, limit)
+            spec.refuse_own_prior(made.tree, counts)
+        tell_kept(counts)
+        with bar("measuring and estimating") as progress:
+            made_release = make_release(counts, made, progress=progress, **options)
     released = int(made_release.level(depth=0)["count"].sum())
     shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     show_plan(made)
     if charging is not None:
         shown.print(escape(charging.standing(made).describe()))
     shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+
+
+def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -> Release:
+    with ExitStack() as stack:
+        with stage("starting Spark"):
+            session = stack.enter_context(cast("SparkEngine", spec.spark).session())
+            table = spec.spark_table(session, made.tree)
+        progress = stack.enter_context(bar("measuring and estimating on Spark"))
+        return release_on_spark(table, made, progress=progress, **options)
 
 
 @app.command()

@@ -88,6 +88,13 @@ class LedgerSection(Section):
     dataset: str
 
 
+class EngineSection(Section):
+    """``[engine]``: who runs the subtrees of a large release."""
+
+    name: Literal["local", "spark"] = "local"
+    master: str | None = None
+
+
 class OutputSection(Section):
     """``[output]``: where the release appears."""
 
@@ -105,5 +112,6 @@ class ReleaseFile(Section):
     estimate: EstimateSection = EstimateSection()
     invariant: list[InvariantSection] = Field(default_factory=list)
     ledger: LedgerSection | None = None
+    engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")
     simulate: dict[str, object] | None = None  # see hedgerow.simulate_section

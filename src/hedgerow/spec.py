@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis, numeric_column
+from hedgerow.engines.spark import SparkEngine
+from hedgerow.engines.spark_table import SparkSource, SparkTable, read_source
 from hedgerow.errors import EstimateError, PlanError, SpecError, TableError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
@@ -29,7 +31,7 @@ from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.release.charging import Charging
 from hedgerow.release_file import AREAS_OF_TABLE, PrivacySection, ReleaseFile
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.binned import binned
+from hedgerow.tables.binned import NumericColumn, binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
@@ -257,18 +259,46 @@ class ReleaseSpec:
             ),
         )
 
-    def _table(self, tree: Tree) -> Any:
-        """The table; where axes are numeric, with the codes of their bins."""
+    @property
+    def spark(self) -> SparkEngine | None:
+        """From ``[engine]``: where Spark is, if it runs the release."""
+        engine = self.file.engine
+        if engine.name == "spark":
+            return SparkEngine(engine.master)
+        if engine.master is not None:
+            raise SpecError('[engine] master goes with name = "spark"')
+        return None
+
+    def spark_table(self, session: Any, tree: Tree) -> SparkTable:
+        """The confidential table of ``[table]``, to be read on Spark."""
+        table, bound = self.file.table, self.file.privacy.contributions
+        source = self._source()
+        if isinstance(source, Query):
+            raise SpecError("[table] on Spark a database is read over JDBC: jdbc:postgresql://…")
+        text = source.text if isinstance(source, SparkSource) else str(source.absolute())
+        frame = within("[table]", read_source, session, text, table.query)
+        numeric = tuple(self._numeric(tree))
+        return SparkTable(frame, "the table", table.count, table.unit, bound, numeric)
+
+    def _numeric(self, tree: Tree) -> list[NumericColumn]:
+        """The numeric columns of the table, each with its axis."""
         numeric = [
             numeric_column(given, axis)
             for given, axis in zip(self.file.axis, tree.axes, strict=True)
             if given.is_numeric
         ]
-        if not numeric:
-            return self._source()
         for name in (self.file.table.count, self.file.table.unit):
             if name in {n.column for n in numeric}:
                 raise TableError(f"column {name!r} is already the numeric column of an axis")
+        return numeric
+
+    def _table(self, tree: Tree) -> Any:
+        """The table; where axes are numeric, with the codes of their bins."""
+        numeric = self._numeric(tree)
+        if isinstance(self._source(), SparkSource):
+            raise SpecError("[table] source is one that Spark alone reads, in hedgerow release")
+        if not numeric:
+            return self._source()
         made = {column for n in numeric for column in n.axis.columns}
         columns = {column for axis in tree.axes for column in axis.columns} - made
         extra = [c for c in (self.file.table.count, self.file.table.unit) if c is not None]
@@ -280,7 +310,10 @@ class ReleaseSpec:
         if axis.is_numeric:
             return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:
-            return listed_axis(axis, self._source(), of_table=True)
+            source = self._source()
+            if isinstance(source, SparkSource):
+                raise SpecError('areas = "table" needs a file or a query; on Spark name a list')
+            return listed_axis(axis, source, of_table=True)
         path, table = self.path.parent / axis.areas, self._source()
         if isinstance(table, Path) and axis.areas and share_files(path, table):
             raise SpecError(
@@ -290,8 +323,10 @@ class ReleaseSpec:
             )
         return listed_axis(axis, path)
 
-    def _source(self) -> Path | Query:
+    def _source(self) -> Path | Query | SparkSource:
         table = self.file.table
+        if self.file.engine.name == "spark" and SparkSource.names(table.source):
+            return SparkSource(table.source)
         if "://" not in table.source:
             if table.query is not None:
                 raise SpecError("[table] query needs a database URL as source")

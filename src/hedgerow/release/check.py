@@ -36,6 +36,7 @@ from hedgerow.release.measurements import (
     read_counts,
     released_columns,
 )
+from hedgerow.release.part_names import whole_names
 from hedgerow.release.report import REPORT, check_report
 from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes, stated_plan
@@ -122,7 +123,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
         wanted.add(f"counts/depth={t}.parquet")
         if isinstance(what, Measured | Summed):
             wanted.add(f"measurements/depth={t}.parquet")
-    odd = sorted(wanted ^ set(manifest["files"]))
+    odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
 

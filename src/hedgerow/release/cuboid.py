@@ -233,7 +233,7 @@ def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:
         cells = sum(len(noisy) for noisy in content.measured.values())
         measure = content.plan.measure.name
     else:
-        files = sorted((content.folder / "measurements").glob("depth=*.parquet"))
+        files = sorted((content.folder / "measurements").rglob("*.parquet"))
         cells = sum(pq.read_metadata(file).num_rows for file in files)
         measure = read_manifest(content.folder)["plan"]["measure"]
     most = MOST_CELLS

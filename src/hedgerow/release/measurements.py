@@ -28,6 +28,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.part_names import part_files
 from hedgerow.release.source import Noisy
 from hedgerow.release.steps import Nodes
 from hedgerow.tables.axis import Axis
@@ -196,9 +197,12 @@ def read_noisy(folder: Path, depth: int) -> Int64:
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
-    """One Parquet file, whatever its name and however damaged.
+    """One Parquet file, or its parts in their order, whatever its name and however damaged.
 
     Read by PyArrow: Polars takes ``[1]`` in a path for a pattern, and panics on some damage.
     """
-    with pq.ParquetFile(path) as file:
-        return pl.DataFrame(file.read())
+    tables = []
+    for part in part_files(path):
+        with pq.ParquetFile(part) as file:
+            tables.append(file.read())
+    return pl.DataFrame(pa.concat_tables(tables))

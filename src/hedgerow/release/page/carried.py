@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-import pyarrow.parquet as pq
 
 from hedgerow.release.families import family_starts
-from hedgerow.release.measurements import HIGH, LOW
+from hedgerow.release.measurements import HIGH, LOW, read_counts
 from hedgerow.release.page.blocks import (
     LARGEST_SCRIPT_NUMBER,
     Interval,
@@ -107,6 +105,5 @@ def _blocks(
 
 
 def _interval(folder: Path, depth: int) -> Interval:
-    with pq.ParquetFile(folder / "counts" / f"depth={depth}.parquet") as file:
-        table = pl.DataFrame(file.read(columns=[LOW, HIGH]))
+    table = read_counts(folder, depth)
     return Interval(table[LOW].to_numpy(), table[HIGH].to_numpy())

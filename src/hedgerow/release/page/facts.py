@@ -1,5 +1,6 @@
 """What the files of counts say of each depth, read piece by piece: sums, sizes, errors."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.plan import Plan
 from hedgerow.release.measurements import COUNT, HIGH, LOW, STANDARD_ERROR
+from hedgerow.release.part_names import part_files
 
 MOST_ROWS = 5_000_000
 """Rows that are read at a depth; of larger ones the page says how many they are, no more."""
@@ -57,19 +59,26 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
 def _facts(folder: Path, depth: int, *, is_public: bool) -> DepthFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
     total, columns = 0, [COUNT, STANDARD_ERROR, LOW, HIGH]
-    with pq.ParquetFile(folder / "counts" / f"depth={depth}.parquet") as file:
-        listed = file.metadata.num_rows
-        if listed > MOST_ROWS:
-            return DepthFacts(listed, None, number, relative)
-        for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
-            piece = pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas
-            count, error, low, high = (piece[name].to_numpy() for name in columns)
-            if (count <= 0).any() or (low < 0).any() or (high < low).any():
-                raise ReleaseError(f"depth {depth} has a count or an interval that is none")
-            if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
-                raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
-            total += int(count.sum())
-            digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
-            number += np.bincount(digits, minlength=CLASSES)
-            relative += np.bincount(digits, error / count, CLASSES)
+    parts = part_files(folder / "counts" / f"depth={depth}.parquet")
+    listed = sum(pq.read_metadata(part).num_rows for part in parts)
+    if listed > MOST_ROWS:
+        return DepthFacts(listed, None, number, relative)
+    for piece in _pieces(parts, columns):
+        count, error, low, high = (piece[name].to_numpy() for name in columns)
+        if (count <= 0).any() or (low < 0).any() or (high < low).any():
+            raise ReleaseError(f"depth {depth} has a count or an interval that is none")
+        if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
+            raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
+        total += int(count.sum())
+        digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
+        number += np.bincount(digits, minlength=CLASSES)
+        relative += np.bincount(digits, error / count, CLASSES)
     return DepthFacts(listed, total, number, relative)
+
+
+def _pieces(parts: Sequence[Path], columns: list[str]) -> Iterator[pl.DataFrame]:
+    """Some columns of the files, a piece at a time."""
+    for part in parts:
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
+                yield pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas

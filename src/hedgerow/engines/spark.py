@@ -1,0 +1,223 @@
+"""The Spark engine: a session that keeps what it sees to itself, and tasks that quote nothing.
+
+Spark writes down more than a release may show: event logs and its web pages count rows, logs and
+exceptions quote them. So sessions made here log nothing, have no web pages and encrypt whatever
+they write to disk (shuffled leaves, and broadcasts with the release key in them). Tasks hand a
+failure that Hedgerow explains back as a row (a *fault*), to be raised on the driver; of any other
+failure they tell where it was, but not what it said.
+"""
+
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hedgerow import errors
+from hedgerow.errors import HedgerowError, MachineError, SpecError
+
+Frame = Any
+"""A data frame of PySpark, which is imported only where it is used."""
+Batches = Iterator[pa.RecordBatch]
+
+SEALED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.io.encryption.enabled": "true",
+    # codes in folder names (state=01) stay text
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+"""What holds of every session that is made here, whatever the environment says."""
+TASK = "hedgerow task: "
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """Where Spark is.
+
+    Attributes:
+        master: ``local[2]``, ``spark://host:7077``, …; None: what spark-submit or the environment
+            says.
+        memory: of the driver, where this process starts it.
+    """
+
+    master: str | None = None
+    memory: str = "2g"
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """The active session if there is one, as it is set up; else a new one, stopped at the end.
+
+        Raises:
+            SpecError: PySpark is not installed.
+            MachineError: Spark does not start.
+        """
+        sql = _pyspark_sql()
+        active = sql.SparkSession.getActiveSession()
+        if active is not None:
+            yield active
+            return
+        if self.master is not None and self.master.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = sql.SparkSession.builder.appName("hedgerow")
+        if self.master is not None:
+            builder = builder.master(self.master)
+        if "PYSPARK_GATEWAY_PORT" not in os.environ:
+            builder = builder.config("spark.driver.memory", self.memory)
+        for name, value in SEALED.items():
+            builder = builder.config(name, value)
+        with spark_errors("Spark does not start; it needs Java 17 or later, and its master"):
+            session = _started(builder)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _started(builder: Any) -> Any:
+    """The session. Where this process starts Spark, what Spark says on standard error is lost."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return _quietly(builder.getOrCreate)
+    said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        return _quietly(builder.getOrCreate)
+    finally:
+        os.dup2(said, 2)
+        os.close(said)
+        os.close(nowhere)
+
+
+def _pyspark_sql() -> Any:
+    try:
+        return _quietly(lambda: import_module("pyspark.sql"))
+    except ImportError:
+        raise SpecError(
+            'the engine "spark" needs PySpark 4: pip install "hedgerow[spark]"'
+        ) from None
+
+
+@contextmanager
+def spark_errors(what: str) -> Iterator[None]:
+    """Spark's failures as ours; its own words may quote the table and are dropped.
+
+    Raises:
+        MachineError: ``what``, and Spark's name for the failure or where a task met it.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in {"pyspark", "py4j"}:
+            raise
+        said = re.search(rf"{TASK}([^\n]*)", str(error))
+        reason = said[1] if said else condition(error)
+        failure = MachineError(f"{what}: {reason}")
+    else:
+        return
+    raise failure  # out here, for an error keeps the one it was raised in
+
+
+def condition(error: Exception) -> str:
+    """Spark's name for a kind of failure, such as ``PATH_NOT_FOUND``; it quotes nothing."""
+    try:
+        named = error.getCondition()  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001 - whatever a foreign error does when it is asked
+        named = None
+    return str(named or type(error).__name__)
+
+
+def mapped(frame: Frame, work: Callable[[Batches], Batches], schema: pa.Schema) -> Frame:
+    """The rows that ``work`` makes of each partition's, and in ``fault`` why it could not."""
+
+    def guarded(batches: Batches) -> Batches:
+        try:
+            yield from work(batches)
+        except Exception as error:  # noqa: BLE001 - it may quote the table
+            fault = fault_of(error)
+        else:
+            return
+        for _ in batches:  # Spark wants its rows taken
+            pass
+        yield _fault_row(schema, fault)
+
+    return _quietly(lambda: frame.mapInArrow(guarded, spark_schema(schema)))
+
+
+def applied(
+    frame: Frame, key: str, work: Callable[[pa.Table], pa.RecordBatch], schema: pa.Schema
+) -> Frame:
+    """The row that ``work`` makes of each group's rows, and in ``fault`` why it could not."""
+
+    def guarded(table: pa.Table) -> pa.Table:
+        try:
+            return pa.Table.from_batches([work(table)])
+        except Exception as error:  # noqa: BLE001 - it may quote the table
+            fault = fault_of(error)
+        return pa.Table.from_batches([_fault_row(schema, fault)])
+
+    return _quietly(lambda: frame.groupBy(key).applyInArrow(guarded, spark_schema(schema)))
+
+
+def collected(frame: Frame, what: str) -> pa.Table:
+    """All rows of a small frame.
+
+    Raises:
+        HedgerowError: the first fault, in the order of the alphabet.
+        MachineError: Spark failed.
+    """
+    with spark_errors(what):
+        table = frame.toArrow()
+    faults = sorted(fault for fault in table["fault"].to_pylist() if fault)
+    if faults:
+        kind, _, sentence = faults[0].partition("\n")
+        raise getattr(errors, kind)(sentence)
+    return table.drop_columns("fault")
+
+
+FAULT = pa.field("fault", pa.string())
+_KINDS = {
+    pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.binary(): "binary",
+}  # fmt: skip
+
+
+def spark_schema(schema: pa.Schema) -> str:
+    """A schema in Spark's words; all columns may be null."""
+    return ", ".join(f"`{field.name}` {_KINDS[field.type]}" for field in schema)
+
+
+def fault_of(error: Exception) -> str:
+    """A failure as text: its kind and sentence, without what it holds confidential.
+
+    Raises:
+        RuntimeError: it is none of Hedgerow's, or the machine's, so that Spark tries again; it
+            says where it was, but not what: that may quote the table.
+    """
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    if isinstance(error, HedgerowError) and not isinstance(error, MachineError):
+        return f"{type(error).__name__}\n{error}"
+    reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+    place = f"{Path(where.filename).name}:{where.lineno}"
+    raise RuntimeError(f"{TASK}{type(error).__name__} at {place}{reason}") from None
+
+
+def _fault_row(schema: pa.Schema, fault: str) -> pa.RecordBatch:
+    columns = [
+        pa.array([fault if field.name == FAULT.name else None], field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _quietly(made: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas 3, which is not used
+        return made()

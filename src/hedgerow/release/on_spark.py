@@ -1,0 +1,152 @@
+"""A release on Spark: the top of the tree on the driver, its subtrees on the executors.
+
+Executors read the records (`hedgerow.engines.spark_table`) and hand back the true counts of the
+cut (`hedgerow.release.cluster_top`); the driver runs the pass down to it. Then the subtrees go to
+the executors (`hedgerow.release.cluster`).
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.spark import (
+    Frame,
+    collected,
+    spark_errors,
+)
+from hedgerow.engines.spark_table import SparkTable
+from hedgerow.errors import machine_errors
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import Prior, refuse_own_table
+from hedgerow.release.again import check_combines, check_range
+from hedgerow.release.charging import Charging
+from hedgerow.release.cluster import GAVE_UP, Cluster
+from hedgerow.release.cluster_top import Top, leaves_of
+from hedgerow.release.manifest import write_manifest
+from hedgerow.release.measurements import ReleaseFiles
+from hedgerow.release.outline import Outline
+from hedgerow.release.parts import take_parts
+from hedgerow.release.release import Release, _charge, check_match, read_release, release
+from hedgerow.release.report import write_report
+from hedgerow.release.staging import Staging, Unfinished, open_staging
+from hedgerow.release.steps import Nodes
+from hedgerow.release.subtree import Subtrees, first_leaves
+from hedgerow.release.topdown import Progress
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+Int64 = NDArray[np.int64]
+
+
+def release_on_spark(
+    table: SparkTable,
+    plan: Plan,
+    *,
+    directory: str | Path,
+    estimator: Estimator | None = None,
+    progress: Progress | None = None,
+    charging: Charging | None = None,
+    unfinished: Unfinished = Unfinished.REFUSE,
+) -> Release:
+    """Execute a plan on a confidential table that Spark reads; otherwise as `release`.
+
+    A tree that is not cut is small: its leaves are collected, and the driver does the rest.
+
+    Args:
+        table: the confidential table, with the columns of the plan's tree.
+        plan: what to measure with which noise; states the guarantee.
+        directory: where the release appears, whole or not at all. The staging folder beside it
+            must be one that driver and executors share and may write to.
+        estimator: as of `hedgerow.release.release.release`.
+        progress: likewise.
+        charging: likewise.
+        unfinished: likewise.
+
+    Raises:
+        TableError: a column or code that does not fit, a count that is none.
+        PlanError, ReleaseError, MachineError: as of `release`; Spark failed; the table changed.
+    """
+    estimator = Chebyshev() if estimator is None else estimator
+    check_combines(estimator, plan)
+    bound = table.contributions if table.unit is not None else None
+    with kept(table.leaves(plan.tree)) as leaves:
+        outline = None if isinstance(plan.measure, RunningSums) else Outline.of(plan)
+        if outline is None or outline.cut in (outline.first, plan.tree.depth):
+            return release(
+                collected_counts(leaves, plan.tree, bound), plan, estimator=estimator,
+                directory=directory, progress=progress, charging=charging, unfinished=unfinished,
+            )  # fmt: skip
+        top = Top.of(leaves, outline, bound)
+        check_match(top.counts, plan)
+        _refuse_own_prior(plan, outline, top.counts)
+        check_range(top.counts.total, estimator, plan)
+        named = json.dumps(estimator.to_dict(), sort_keys=True)
+        staging = open_staging(Path(directory), top.sealed, plan, f"{named} on Spark", unfinished)
+        if staging is not None:
+            jobs = Subtrees(plan, outline, estimator, staging.key, Nodes.none(len(plan.tree.axes)))
+            cluster = Cluster(leaves, top, jobs, staging.jobs.absolute(), progress or Progress())
+            _release_into(staging, cluster, charging)
+    return read_release(directory)
+
+
+@contextmanager
+def kept(leaves: Frame) -> Iterator[Frame]:
+    """A frame that is kept on the executors once it was computed, until the end."""
+    with spark_errors(GAVE_UP):
+        leaves.persist()
+    try:
+        yield leaves
+    finally:
+        with spark_errors(GAVE_UP):
+            leaves.unpersist()
+
+
+def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Counts:
+    """All the leaves, on the driver.
+
+    Raises:
+        TableError: a code or count that does not fit.
+    """
+    rows = collected(leaves, "the table cannot be read")
+    return Counts.from_leaves(tree, *leaves_of(rows, tree), contributions=contributions)
+
+
+def _release_into(staging: Staging, cluster: Cluster, charging: Charging | None) -> None:
+    plan, run = cluster.subtrees.plan, cluster.run
+    ledger: dict[str, str] | None = None
+    try:
+        if charging is not None:
+            _charge(charging, plan, staging)
+            ledger = charging.to_dict(staging.release_id)
+        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
+            with ReleaseFiles(staging.content, plan) as files:
+                for found in run.results():
+                    files.add(found.depth, found.nodes, found.noisy)
+            take_parts(staging.jobs, staging.content)
+            write_report(staging.content, plan, run.estimator)
+            write_manifest(staging.content, plan, run.estimator, ledger)
+            staging.publish()
+    finally:
+        cluster.close()
+        staging.leave()
+
+
+def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:
+    """Refuse a prior that has the table's own counts at the cut: there they are all that is known.
+
+    Raises:
+        PlanError: it has.
+    """
+    if plan.prior is None:
+        return
+    tree = plan.prior.counts.tree
+    codes, values = plan.prior.counts.roll_up(outline.cut)
+    rolled = Counts.from_leaves(tree, first_leaves(tree, outline.cut, codes), values)
+    refuse_own_table(Prior(rolled, public=True), top)

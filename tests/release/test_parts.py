@@ -1,0 +1,144 @@
+"""Subtree jobs on slices of a table, and the parts of a release that they write."""
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release import outline
+from hedgerow.release.outline import Outline
+from hedgerow.release.part_names import part_files, whole_names
+from hedgerow.release.parts import read_notes, take_parts, write_run
+from hedgerow.release.source import Drawn
+from hedgerow.release.steps import true_nodes
+from hedgerow.release.subtree import NOWHERE, Subtrees, first_leaves, jobs_of, runs_of
+from hedgerow.release.topdown import Pass
+from hedgerow.tables.counts import Counts
+from tests.made import random_counts, random_tree
+
+
+@pytest.fixture(params=[hr.Survivors(), hr.All()], ids=["survivors", "all"])
+def subtrees(request, monkeypatch):
+    """The jobs of a small tree that is cut, with the true counts of the cut as released ones."""
+    for limit in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
+        monkeypatch.setattr(outline, limit, 0)
+    monkeypatch.setattr(outline, "MIN_JOBS", 4)
+    rng = np.random.default_rng(4)
+    tree = random_tree(rng, 2, depth=2, widest=4)
+    counts = random_counts(rng, tree)
+    plan = hr.make_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
+    cut = Outline.of(plan)
+    assert 0 < cut.cut < tree.depth
+    jobs = Subtrees(plan, cut, hr.Euclidean(), seeded_bits(2), true_nodes(counts, cut.cut))
+    return jobs, counts
+
+
+def share(counts, keep):
+    codes = tuple(code[keep] for code in counts.codes)
+    return Counts.from_leaves(counts.tree, codes, counts.values[keep])
+
+
+def test_a_job_needs_its_own_slice_of_the_table_alone(subtrees):
+    jobs, counts = subtrees
+    whole = Pass(jobs.outline, Drawn(counts, jobs.plan, jobs.bits), jobs.estimator)
+    place = jobs_of(jobs.outline, jobs.roots, counts.codes)
+    half = len(jobs.roots) // 2
+    for run in (range(half), range(half, len(jobs.roots))):
+        leaves = share(counts, (place >= run.start) & (place < run.stop))
+        found = list(jobs.down(run, leaves))
+        wanted = [r for i in run for r in whole.subtree(jobs.roots.part(i, i + 1))]
+        for one, other in zip(found, wanted, strict=True):
+            assert np.array_equal(one.nodes.counts, other.nodes.counts)
+            assert np.array_equal(one.nodes.estimate, other.nodes.estimate)
+            assert np.array_equal(one.noisy, other.noisy)
+        said = jobs.up(run, leaves)
+        wanted = [whole.said(jobs.roots.part(i, i + 1)) for i in run]
+        assert np.array_equal(said, np.concatenate(wanted, axis=1))
+
+
+def test_leaves_find_their_root_or_none(subtrees):
+    jobs, counts = subtrees
+    some = jobs.roots.part(1, len(jobs.roots))
+    place = jobs_of(jobs.outline, some, counts.codes)
+    first = jobs.roots.part(0, 1)
+    assert (place[: int(first.stop[0])] == NOWHERE).all()
+    assert np.array_equal(np.flatnonzero(place == 0), np.arange(some.start[0], some.stop[0]))
+
+
+def test_records_on_the_first_leaf_of_their_node_have_its_counts(subtrees):
+    jobs, counts = subtrees
+    cut, tree = jobs.outline.cut, counts.tree
+    codes, values = counts.roll_up(cut)
+    moved = Counts.from_leaves(tree, first_leaves(tree, cut, codes), values)
+    for depth in range(cut + 1):
+        assert moved.level(depth).equals(counts.level(depth))
+
+
+@pytest.mark.parametrize("weights", [[0] * 300, [5], [0, 0, 10**6, 0], list(range(2000))])
+def test_runs_cover_all_jobs_once_in_order(subtrees, weights):
+    runs = runs_of(subtrees[0].plan.tree, np.array(weights))
+    assert [i for run in runs for i in run] == list(range(len(weights)))
+    assert all(runs)
+    assert len(runs) <= 8
+
+
+def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
+    jobs, counts = subtrees
+    total, run = int(jobs.roots.counts.sum()), range(len(jobs.roots))
+    seen = []
+    for _ in range(2):
+        write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(run, counts))
+        parts = sorted(path for path in tmp_path.rglob("*.*") if path.is_file())
+        seen.append([(path, path.read_bytes()) for path in parts])
+    assert seen[0] == seen[1]
+    assert list((tmp_path / "attempts").iterdir()) == []
+    (note,) = read_notes(tmp_path).values()
+    assert (note.run, note.sums) == (7, (1, 2))
+    assert set(note.survivors) == set(range(jobs.outline.cut + 1, jobs.plan.tree.depth + 1))
+
+
+def test_a_run_that_breaks_off_leaves_nothing(subtrees, tmp_path):
+    jobs, counts = subtrees
+
+    def broken():
+        yield next(jobs.down(range(1), counts))
+        raise OSError
+
+    with pytest.raises(OSError, match=r"^$"):
+        write_run(tmp_path, jobs.plan, 5, 0, (), broken())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert read_notes(tmp_path) == {}
+
+
+def test_parts_take_the_place_of_their_depth(tmp_path):
+    for name in (
+        "parts/counts/depth=2/part-00001.parquet",
+        "parts/counts/depth=2/part-00000.parquet",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    content = tmp_path / "content"
+    (content / "counts").mkdir(parents=True)
+    for depth in (1, 2):
+        (content / "counts" / f"depth={depth}.parquet").touch()
+    take_parts(tmp_path, content)
+    counts = content / "counts"
+    assert part_files(counts / "depth=1.parquet") == [counts / "depth=1.parquet"]
+    names = [path.name for path in part_files(counts / "depth=2.parquet")]
+    assert names == ["part-00000.parquet", "part-00001.parquet"]
+    assert not (counts / "depth=2.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "whole"),
+    [
+        (["a", "counts/depth=3/part-00000.parquet"], ["a", "counts/depth=3.parquet"]),
+        (["counts/depth=3/part-00001.parquet"], None),
+        (["counts/depth=3.parquet", "counts/depth=3/part-00000.parquet"], None),
+        (["counts/depth=3/part-0.parquet"], None),
+        (["other/depth=3/part-00000.parquet"], None),
+        (["counts/depth=3/x/part-00000.parquet"], None),
+    ],
+)  # fmt: skip
+def test_parts_stand_for_their_file_if_all_are_there_and_it_is_not(names, whole):
+    assert whole_names(names) == (names if whole is None else whole)
