@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.examples import EXAMPLES
+from hedgerow.release import outline
 from hedgerow.spec import ReleaseSpec
 
 PRIOR = (
@@ -259,3 +260,16 @@ def test_the_spec_turns_strings_into_types(census):
     spec = ReleaseSpec(census)
     assert isinstance(spec.measure, hr.All)
     assert spec.optimal(spec.tree()).importance == hr.Relative()
+
+
+def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, monkeypatch):
+    said = run("plan", census, "--records", "1000000")[1]
+    assert "cut into subtrees" not in said
+    assert "Expected cost (rough): about" in said
+    monkeypatch.setattr(outline, "UNCUT_LEAVES", 100)
+    monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 100)
+    monkeypatch.setattr(outline, "MIN_JOBS", 5)
+    assert "The tree is cut into subtrees at depth 2 (county)" in run("plan", census)[1]
+    code, _, complaint = run("plan", census, "--records", "-1")
+    assert code == 2
+    assert "--records must be 0 or more" in complaint

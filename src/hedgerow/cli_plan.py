@@ -14,7 +14,7 @@ from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
 from hedgerow.kernels import core_count
 from hedgerow.plan.cost import expected_cost
-from hedgerow.plan.depths import Survivors
+from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.distribution import mean_cut_variance
 from hedgerow.plan.fairness import fairness, fairness_rows
@@ -26,6 +26,7 @@ from hedgerow.privacy.budget import weakness
 from hedgerow.privacy.picture import check_picture
 from hedgerow.release.again import check_combines
 from hedgerow.release.manifest import promise
+from hedgerow.release.outline import Outline
 from hedgerow.spec import ReleaseSpec
 from hedgerow.terminal import shown, stage, told
 
@@ -97,7 +98,14 @@ def plan(
 
 
 def _show_cost(made: Plan, records: int | None) -> None:
-    """Time, memory and disk, where public facts tell them."""
+    """Where the tree is cut, and time, memory and disk, where public facts tell them."""
+    if not isinstance(made.measure, RunningSums):
+        outline = Outline.of(made)
+        if outline.first < outline.cut < made.tree.depth:
+            shown.print(
+                f"The tree is cut into subtrees at depth {outline.cut} "
+                f"({escape(made.tree.cuboid_name(outline.cut))}), on one machine or many.\n"
+            )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
         shown.print("Time, memory and disk to expect: give the number of records with --records\n")

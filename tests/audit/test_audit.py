@@ -94,6 +94,9 @@ PAIRS = {
     "sums of incomes": incomes(RHO, REPLACE, of_column, RunningSums()),
     "sums of incomes, added": incomes(RHO, ADD_REMOVE, of_column, RunningSums()),
     "copies of incomes": incomes(PURE, REPLACE, with_estimator(hr.Euclidean(combine=True))),
+    "copies of Gaussian incomes": incomes(
+        RHO, REPLACE, with_estimator(hr.Euclidean(combine=True)), hr.All()
+    ),
 }
 
 
@@ -130,6 +133,7 @@ TRUE_CODE = [
     copies("added, Laplace"),
     copies("trips moved"),
     copies("copies of incomes"),
+    copies("copies of Gaussian incomes"),
     Audit("moved"),
     Audit("added"),
     Audit("added, sparse"),
