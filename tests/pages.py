@@ -220,7 +220,7 @@ def _tidy(text: str) -> str:
 
 def _words(text: str) -> str:
     """The text with one mark for each number, and without what numbers' widths change."""
-    plain = _RULE.sub(" ", _NUMBER.sub("#", text))
+    plain = _RULE.sub(" ", _NUMBER.sub("#", text.replace("null", "0")))
     return "".join(f"{line.strip()}\n" for line in plain.splitlines() if line.strip())
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow import terminal
 from hedgerow.tables.counts import Counts
 
 VISITS = "Patient,Ward\np1,A\np1,A\np1,B\np2,B\np3,\n"
@@ -225,3 +226,13 @@ def test_a_release_of_nothing_is_compared(run, visits):
     code, out, _ = run("compare", visits)
     assert code == 0
     assert "kept 0 of 0 records" in out
+
+
+def test_forced_colours_do_not_make_a_log_a_terminal(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal.told, "_force_terminal", True)
+    assert not terminal.on_terminal()
+    with terminal.bar("measuring") as progress:
+        progress.on_depth(1, 5, 5, 1.0)
+    assert run("example", "census", tmp_path / "c")[0] == 0
+    _, _, said = run("release", tmp_path / "c" / "release.toml")
+    assert "core seconds" not in said

@@ -338,3 +338,23 @@ def test_metrics_are_shown_as_asked(command, release_file):
     assert "Bias² (records²)" in out
     assert "Seconds a run" in out
     assert "RMSE" not in out
+
+
+def test_a_copy_that_leaves_the_unit_out_is_still_the_table(run, tmp_path):
+    areas = "area\nA\nB\nC\n"
+    rows = "".join(f"{p},{a}\n" for p in range(40) for a in "ABC"[: 1 + p % 3])
+    (tmp_path / "areas.csv").write_text(areas)
+    for name in ("table.csv", "copy.csv"):
+        (tmp_path / name).write_text("person,area\n" + rows)
+    (tmp_path / "release.toml").write_text(
+        '[table]\nsource = "table.csv"\nunit = "person"\n[[axis]]\nname = "geo"\n'
+        'levels = ["area"]\nareas = "areas.csv"\n[privacy]\nneighbours = "add-remove"\n'
+        'contributions = 2\nmechanism = "discrete-gaussian"\nrho = 1\n'
+    )
+    for unit in ("", 'unit = "person"\n'):
+        (tmp_path / "sim.toml").write_text(
+            '[simulate]\npublic = true\nrelease = "release.toml"\n[simulate.table]\nsource = "copy.csv"\n'
+            + unit
+        )
+        code, _, said = run("simulate", tmp_path / "sim.toml", "--runs", "3")
+        assert code == 2, said

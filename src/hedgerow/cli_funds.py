@@ -52,7 +52,7 @@ def funds(
     It reads the release alone and costs no privacy.
     """
     chosen = _rule(rule, threshold)
-    _check_output(output)
+    _check_output(directory, output)
     with stage("sharing"):
         sure = Confidence(confidence)
         draws = max(DRAWS, ceil(4 / (1 - confidence)))
@@ -91,9 +91,15 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
             return Above(threshold or 0, equally=name is RuleName.ABOVE_EQUALLY)
 
 
-def _check_output(output: Path | None) -> None:
-    if output is not None and output.suffix not in {".csv", ".parquet"}:
+def _check_output(directory: Path, output: Path | None) -> None:
+    if output is None:
+        return
+    if output.suffix not in {".csv", ".parquet"}:
         raise ReleaseError(f"--output must end in .csv or .parquet, got {str(output)!r}")
+    if output.exists() or output.is_symlink():
+        raise ReleaseError(f"--output {str(output)!r} exists already; name another file")
+    if output.resolve().is_relative_to(directory.resolve()):
+        raise ReleaseError("--output lies inside the release, which stays as it is; name another")
 
 
 def _write(found: pl.DataFrame, output: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from hedgerow.pairs import pairs
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.tables.database import open_database
 from hedgerow.tables.sources import Source, described, opened
-from hedgerow.terminal import shown
+from hedgerow.terminal import shown, told
 
 USUAL_DELTA = "1e-8"
 
@@ -57,7 +58,7 @@ def new(
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
     text = "\n".join([
-        _head(table, file, names),
+        _head(table, file),
         _table_section(os.path.relpath(table, file.parent), count, unit),
         *(_axis_section(name, columns) for name, columns in _or_unknown(axes).items()),
         _privacy_section(epsilon, delta, unit),
@@ -65,8 +66,10 @@ def new(
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
-    told = "" if axes and epsilon is not None else " Fill in what stands in <…>."
-    shown.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{told}")
+    left = "" if axes and epsilon is not None else " Fill in what stands in <…>."
+    shown.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
+    if sys.stderr.isatty():  # a table without a header has a record in its first line
+        told.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
     shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
@@ -103,10 +106,9 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _head(table: Path, file: Path, names: Sequence[str]) -> str:
+def _head(table: Path, file: Path) -> str:
     return (
-        f"# A release file for {_toml(table.name)}, from the names of its columns alone:\n"
-        f"# {', '.join(map(_toml, names))}\n"
+        f"# A release file for {_toml(table.name)}.\n"
         f"# Next: hedgerow plan {_toml(file.name)[1:-1]}\n"
     )
 

@@ -45,7 +45,7 @@ neighbours    = "add-remove"    # protects whether a person is in the table at a
 contributions = 1               # a person is counted once
 mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-10           # the chance that it fails: well below one over the population
+delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
 """
 
 

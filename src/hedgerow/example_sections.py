@@ -42,7 +42,7 @@ neighbours    = "replace"       # protects where a trip starts and ends; their n
 contributions = 1               # every person makes exactly one trip
 mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-8            # the chance that it fails: below one over the number of trips
+delta         = 1e-8            # what is allowed beyond epsilon: below one over the number of trips
 """
 
 

@@ -94,7 +94,7 @@ neighbours    = "add-remove"    # protects whether a person is in the table at a
 contributions = 1               # a person is counted once
 mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-10           # the chance that it fails: well below one over the population
+delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
 """
 
 _COMMUTING = """\
@@ -122,7 +122,7 @@ neighbours    = "replace"       # protects where a trip starts and ends; their n
 contributions = 1               # every person makes exactly one trip
 mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-8            # the chance that it fails: below one over the number of trips
+delta         = 1e-8            # what is allowed beyond epsilon: below one over the number of trips
 """
 
 

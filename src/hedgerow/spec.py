@@ -244,8 +244,14 @@ class ReleaseSpec:
             importance=importance, prior=self.prior(tree), objective=given.objective or "cells"
         )
 
-    def counts(self, tree: Tree, memory: int | None = None) -> Counts:
-        """The confidential table of ``[table]``; see `hedgerow.release.memory` for a limit."""
+    def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
+        """The confidential table of ``[table]``.
+
+        Args:
+            tree: of the release.
+            memory: bytes; see `hedgerow.release.memory`.
+            bounded: whether contributions are, as the file says; without, to compare tables.
+        """
         table = self.file.table
         return within(
             "[table]",
@@ -253,8 +259,8 @@ class ReleaseSpec:
                 tree,
                 self._table(tree),
                 count=table.count,
-                unit=table.unit,
-                contributions=self.file.privacy.contributions,
+                unit=table.unit if bounded else None,
+                contributions=self.file.privacy.contributions if bounded else 1,
                 memory=memory,
             ),
         )

@@ -24,6 +24,11 @@ shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
+def on_terminal() -> bool:
+    """Whether a person sees it: FORCE_COLOR makes a log look like a terminal to rich."""
+    return told.is_terminal and sys.stderr.isatty()
+
+
 def kept(counts: Counts) -> str | None:
     """How many records the bound of contributions kept: confidential; None where there is none."""
     if counts.before is None:
@@ -50,7 +55,7 @@ def tell_kept(counts: Counts) -> None:
 @contextmanager
 def stage(what: str) -> Iterator[None]:
     """A spinner on a terminal, a plain line elsewhere."""
-    if told.is_terminal:
+    if on_terminal():
         with told.status(what):
             yield
     else:
@@ -64,7 +69,7 @@ def bar(what: str) -> Iterator[PassProgress]:
 
     Elsewhere a plain line: how much was done tells of the table, and logs may be published.
     """
-    if not told.is_terminal:
+    if not on_terminal():
         told.print(what)
         yield PassProgress()
         return

@@ -510,3 +510,14 @@ def test_check_takes_links_and_folders_for_failures(made, tmp_path):
     manifest.write_text("[" * 100_000)
     with pytest.raises(hr.ReleaseError, match="cannot be read as JSON"):
         hr.check(tmp_path / "out")
+
+
+def test_files_tell_no_time_but_the_day(tmp_path):
+    """How long a release took at each depth tells of the table."""
+    rng = np.random.default_rng(3)
+    tree = random_tree(rng, axes=1)
+    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
+    times = {path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
+    assert len(times) == 1
+    assert min(times) % (86_400 * 10**9) == 0

@@ -413,7 +413,7 @@ def test_what_is_public_is_said(pages, tmp_path):
     said = Seen(page_of(made)).said
     assert f"Exact counts, released without noise: total and {tree.cuboid_name(1)}" in said
     assert "does not hide anything that these counts give away" in said
-    assert "Public counts are held" in said
+    assert "Public counts are stated as exact" in said
     assert "No count is public" in pages["geography"].seen.said
     assert "Public counts are held" not in pages["geography"].seen.said
 
@@ -422,7 +422,7 @@ def test_units_of_several_records_get_no_exact_line(tmp_path):
     counts = geography(np.random.default_rng(1))
     made = released(tmp_path / "release", counts, neighbours=AddRemove(3))
     seen = Seen(page_of(made))
-    assert "Each unit counts with up to 3 records" in seen.said
+    assert "no unit has more than 3 records is the publisher" in seen.said
     assert not [d for d in seen.all("polyline") if d.attributes["class"] == "line exact"]
     assert "stated" in seen.said
 

@@ -343,7 +343,7 @@ def test_postgresql_types_become_counts_and_codes(server):
         "SELECT 'a'::char(3) AS x, 3::numeric(9, 2) AS n UNION ALL SELECT 'b', 4 "
         "UNION ALL SELECT 'a', 5.00 -- \"it\" ends here"
     )
-    codes, values = read(Query(server, sql))
+    codes, values, _ = read(Query(server, sql))
     assert dict(zip(codes[0].tolist(), values.tolist(), strict=True)) == {0: 8, 1: 4}
 
 

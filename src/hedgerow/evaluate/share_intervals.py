@@ -115,6 +115,9 @@ def share_intervals(
         raise ReleaseError(f"no level is called {level!r}; there are {', '.join(names)}")
     if not 0 < amount < np.inf:
         raise EstimateError(f"the amount to share must be above 0, got {amount}")
+    taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}
+    if taken:
+        raise ReleaseError(f"a column of the areas is called {min(taken)!r}, as a result is")
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
     known = stated(release.content)

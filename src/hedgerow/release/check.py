@@ -89,6 +89,9 @@ def check(directory: str | Path) -> list[Finding]:
                     lambda: _page(folder, plans[0], manifest),
                 )
             )
+        else:
+            made_by = str(manifest["software"]["hedgerow"])[:40]
+            found.append(Finding(f"{REPORT} NOT VERIFIED: made by another version, {made_by!r}"))
         found += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
     return found
 

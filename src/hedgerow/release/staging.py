@@ -10,6 +10,7 @@ would be no secret. One run at a time holds the folder's lock.
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from hedgerow.tables.counts import Counts
 
 LOCK_FILE = "lock"
 LONGEST_NAME = 200
+SECONDS_A_DAY = 86_400
 COMPLETE = "complete"
 CONTENT = "content"
 JOBS = "jobs"
@@ -85,6 +87,7 @@ class Staging:
 
     def publish(self) -> None:
         """Erase the key, then let the release appear in one rename."""
+        without_times(self.content)
         _sync_all(self.content)
         (self.folder / COMPLETE).touch()
         sync(self.folder)
@@ -100,6 +103,13 @@ class Staging:
     def leave(self) -> None:
         """Let go of the folder, for a later run to resume or discard."""
         self.lock.close()
+
+
+def without_times(folder: Path) -> None:
+    """Give all files of a release the day as time of change: how long each took is confidential."""
+    day = int(time.time()) // SECONDS_A_DAY * SECONDS_A_DAY
+    for path in [*folder.rglob("*"), folder]:
+        os.utime(path, (day, day))
 
 
 def staging_folder(output: Path) -> Path:
@@ -202,7 +212,8 @@ def _clear(folder: Path) -> None:
     """Throw away what lies in a folder where no noise was drawn, or where all was discarded."""
     erase(folder / KEY_FILE)
     for name in (CONTENT, JOBS):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        if (folder / name).exists():  # what stays behind would be used under another key
+            shutil.rmtree(folder / name)
 
 
 def _locked(folder: Path) -> IO[bytes]:
@@ -254,6 +265,7 @@ def whole_or_not(output: Path) -> Iterator[Path]:
         try:
             (folder / CONTENT).mkdir()
             yield folder / CONTENT
+            without_times(folder / CONTENT)
             _sync_all(folder / CONTENT)
             (folder / CONTENT).rename(output)
         finally:

@@ -63,16 +63,17 @@ class OnDisk:
     def append(self, values: NDArray[Any]) -> None:
         """Add values at the end."""
         if self.file is None:
-            self.file = self.path.open("xb")
+            self.file = self.path.open("x+b")
+            self.path.unlink()  # a killed run leaves nothing
         values.tofile(self.file)
 
     def whole(self) -> NDArray[Any]:
         """All of them, mapped into memory."""
         if self.file is None:
             return np.empty(0, dtype=self.kind)
+        self.file.flush()
+        found: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
         self.file.close()
-        found: NDArray[Any] = np.memmap(self.path, dtype=self.kind, mode="r").view(np.ndarray)
-        self.path.unlink()
         return found
 
 

@@ -12,12 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.errors import ReleaseError
 from hedgerow.release.page.markup import DIRECTIONS, UNSEEN
 from hedgerow.release.steps import Nodes
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
+
+MOST_BYTES = 1 << 28
+"""Of a block: a damaged page must not fill the memory."""
 
 LARGEST_SCRIPT_NUMBER = 1 << 53
 """Whole numbers up to here are exact in a browser."""
@@ -43,11 +47,23 @@ def block(parts: list[bytes]) -> str:
 
 
 def parts_of(text: str) -> list[bytes]:
-    """What `block` was given."""
-    whole = zlib.decompress(base64.b64decode(text), -zlib.MAX_WBITS)
+    """What `block` was given.
+
+    Raises:
+        ReleaseError: it is anything else, or holds anything more.
+    """
+    deflated = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        whole = deflated.decompress(base64.b64decode(text, validate=True), MOST_BYTES)
+    except (ValueError, zlib.error):
+        raise ReleaseError("a block of the page is not what Hedgerow writes") from None
+    if not deflated.eof or deflated.unused_data:
+        raise ReleaseError("a block of the page is not what Hedgerow writes")
     count = int.from_bytes(whole[:4], "little")
     ends = 4 * (count + 1) + np.cumsum(np.frombuffer(whole, "<u4", count, 4)).astype(np.int64)
     starts = [4 * (count + 1), *ends[:-1].tolist()]
+    if ends[-1] != len(whole):
+        raise ReleaseError("a block of the page holds more than its parts")
     return [whole[first:last] for first, last in zip(starts, ends.tolist(), strict=True)]
 
 

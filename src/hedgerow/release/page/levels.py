@@ -72,7 +72,7 @@ def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
         )
     if plan.public_depth >= 0:
         deepest = shown(names.cuboid_name(plan.public_depth))
-        passed.append(f"Public counts are held: they carry no noise, down to {deepest}.")
+        passed.append(f"Public counts are stated as exact: they carry no noise, down to {deepest}.")
     if keeps_budget(plan):
         passed.append("What all measurements cost together was computed again: it is in budget.")
     unread = [shown(names.cuboid_name(t)) for t in range(len(facts)) if t not in read]

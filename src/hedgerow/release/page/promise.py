@@ -120,7 +120,7 @@ def _price(priced: Priced) -> str:
     last = max(e for line in lines for e, _ in line.points) * 1.02
     x = Scale("ε", 0, last, even_ticks(0, last))
     powers = [(10.0**-k, f"10<tspan dy='-4' font-size='80%'>−{k}</tspan>") for k in range(3, 16, 3)]
-    y = Scale("δ, the chance that ε does not hold", LEAST_DELTA, 1, [(1, "1"), *powers], log=True)
+    y = Scale("δ, what is allowed beyond ε", LEAST_DELTA, 1, [(1, "1"), *powers], log=True)
     drawn = picture(
         "price",
         "δ falls as ε grows. The further to the left a line lies, the smaller the stated loss of "

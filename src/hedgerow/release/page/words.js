@@ -22,7 +22,7 @@ function make(tag, attributes, ...children) {
 
 const isolated = (words) => make("bdi", {}, words);
 const interval = ({ count, low, high }) =>
-  low === high && low === count ? "exact, public" : `${number.format(low)} to ${number.format(high)}`;
+  low === high && low === count ? "exact" : `${number.format(low)} to ${number.format(high)}`;
 
 function sentence(item) {
   if (item.of > 1) return `: ${number.format(item.count)} in ${item.of} ranges, ${percent(item.part)} of the whole shown`;

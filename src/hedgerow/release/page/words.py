@@ -69,10 +69,11 @@ def cited(plan: Plan, total: int, version: str) -> str:
         f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
         f"{version}. {plan.guarantee.statement(delta)} Plan SHA-256: {plan.hash}."
     )
+    line += "" if plan.restriction is None else f" {plan.restriction}"
     return (
         "<p>Name the publisher and the date of publication, and the release as</p>\n"
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
-        "<p>The plan’s hash stands for everything that was decided before the table was opened: "
+        "<p>The plan’s hash stands for everything that was decided beforehand: "
         "levels, noise, shares and promise. It is in <code>manifest.json</code>, with the digest "
         "of every file. This page holds no date of its own.</p>"
     )
@@ -94,9 +95,11 @@ _MEASURED: dict[Measure, str] = {
 
 def _who(plan: Plan) -> str:
     said = shown(plan.neighbours.describe())
-    m = plan.neighbours.contributions
-    if m > 1 or plan.neighbours.unit is not None:
-        said += f" Each unit counts with up to {m:,} record{'s' if m > 1 else ''}."
+    m, unit = plan.neighbours.contributions, plan.neighbours.unit
+    if unit is not None:
+        said += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
+    elif m > 1:
+        said += f" That no unit has more than {m:,} records is the publisher’s statement."
     return said
 
 
@@ -105,7 +108,8 @@ def _how_well(plan: Plan, priced: Priced) -> str:
     noticed = figure(priced.detection(ALPHA))
     return (
         f"{shown(plan.guarantee.statement(delta))} In plain words: someone has two tables that "
-        f"differ in one protected unit, and must tell which of them this release was made from. "
+        f"differ in one protected unit and agree on all that is public, and must tell which of "
+        f"them this release was made from. "
         f"If 5 % false alarms are accepted, the difference is noticed at most {noticed} of the "
         f"time; without the release, by guessing, it would be 5 %."
     )
@@ -117,7 +121,7 @@ def _public(plan: Plan) -> str:
     what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
     return (
         (what if exact else "No count is public: every one carries noise, the total too. ")
-        + "Public beforehand are also the lists of areas or ranges (<code>domain/</code>), this "
+        + "Declared public are also the lists of areas or ranges (<code>domain/</code>), this "
         "plan, its noise and its hash."
     )
 
