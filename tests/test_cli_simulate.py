@@ -353,8 +353,8 @@ def test_a_copy_that_leaves_the_unit_out_is_still_the_table(run, tmp_path):
     )
     for unit in ("", 'unit = "person"\n'):
         (tmp_path / "sim.toml").write_text(
-            '[simulate]\npublic = true\nrelease = "release.toml"\n[simulate.table]\nsource = "copy.csv"\n'
-            + unit
+            '[simulate]\npublic = true\nrelease = "release.toml"\n'
+            '[simulate.table]\nsource = "copy.csv"\n' + unit
         )
         code, _, said = run("simulate", tmp_path / "sim.toml", "--runs", "3")
         assert code == 2, said
