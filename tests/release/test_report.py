@@ -298,6 +298,18 @@ def test_a_page_is_checked_against_the_files(pages, tmp_path):
         check_report(made.folder, made.plan, made.estimator, "9.8.7")
 
 
+@pytest.mark.parametrize("forged", ["</SCRIPT><h1>ε = 0.01</h1>", " ", "QUJD"])
+def test_nothing_can_be_added_to_a_block_of_the_page(pages, tmp_path, forged):
+    """A browser ends a script at ``</SCRIPT>`` too, and base64 forgives what it does not know."""
+    made = released(tmp_path / "release", pages["geography"].counts)
+    first, mark, rest = page_of(made).partition('<script type="text/plain" id="')
+    end = rest.index("</script>")
+    text = f"{first}{mark}{rest[:end]}{forged}{rest[end:]}"
+    (made.folder / report_module.REPORT).write_text(text, encoding="utf-8")
+    with pytest.raises(ReleaseError):
+        check_report(made.folder, made.plan, made.estimator, "9.8.7")
+
+
 def test_another_deflation_is_the_same_page(pages, monkeypatch, tmp_path):
     made = released(tmp_path / "release", pages["geography"].counts)
     text, levels = page_of(made), []
