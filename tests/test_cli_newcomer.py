@@ -236,3 +236,13 @@ def test_forced_colours_do_not_make_a_log_a_terminal(run, tmp_path, monkeypatch)
     assert run("example", "census", tmp_path / "c")[0] == 0
     _, _, said = run("release", tmp_path / "c" / "release.toml")
     assert "core seconds" not in said
+
+
+def test_a_limit_on_memory_is_refused_where_spark_runs_the_release(run, tmp_path):
+    assert run("example", "census", tmp_path / "c")[0] == 0
+    file = tmp_path / "c" / "release.toml"
+    file.write_text(file.read_text() + '\n[engine]\nname = "spark"\nmaster = "local[2]"\n')
+    code, _, said = run("release", file, "--memory", "4GB")
+    assert code == 2
+    assert "--memory is for this machine" in said
+    assert not (tmp_path / "c" / "out").exists()

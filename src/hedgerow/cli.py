@@ -138,6 +138,8 @@ def release(
         made = spec.plan(spec.tree())
     warn(made)
     check_combines(estimator, made)
+    if spec.spark is not None and limit is not None:
+        raise SpecError("--memory is for this machine; on Spark its own settings say how much")
     if spec.spark is None:
         check_memory(made, physical_memory() if limit is None else limit)
     if expect_plan is not None and expect_plan != made.hash:

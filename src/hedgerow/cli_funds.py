@@ -15,6 +15,7 @@ from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic,
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.plan.describe import aligned
 from hedgerow.release.measurements import COUNT, HIGH, LOW
+from hedgerow.release.page.markup import visible
 from hedgerow.release.release import read_release
 from hedgerow.terminal import shown, stage
 
@@ -65,6 +66,7 @@ def funds(
         f"\n{amount:,g} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals"
     )
     shown.print("of what is due by the true counts:\n")
+    rows = [tuple(map(visible, row)) for row in rows]  # labels are somebody else's
     shown.print(escape(aligned([("area", COUNT, SHARE, AMOUNT, LOW, HIGH), *rows])))
     if len(found) > MOST_SHOWN:
         shown.print(f"\n{len(found) - MOST_SHOWN:,} more areas; --output writes them all.")

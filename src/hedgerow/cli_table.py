@@ -12,6 +12,7 @@ from rich.markup import escape
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.pairs import pairs
 from hedgerow.release.measurements import COUNT
+from hedgerow.release.page.markup import visible
 from hedgerow.release.release import USUAL, Release, read_release
 from hedgerow.release.stored import undamaged
 from hedgerow.terminal import shown, stage
@@ -89,7 +90,7 @@ def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
             word.ljust(width) if name in labels else word.rjust(width)
             for name, word, width in zip(head.columns, row, widths, strict=True)
         )
-        shown.print(escape("  ".join(words).rstrip()))
+        shown.print(escape(visible("  ".join(words).rstrip())))
     shown.print(
         f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
         f"--output FILE.csv writes them all."

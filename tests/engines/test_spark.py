@@ -253,7 +253,7 @@ def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkey
             directory=tmp_path / "out",
             unfinished=Unfinished.RESUME,
         )
-    notes = sorted((kept / "jobs" / "notes").glob("*"))
+    notes = sorted((kept / "jobs").glob("*/notes/*"))
     assert len(notes) > 1
     notes[1].unlink()
     monkeypatch.setattr(cluster, "write_run", second_alone)

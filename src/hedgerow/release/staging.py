@@ -82,8 +82,8 @@ class Staging:
 
     @property
     def jobs(self) -> Path:
-        """The folder of finished jobs; see `hedgerow.release.kept`."""
-        return self.folder / JOBS
+        """The folder of jobs that were finished under this key; see `hedgerow.release.kept`."""
+        return self.folder / JOBS / self.release_id
 
     def publish(self) -> None:
         """Erase the key, then let the release appear in one rename."""
@@ -189,7 +189,7 @@ def open_staging(
             key = resumed_key(folder, sealed) if begun else fresh_key(folder, named, sealed)
             shutil.rmtree(folder / CONTENT, ignore_errors=True)
             (folder / CONTENT).mkdir()
-            (folder / JOBS).mkdir(exist_ok=True)
+            (folder / JOBS / release_id(key)).mkdir(parents=True, exist_ok=True)
             on_failure.pop_all()
     return Staging(folder, output, ReleaseKey(key), release_id(key), lock)
 
