@@ -19,7 +19,6 @@ from hedgerow.engines.spark import (
     spark_errors,
 )
 from hedgerow.engines.spark_table import SparkTable
-from hedgerow.errors import machine_errors
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.depths import RunningSums
@@ -29,13 +28,10 @@ from hedgerow.release.again import check_combines, check_range
 from hedgerow.release.charging import Charging
 from hedgerow.release.cluster import GAVE_UP, Cluster
 from hedgerow.release.cluster_top import Top, leaves_of
-from hedgerow.release.manifest import write_manifest
-from hedgerow.release.measurements import ReleaseFiles
 from hedgerow.release.outline import Outline
 from hedgerow.release.parts import take_parts
-from hedgerow.release.release import Release, _charge, check_match, read_release, release
-from hedgerow.release.report import write_report
-from hedgerow.release.staging import Staging, Unfinished, open_staging
+from hedgerow.release.release import Release, check_match, read_release, release, release_into
+from hedgerow.release.staging import Unfinished, open_staging
 from hedgerow.release.steps import Nodes
 from hedgerow.release.subtree import Subtrees, first_leaves
 from hedgerow.release.topdown import Progress
@@ -92,7 +88,13 @@ def release_on_spark(
         if staging is not None:
             jobs = Subtrees(plan, outline, estimator, staging.key, Nodes.none(len(plan.tree.axes)))
             cluster = Cluster(leaves, top, jobs, staging.jobs.absolute(), progress or Progress())
-            _release_into(staging, cluster, charging)
+            try:
+                release_into(
+                    staging, plan, cluster.run, charging,
+                    lambda: take_parts(staging.jobs, staging.content),
+                )  # fmt: skip
+            finally:
+                cluster.close()
     return read_release(directory)
 
 
@@ -116,26 +118,6 @@ def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Co
     """
     rows = collected(leaves, "the table cannot be read")
     return Counts.from_leaves(tree, *leaves_of(rows, tree), contributions=contributions)
-
-
-def _release_into(staging: Staging, cluster: Cluster, charging: Charging | None) -> None:
-    plan, run = cluster.subtrees.plan, cluster.run
-    ledger: dict[str, str] | None = None
-    try:
-        if charging is not None:
-            _charge(charging, plan, staging)
-            ledger = charging.to_dict(staging.release_id)
-        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-            with ReleaseFiles(staging.content, plan) as files:
-                for found in run.results():
-                    files.add(found.depth, found.nodes, found.noisy)
-            take_parts(staging.jobs, staging.content)
-            write_report(staging.content, plan, run.estimator)
-            write_manifest(staging.content, plan, run.estimator, ledger)
-            staging.publish()
-    finally:
-        cluster.close()
-        staging.leave()
 
 
 def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:

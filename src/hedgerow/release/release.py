@@ -1,7 +1,7 @@
 """`release`: execute a plan on a table. `Release`: what came out, for those outside too."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -231,13 +231,30 @@ def release(
         run = pass_of(plan, source, estimator, progress)
         if isinstance(run, Pass):
             run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
-        _release_into(staging, plan, run, charging)
+        release_into(staging, plan, run, charging)
     return read_release(output)
 
 
-def _release_into(
-    staging: Staging, plan: Plan, run: Pass | SummedPass, charging: Charging | None
+def release_into(
+    staging: Staging,
+    plan: Plan,
+    run: Pass | SummedPass,
+    charging: Charging | None,
+    collect: Callable[[], None] = lambda: None,
 ) -> None:
+    """Charge a release, fill its staging folder, and let it appear.
+
+    Args:
+        staging: of the release.
+        plan: what is charged and measured.
+        run: the pass.
+        charging: the ledger, if any.
+        collect: takes in what other machines have written, when the pass is through.
+
+    Raises:
+        BudgetError: the charge is refused; nothing was drawn.
+        MachineError: the disk is full or not writable.
+    """
     ledger: dict[str, str] | None = None
     try:
         if charging is not None:
@@ -247,6 +264,7 @@ def _release_into(
             with ReleaseFiles(staging.content, plan) as files:
                 for found in run.results():
                     files.add(found.depth, found.nodes, found.noisy)
+            collect()
             write_report(staging.content, plan, run.estimator)
             write_manifest(staging.content, plan, run.estimator, ledger)
             staging.publish()
