@@ -379,6 +379,21 @@ def test_a_table_of_the_catalogue_is_read(spark, table_of):
     assert read.level(3).equals(counts.level(3))
 
 
+def test_a_database_is_read_over_jdbc(spark, table_of, tmp_path):
+    """Of Derby, a database that Spark brings along: in memory, gone with the session."""
+    counts, plan = made(2)
+    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "log"))
+    url = f"jdbc:derby:memory:{tmp_path.name};create=true"
+    text = ", ".join(f"`{column}` VARCHAR(40)" for column in plan.tree.columns(3))
+    table = table_of(counts).frame.write.format("jdbc").option("createTableColumnTypes", text)
+    table.options(url=url, dbtable="people").save()
+    found = SparkTable(read_source(spark, url, "SELECT * FROM people"), count="count")
+    read = on_spark.collected_counts(found.leaves(plan.tree), plan.tree, None)
+    assert read.level(3).equals(counts.level(3))
+    release_on_spark(found, plan, directory=tmp_path / "out")
+    assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+
+
 @pytest.mark.usefixtures("spark")
 def test_a_release_file_asks_for_spark(tmp_path, run):
     counts, _ = made(1)
