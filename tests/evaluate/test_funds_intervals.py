@@ -66,7 +66,7 @@ def test_shares_in_steps_are_covered_at_least_as_often(counts, rule):
     covered = []
     for seed in range(25):
         release = made_release(counts, "survivors", seed)
-        found = share_intervals(release, "level1", rule, 60, draws=400, seed=seed)
+        found = share_intervals(release, "level1", rule, 60, draws=500, seed=seed)
         true = due(counts, found, 1, rule, 60)
         covered.append((found["low"] <= true + 1e-9) & (found["high"] >= true - 1e-9))
     assert np.mean(covered) >= 0.9

@@ -27,7 +27,8 @@ taken for normal with the exact variance left. Below survivors: the raw noisy co
 exact noise; areas below a node that the release does not list were never measured, get no row and
 are in no sum.
 
-*What holds.* Proved, as B grows: coverage for one area where R is known. Otherwise approximate: R's
+*What holds.* Proved, as B grows: coverage for one area where R is known, and where areas above a
+threshold share equally (`hedgerow.evaluate.equal_parts`). Otherwise approximate: R's
 error is centred, not exact. Weights that jump at a threshold bias R in ways that resampling shows
 in part, so there the interval spans both the corrected and the plain draws. Seats are resampled
 whole, clipped at 0 and not corrected. Coverage is of each measured area, one at a time; shares that
@@ -40,11 +41,11 @@ Gaussian and Laplace, all nodes and survivors:
     seats, three an area                      0.986 to 1.000
     above the median, by count                0.973 to 0.986
     above 0, by count                         0.942 to 0.954
-    above the median, equally                 0.886 to 0.997
-    above 0, equally                          0.777 to 1.000
+    above the median, equally                 0.998 to 1.000
+    above 0, equally                          1.000
 
-Where eligible areas share equally all shares hang on one number, how many there are, and all miss
-together; among many areas near the threshold take those intervals for rough.
+Where eligible areas share equally all shares hang on one number, how many there are: its interval
+is proved and wide (for 127 of 262 tracts near the threshold 91 to 163, in the mean of 40 releases).
 """
 
 import hashlib
@@ -58,7 +59,8 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.layers import Layer, start_of
 from hedgerow.estimate.least_squares import least_squares, upward
-from hedgerow.evaluate.funds import Rule, Seats, WeightedRule
+from hedgerow.evaluate.equal_parts import equal_parts
+from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
@@ -130,12 +132,15 @@ def share_intervals(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"
             )
-        truth = areas.estimate - _errors(areas, pairs, seed)
-        if isinstance(rule, Seats):
-            whole = np.maximum(np.rint(truth), 0).astype(np.int64)
-            low, high = _middle(rule.allocate(whole, amount), rank)
+        errors = _errors(areas, pairs, seed)
+        if isinstance(rule, Above) and rule.equally:
+            ends = equal_parts(rule.threshold, areas.estimate, errors, confidence)
+        elif isinstance(rule, Seats):
+            whole = np.maximum(np.rint(areas.estimate - errors), 0).astype(np.int64)
+            ends = _middle(rule.allocate(whole, amount) / amount, rank)
         else:
-            low, high = (amount * end for end in _ends(rule, truth, areas.estimate, rank))
+            ends = _ends(rule, areas.estimate - errors, areas.estimate, rank)
+        low, high = (amount * end for end in ends)
     columns = {COUNT: areas.counts, SHARE: paid / amount, AMOUNT: paid, LOW: low, HIGH: high}
     return labelled(known.plan.tree, names.index(level), areas.codes, **columns)
 
