@@ -22,8 +22,9 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.certainty import Certainty, certainty
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

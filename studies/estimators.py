@@ -28,8 +28,8 @@ from hedgerow.estimate.tree_error import (
 )
 from hedgerow.estimate.tree_shapes import Shapes
 from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
-from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation import Allocation
@@ -37,10 +37,11 @@ from hedgerow.plan.optimal import rounded_shares
 from hedgerow.privacy.zcdp import rho_within
 from hedgerow.release.again import estimated
 from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, markdown, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.real_tables import CASES, ROOT

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_errors
-from hedgerow.evaluate.pictures import COLOURS
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation import Allocation
-from hedgerow.plan.plan import measurable_depths
+from hedgerow.plan.measurable import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.estimates import least_squares_of
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from hedgerow.tables.order import Codes
 
 Floats = NDArray[np.float64]
@@ -89,6 +90,11 @@ class Table:
         """The depths that can be measured."""
         return measurable_depths(self.counts.tree, self.neighbours, ())
 
+    @property
+    def known(self) -> hr.Prior:
+        """The earlier table, or the table itself in its stead; all tables here are public."""
+        return hr.Prior(self.counts if self.prior is None else self.prior, public=True)
+
     def plan(self, budget: Budget, allocation: Allocation) -> hr.Plan:
         """The plan of a release in which all nodes are measured."""
         pure = isinstance(budget, hr.Epsilon)
@@ -113,9 +119,8 @@ class Table:
         smaller than the forecast by two Monte Carlo standard errors.
         """
         plan = self.plan(budget, hr.Uniform())
-        prior = self.counts if self.prior is None else self.prior
         told = hr.forecast(plan)["rmse"].to_numpy()
-        found = simulated_errors(plan, prior, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)
+        found = simulated_errors(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)
         rmse, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
         smaller = (rmse / np.where(told > 0, told, 1)) ** 2
         return np.where(rmse + 2 * error < told, smaller, 1.0)[self.depths]
@@ -125,12 +130,11 @@ class Table:
         weights = self.importance(kind)
         discounted = (self.discounts(budget) * weights).tolist()
         own = "prior" if self.prior is not None else "own prior*"
-        prior = hr.Prior(self.counts if self.prior is None else self.prior, public=True)
         return {
             "released": hr.Optimal(importance=weights, objective="released"),
             "uniform": hr.Uniform(),
             "cells": hr.Optimal(importance=weights),
-            f"cells, {own}": hr.Optimal(importance=weights, prior=prior),
+            f"cells, {own}": hr.Optimal(importance=weights, prior=self.known),
             f"released, discounted by {own}": hr.Optimal(
                 importance=discounted, objective="released"
             ),
@@ -372,7 +376,9 @@ def by_prior(table: Table) -> str:
             told = hr.forecast(plan)["rmse"]
             for e, estimator in PROJECTIONS.items():
                 before, after = (
-                    simulated_errors(plan, counts, estimator, runs=200, seed=seed)
+                    simulated_errors(
+                        plan, hr.Prior(counts, public=True), estimator, runs=200, seed=seed
+                    )
                     for counts, seed in ((prior, 0), (table.counts, 10_000))
                 )
                 for t in table.depths:

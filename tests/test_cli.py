@@ -17,6 +17,7 @@ from hedgerow.release.charging import Charging
 from hedgerow.release.topdown import Pass
 
 SIGNAL_EXIT = 130
+PATIENCE = 600  # seconds, for a machine that does much else
 
 
 @pytest.fixture(scope="session")
@@ -406,7 +407,7 @@ def test_a_wrong_list_of_areas_is_refused(run, commuting, name):
 def test_codes_stay_out_of_logs_even_where_colours_are_forced(commuting):
     frame(commuting.parent / "trips.parquet", TABLE_ERRORS["unknown code"][0])
     with hedgerow("release", commuting, env={**os.environ, "FORCE_COLOR": "1"}) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert "not in the public" in err
     assert "zz" not in err
@@ -476,7 +477,7 @@ from hedgerow.release import topdown
 draw = topdown.Pass._measured
 def slow(self, *rest):
     print("measuring", file=sys.stderr, flush=True)
-    time.sleep(60)
+    time.sleep(1800)
 topdown.Pass._measured = slow
 sys.exit(cli.run(sys.argv[1:]))
 """
@@ -491,7 +492,7 @@ def test_ctrl_c_leaves_a_release_that_the_next_run_finishes_or_discards(run, cen
         assert process.poll() is None
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == SIGNAL_EXIT
     assert "stopped; what a release had begun is kept" in err
     assert "Traceback" not in err
@@ -520,7 +521,7 @@ sys.exit(cli.run(sys.argv[1:]))
 def test_a_full_disk_ends_with_1_and_nothing_half_written(run, census):
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, "release", str(census)],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
         env={**os.environ, "NUMBA_CACHE_DIR": str(census.parent / "numba")},
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
@@ -533,11 +534,11 @@ def test_a_full_disk_ends_with_1_and_nothing_half_written(run, census):
 def test_a_language_without_unicode_changes_nothing(run, census):
     plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     with hedgerow("release", census, env=plain, stdout=subprocess.PIPE) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert run("check", census.parent / "out")[0] == 0
 
 
 def test_the_installed_command_runs():
     with hedgerow("--version", stdout=subprocess.PIPE) as process:
-        assert process.communicate(timeout=60)[0].startswith("hedgerow ")
+        assert process.communicate(timeout=PATIENCE)[0].startswith("hedgerow ")

@@ -13,8 +13,8 @@ import hedgerow as hr
 from hedgerow.cli import run
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.estimate import estimate_measurements, reestimate
+from hedgerow.release.execution import in_memory
 from hedgerow.release.foreign import Measurements
-from hedgerow.release.release import in_memory
 from hedgerow.tables.counts import Counts
 from tests.made import fixed_axis, random_counts
 
@@ -148,7 +148,7 @@ def test_estimates_of_the_directory_one_stands_in_go_beside_it(out, monkeypatch)
 
 
 def test_nothing_lies_beside_the_root_of_all_files(capsys):
-    assert run(["estimate", "/"]) == 2
+    assert run(["estimate", "/", "--method", "euclidean"]) == 2
     assert "--output" in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.cli_funds import funds
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import Counts
 from tests.made import fixed_axis
 
@@ -95,8 +95,28 @@ def test_bad_input_is_one_sentence(out, options, words):
         raise found.exception
 
 
-def test_a_file_that_cannot_be_written_is_the_machines_failure(out, tmp_path):
-    place = str(tmp_path / "nowhere" / "found.csv")
+def test_a_file_that_cannot_be_written_is_the_machines_failure_and_not_there(
+    out, tmp_path, monkeypatch
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    place = str(tmp_path / "found.csv")
     found = asked(out, "--level", "level1", "--amount", "1", "--output", place)
     assert isinstance(found.exception, HedgerowError)
     assert found.exception.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["nowhere/found.csv", "taken.csv", "out/found.csv"])
+def test_a_place_that_is_taken_or_cannot_be_is_refused(out, tmp_path, place):
+    (tmp_path / "taken.csv").write_text("mine")
+    (tmp_path / "out").symlink_to(out)
+    before = sorted(out.rglob("*"))
+    found = asked(out, "--level", "level1", "--amount", "1", "--output", str(tmp_path / place))
+    assert isinstance(found.exception, HedgerowError)
+    assert found.exception.exit_code == 2
+    assert "--output" in str(found.exception)
+    assert (tmp_path / "taken.csv").read_text() == "mine"
+    assert sorted(out.rglob("*")) == before

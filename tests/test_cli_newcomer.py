@@ -60,7 +60,7 @@ def on_a_terminal(*arguments):
                 said += part
         except OSError:  # the other end is closed
             pass
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     os.close(master)
     return said.decode()
 

@@ -55,7 +55,7 @@ def account_of(folder, lines):
 
 def no_table(file):
     """Take the confidential table away: what then still is refused was refused without it."""
-    Path(ReleaseSpec(file)._source()).unlink()
+    Path(ReleaseSpec(file).table.source).unlink()
 
 
 @pytest.mark.parametrize("given", ["1e400", Decimal("-1e999"), "1e-400"])

@@ -273,3 +273,10 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, mon
     code, _, complaint = run("plan", census, "--records", "-1")
     assert code == 2
     assert "--records must be 0 or more" in complaint
+
+
+def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
+    code, out, _ = run("plan", census)
+    spec = ReleaseSpec(census)
+    assert code == 0
+    assert f"\n{spec.plan(spec.tree())}\n\nIn records." in out

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from hedgerow import read_release
-from hedgerow.examples import write_commuting
+from hedgerow.example_commuting import write_commuting
 
 COLUMNS = ["o_region", "d_region", "count", "standard_error", "low", "high"]
 

@@ -10,18 +10,16 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.example_people import SEXES, age_names
-from hedgerow.example_sections import LEVELS
-from hedgerow.examples import (
-    CENSUS_SIZES,
+from hedgerow.example_census import CENSUS_SIZES, CROSSED_SIZES, write_census
+from hedgerow.example_commuting import (
     COMMUTING_SIZES,
-    CROSSED_SIZES,
-    EXAMPLES,
     SECTION_SIZES,
     SectionSize,
-    write_census,
     write_commuting,
 )
+from hedgerow.example_people import SEXES, age_names
+from hedgerow.example_sections import LEVELS
+from hedgerow.examples import EXAMPLES
 
 GEOGRAPHY = ["state", "county", "tract", "block"]
 PLACES = ["region", "province", "municipality"]

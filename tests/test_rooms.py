@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
 ROOMS = ["tables", "noise", "privacy", "estimate", "plan", "engines", "release", "evaluate"]
-SHARED_GROUND = {"errors", "kernels"}
+SHARED_GROUND = {"errors", "kernels", "picture"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.release.topdown import Progress
+from hedgerow.release.progress import Progress
 from hedgerow.tally import HEADINGS, Tally
 from tests.made import fixed_axis, random_counts
 

@@ -50,8 +50,9 @@ from hedgerow.privacy.profile import Profile, compose
 from hedgerow.release.check import check
 from hedgerow.release.distribution import CountBetween, Distribution, Quantile, read_distribution
 from hedgerow.release.estimate import Estimates, estimate_measurements, reestimate
+from hedgerow.release.execution import release
 from hedgerow.release.foreign import Measurements
-from hedgerow.release.release import Release, read_release, release
+from hedgerow.release.release import Release, read_release
 from hedgerow.release.release_distribution import release_distribution
 from hedgerow.release.staging import Unfinished
 from hedgerow.tables.axis import Axis

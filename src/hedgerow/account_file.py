@@ -9,7 +9,8 @@ from pydantic import Field
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
-from hedgerow.privacy.profile import Guarantee, Profile, Use, compose, read_profile
+from hedgerow.privacy.profile import Profile, compose, read_profile
+from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.release.manifest import read_manifest
 from hedgerow.toml_file import Number, Section, parse, within
 

@@ -14,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from hedgerow import __version__
+from hedgerow.cli_check import check
 from hedgerow.cli_distribution import distribution
 from hedgerow.cli_estimate import estimate
 from hedgerow.cli_funds import funds
@@ -32,19 +33,18 @@ from hedgerow.errors import (
     SpecError,
     nearest,
 )
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
-from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.examples import EXAMPLES
+from hedgerow.picture import check_picture
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.picture import check_picture
-from hedgerow.release.again import check_combines
-from hedgerow.release.check import check as check_directory
+from hedgerow.release.execution import release as make_release
 from hedgerow.release.memory import check_memory, physical_memory, read_memory
 from hedgerow.release.on_spark import release_on_spark
+from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.release import release as make_release
 from hedgerow.release.staging import Unfinished, check_output
 from hedgerow.spec import ReleaseSpec
 from hedgerow.terminal import bar, kept, shown, stage, tell_kept, told
@@ -65,13 +65,13 @@ app.command()(account)
 app.command()(simulate)
 app.command()(funds)
 app.command()(report)
+app.command()(check)
 app.command()(table)
 app.command()(new)
 
 STOPPED = 130
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
 
 
 def _version(wanted: bool) -> None:
@@ -176,20 +176,6 @@ def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -
 
 
 @app.command()
-def check(directory: Directory) -> None:
-    """Re-verify a release directory: digests, plan, sums, whole numbers, measurements."""
-    with stage("checking"):
-        found = check_directory(directory)
-    for finding in found:
-        mark = "[green]ok[/green]  " if finding.failure is None else "[red]FAIL[/red]"
-        shown.print(f"{mark} {escape(finding.what)}{escape(_because(finding.failure))}")
-    failed = [finding for finding in found if finding.failure]
-    if failed:
-        raise ReleaseError(f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}")
-    shown.print(f"All {len(found)} checks passed.")
-
-
-@app.command()
 def compare(
     file: ReleaseFile,
     picture: Annotated[
@@ -216,10 +202,6 @@ def compare(
     if picture is not None:
         picture_of_errors({"release": errors}, picture, title="CONFIDENTIAL: error of the release")
         shown.print(f"Picture: {escape(str(picture))}")
-
-
-def _because(failure: str | None) -> str:
-    return "" if failure is None else f": {failure}"
 
 
 def main() -> None:

@@ -9,12 +9,15 @@ from rich.markup import escape
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import ESTIMATORS, read_estimator
 from hedgerow.measurement_file import read_measurements
+from hedgerow.output_file import refuse_within_a_release
 from hedgerow.plan.describe import aligned
 from hedgerow.release.estimate import RELEASED, Estimates, estimate_measurements, reestimate
 from hedgerow.release.measurements import COUNT, ESTIMATE, STANDARD_ERROR
 from hedgerow.release.staging import check_output
+from hedgerow.release.stored import usual_method
 from hedgerow.terminal import shown, stage
 
 HEADINGS = (
@@ -32,7 +35,12 @@ def estimate(
         Path,
         typer.Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
     ],
-    method: Annotated[str, typer.Option(help=", ".join(ESTIMATORS))] = "euclidean",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(ESTIMATORS)}; euclidean unless given, isotonic for running sums."
+        ),
+    ] = None,
     penalty: Annotated[
         float | None, typer.Option(help="Of sparse: what a positive count costs, in variances.")
     ] = None,
@@ -49,11 +57,13 @@ def estimate(
     The source is a release directory, which stays as it is, or a TOML file that describes noisy
     counts from elsewhere (see hedgerow.release.foreign for their layout).
     """
+    if method is None:
+        method = usual_method(source) if source.is_dir() else Euclidean.name
     given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
     with_values = {name: value for name, value in given.items() if value is not None}
     chosen = read_estimator(with_values)
     place = output or _beside(source, method)
-    _check_place(source, place)
+    _check_place(place)
     with stage("estimating"):
         made = _estimates(source, chosen)
     made.write(place)
@@ -71,17 +81,13 @@ def _beside(source: Path, method: str) -> Path:
     return named.with_name(f"{named.stem}.{method}")
 
 
-def _check_place(source: Path, place: Path) -> None:
-    """Refuse a place that is taken, or that lies within the release."""
+def _check_place(place: Path) -> None:
+    """Refuse a place that is taken, or that lies within a release."""
     try:
         check_output(place)
     except ReleaseError as error:
         raise ReleaseError(str(error).replace("[output] directory", "--output", 1)) from None
-    if source.is_dir() and place.resolve().is_relative_to(source.resolve()):
-        raise ReleaseError(
-            f"--output {str(place)!r} lies within the release {str(source)!r}, which stays as it "
-            f"is; name a place outside"
-        )
+    refuse_within_a_release(place)
 
 
 def _estimates(source: Path, method: Estimator) -> Estimates:

@@ -5,14 +5,14 @@ from math import ceil
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 from rich.markup import escape
 
-from hedgerow.errors import MachineError, ReleaseError
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
+from hedgerow.output_file import TABLES, check_place, write_table
 from hedgerow.plan.describe import aligned
 from hedgerow.release.measurements import COUNT, HIGH, LOW
 from hedgerow.release.page.markup import visible
@@ -53,13 +53,14 @@ def funds(
     It reads the release alone and costs no privacy.
     """
     chosen = _rule(rule, threshold)
-    _check_output(directory, output)
+    if output is not None:
+        check_place(output, suffixes=TABLES)
     with stage("sharing"):
         sure = Confidence(confidence)
         draws = max(DRAWS, ceil(4 / (1 - confidence)))
         found = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
     if output is not None:
-        _write(found, output)
+        write_table(found, output)
     whole = rule is RuleName.SEATS
     rows = [_row(row, whole=whole) for row in found.head(MOST_SHOWN).iter_rows(named=True)]
     shown.print(
@@ -91,27 +92,6 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
             return Seats()
         case _:
             return Above(threshold or 0, equally=name is RuleName.ABOVE_EQUALLY)
-
-
-def _check_output(directory: Path, output: Path | None) -> None:
-    if output is None:
-        return
-    if output.suffix not in {".csv", ".parquet"}:
-        raise ReleaseError(f"--output must end in .csv or .parquet, got {str(output)!r}")
-    if output.exists() or output.is_symlink():
-        raise ReleaseError(f"--output {str(output)!r} exists already; name another file")
-    if output.resolve().is_relative_to(directory.resolve()):
-        raise ReleaseError("--output lies inside the release, which stays as it is; name another")
-
-
-def _write(found: pl.DataFrame, output: Path) -> None:
-    try:
-        if output.suffix == ".csv":
-            found.write_csv(output)
-        else:
-            found.write_parquet(output)
-    except OSError as error:
-        raise MachineError(f"cannot write {str(output)!r}: {error.strerror or error}") from error
 
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:

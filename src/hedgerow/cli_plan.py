@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -13,20 +13,21 @@ from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
 from hedgerow.kernels import core_count
+from hedgerow.picture import check_picture
 from hedgerow.plan.cost import expected_cost
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.distribution import mean_cut_variance
 from hedgerow.plan.fairness import fairness, fairness_rows
 from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.forecast import HEADINGS, LEGEND, forecast, forecast_rows
+from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
+from hedgerow.plan.forecast_table import LEGEND, forecast_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
-from hedgerow.privacy.picture import check_picture
-from hedgerow.release.again import check_combines
 from hedgerow.release.manifest import promise
 from hedgerow.release.outline import Outline
+from hedgerow.release.refusals import check_combines
 from hedgerow.spec import ReleaseSpec
 from hedgerow.terminal import shown, stage, told
 
@@ -123,8 +124,8 @@ def warn(made: Plan) -> None:
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """What is measured, the error to expect, the promise and its price."""
-    rows: list[Any] = [HEADINGS, *forecast_rows(forecast(made) if expected is None else expected)]
-    shown.print(f"\n{escape(aligned(rows))}\n\n{escape(LEGEND)}\n")
+    table = forecast_table(forecast(made) if expected is None else expected)
+    shown.print(f"\n{escape(table)}\n\n{escape(LEGEND)}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
@@ -141,7 +142,7 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> pl.DataFrame:
     if prior is None:
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):
-        return simulated_errors(made, prior.counts, spec.estimator, runs=runs)
+        return simulated_errors(made, prior, spec.estimator, runs=runs)
 
 
 def _show_fairness(made: Plan) -> None:

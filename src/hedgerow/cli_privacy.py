@@ -9,13 +9,15 @@ from rich.markup import escape
 
 from hedgerow.account_file import read_account
 from hedgerow.errors import BudgetError, SpecError, machine_errors
-from hedgerow.plan.describe import aligned, figure_above, price_table
+from hedgerow.picture import check_picture
+from hedgerow.plan.describe import aligned, price_table
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.figures import figure_above
 from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
-from hedgerow.privacy.picture import check_picture, epsilon_grid, picture_of_profile
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile_picture import epsilon_grid, picture_of_profile
 from hedgerow.privacy.zcdp import float_above
 from hedgerow.spec import ReleaseSpec
 from hedgerow.terminal import shown, told

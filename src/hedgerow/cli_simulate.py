@@ -13,14 +13,14 @@ from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
     WORDS,
-    check_place,
     legend,
     metric_rows,
     write_simulation,
 )
 from hedgerow.evaluate.simulation_picture import picture_of_simulation
+from hedgerow.output_file import check_place, whole_file
+from hedgerow.picture import check_picture
 from hedgerow.plan.describe import aligned
-from hedgerow.privacy.picture import check_picture
 from hedgerow.simulate_settings import LeftOut
 from hedgerow.simulate_spec import SimulateSpec
 from hedgerow.terminal import bar, shown, stage
@@ -61,10 +61,11 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     file's own setting and usual ones. Nothing that is simulated may be published as a release.
     """
     metrics = _checked(runs, workers, show)
-    check_place(output, suffix=".parquet", force=force)
+    if output is not None:
+        check_place(output, suffixes=(".parquet",), force=force)
     check_picture(picture, ReleaseError)
     if picture is not None:
-        check_place(picture, suffix=picture.suffix.lower(), force=force)
+        check_place(picture, force=force, option="--picture")
     spec = SimulateSpec(file)
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
@@ -75,6 +76,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         errors = simulate_settings(
             counts,
             settings,
+            public=spec.section.public,
             runs=runs,
             seed=seed,
             workers=workers,
@@ -89,7 +91,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         shown.print(escape(aligned(metric_rows(errors, metric))))
     _tell_left_out(left_out)
     if output is not None:
-        write_simulation(errors, output, {"file": file.name, "runs": runs, "seed": seed})
+        with whole_file(output) as opened:
+            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
         shown.print(f"\nEvery metric: {escape(str(output))}")
     if picture is not None:
         title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"

@@ -1,6 +1,5 @@
 """The command `table`: the counts of a release as a table, in a file or on the terminal."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,8 @@ import polars as pl
 import typer
 from rich.markup import escape
 
-from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.errors import ReleaseError
+from hedgerow.output_file import TABLES, check_place, write_table
 from hedgerow.pairs import pairs
 from hedgerow.release.measurements import COUNT
 from hedgerow.release.page.markup import visible
@@ -18,7 +18,6 @@ from hedgerow.release.stored import undamaged
 from hedgerow.terminal import shown, stage
 
 FIRST_ROWS = 20
-KINDS = (".csv", ".parquet")
 
 
 def table(
@@ -48,7 +47,7 @@ def table(
     no privacy.
     """
     if output is not None:
-        _check_place(directory, output, force=force)
+        check_place(output, suffixes=TABLES, force=force)
     levels = pairs(by or [], "--by", "origin=region")
     if (level is not None) + (depth is not None) + bool(levels) != 1:
         raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
@@ -58,8 +57,7 @@ def table(
     if output is None:
         _show(found, [column for columns in released.columns.values() for column in columns])
         return
-    with machine_errors(f"cannot write {str(output)!r}"):
-        _write(found, output)
+    write_table(found, output)
     shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
 
 
@@ -101,33 +99,3 @@ def _word(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _check_place(directory: Path, place: Path, *, force: bool) -> None:
-    """Refuse a file of another kind, a place that is taken, or one within the release."""
-    where = f"--output {str(place)!r}"
-    if place.suffix.lower() not in KINDS:
-        raise ReleaseError(f"{where} must end in {' or '.join(KINDS)}")
-    if place.is_dir() or ((place.exists() or place.is_symlink()) and not force):
-        raise ReleaseError(f"{where} exists already; name another file, or add --force")
-    if not place.parent.is_dir():
-        raise ReleaseError(f"{where}: its folder is not there; make it first")
-    if place.resolve().is_relative_to(directory.resolve()):
-        raise ReleaseError(
-            f"{where} lies within the release {str(directory)!r}, which stays as it is; name a "
-            f"place outside"
-        )
-
-
-def _write(found: pl.DataFrame, place: Path) -> None:
-    """The whole file or none."""
-    partial = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        with partial.open("xb") as file:
-            if place.suffix.lower() == ".csv":
-                found.write_csv(file)
-            else:
-                found.write_parquet(file)
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)

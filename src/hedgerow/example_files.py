@@ -1,21 +1,42 @@
-"""Where the files of an example go."""
+"""The files of an example: where they go, and what writes the release file and long tables."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from hedgerow.errors import SpecError
 
 Size = TypeVar("Size")
+Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], NDArray[np.int64]]
+"""For each column of codes each row's place among texts, and these; and the counts of the rows."""
 
 SEED = 20_110_828
-START = """\
+
+_START = """\
 # {what}, released under differential privacy.
 #
 #     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
 #     hedgerow release release.toml    makes the release
 #
 # Paths are relative to this file.
+"""
 
+_USUAL = """\
+[allocation]
+method = "uniform"              # every measured depth gets the same share of the budget
+
+[estimate]
+method = "chebyshev"            # how noisy counts become counts that add up
+"""
+
+_END = """\
+[output]
+directory = "out"               # appears when the release is complete; must not exist
 """
 
 
@@ -45,3 +66,34 @@ def free(directory: Path, *names: str) -> list[Path]:
             raise SpecError(f"{path} exists and is not overwritten; choose another directory")
     directory.mkdir(parents=True, exist_ok=True)
     return paths
+
+
+def write_release_file(path: Path, what: str, table: str, choices: str = _USUAL) -> None:
+    """Write a release file.
+
+    Args:
+        path: of the file.
+        what: is released, for its first line.
+        table: the sections that say what the table is, and who is protected.
+        choices: the sections on allocation and estimate.
+    """
+    text = "\n".join([_START.format(what=what), table, choices, _END])
+    path.write_text(text, encoding="utf-8")
+
+
+def write_rows(path: Path, columns: Sequence[str], parts: Iterable[Rows]) -> None:
+    """Write rows of codes with a count, part by part in bounded memory.
+
+    Args:
+        path: of the Parquet file.
+        columns: the names of the columns of codes, and of the counts.
+        parts: some rows each.
+    """
+    *names, count = columns
+    texts: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
+    schema = pa.schema([*texts, (count, pa.int64())])
+    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
+        for codes, counts in parts:
+            sides = [pa.DictionaryArray.from_arrays(*side) for side in codes]
+            table = pa.Table.from_arrays([*sides, pa.array(counts)], names=schema.names)
+            writer.write_table(table.cast(schema))

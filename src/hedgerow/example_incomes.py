@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.example_files import SEED, START, free, size_of
+from hedgerow.example_files import SEED, free, size_of, write_release_file
 
 INCOME_SIZES = {"small": 20_000, "national": 10_000_000}
 """Households."""
@@ -26,16 +26,15 @@ neighbours    = "replace"       # protects what a household earns; their number 
 contributions = 1               # a household is in one row
 mechanism     = "discrete-laplace"
 epsilon       = 1               # the promise: smaller is more private and less precise
+"""
 
+_CHOICES = """\
 [allocation]
 method = "distribution"         # the shares that suit cumulative counts best
 
 [estimate]
 method  = "euclidean"           # how noisy counts become counts that add up
 measure = "all"                 # every bin and every group of bins, to combine them
-
-[output]
-directory = "out"               # appears when the release is complete; must not exist
 """
 
 
@@ -59,6 +58,5 @@ def write_incomes(directory: Path, size: str = "small") -> Path:
     income = np.where(rng.random(households) < 0.02, 0.0, earned).astype(np.int64)
     names = np.arange(1, households + 1)
     pl.DataFrame({"household": names, "income": income}).write_parquet(table)
-    text = START.format(what="Incomes of households, their distribution") + _INCOMES
-    file.write_text(text, encoding="utf-8")
+    write_release_file(file, "Incomes of households, their distribution", _INCOMES, _CHOICES)
     return file

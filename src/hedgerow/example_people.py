@@ -1,12 +1,14 @@
 """Synthetic people by block, age and sex: a census table that is crossed, and still sparse."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from hedgerow.example_files import Rows, write_rows
 
 Int64 = NDArray[np.int64]
 
@@ -63,10 +65,7 @@ def write_ages(ages: Path, sexes: Path) -> None:
 
 
 def write_people(
-    path: Path,
-    rng: np.random.Generator,
-    blocks: pl.Series,
-    population: Int64,
+    path: Path, rng: np.random.Generator, blocks: pl.Series, population: Int64
 ) -> None:
     """Write one row a block, age and sex with people, in bounded memory.
 
@@ -76,31 +75,25 @@ def write_people(
         blocks: the codes of all blocks.
         population: int64 (blocks): people in each; every block has ages of its own.
     """
-    schema = pa.schema(
-        [("block", pa.string()), ("age", pa.string()), ("sex", pa.string()), ("people", pa.int64())]
-    )
-    names = [pa.array(age_names()), pa.array(SEXES)]
-    years = np.diff([*EDGES, 95]).astype(np.float64)
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
-        inhabited = np.flatnonzero(population)
-        for first in range(0, len(inhabited), BLOCKS_A_PART):
-            part = inhabited[first : first + BLOCKS_A_PART]
-            share = _shares(rng, years, len(part))
-            found = rng.multinomial(population[part], share)
-            block, cell = np.nonzero(found)
-            codes = [block.astype(np.int32), *np.divmod(cell.astype(np.int32), len(SEXES))]
-            texts = [blocks[part].to_arrow().cast(pa.string()), *names]
-            sides = [
-                pa.DictionaryArray.from_arrays(*side) for side in zip(codes, texts, strict=True)
-            ]
-            table = pa.Table.from_arrays([*sides, pa.array(found[block, cell])], names=schema.names)
-            writer.write_table(table.cast(schema))
+    write_rows(path, ["block", "age", "sex", "people"], _people(rng, blocks, population))
 
 
-def _shares(
-    rng: np.random.Generator, years: NDArray[np.float64], blocks: int
-) -> NDArray[np.float64]:
+def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
+    """Codes of block, age and sex with how many people, some blocks at a time."""
+    ages, sexes = pa.array(age_names()), pa.array(SEXES)
+    inhabited = np.flatnonzero(population)
+    for first in range(0, len(inhabited), BLOCKS_A_PART):
+        part = inhabited[first : first + BLOCKS_A_PART]
+        found = rng.multinomial(population[part], _shares(rng, len(part)))
+        block, cell = np.nonzero(found)
+        age, sex = np.divmod(cell.astype(np.int32), len(SEXES))
+        names = blocks[part].to_arrow().cast(pa.string())
+        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], found[block, cell]
+
+
+def _shares(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
     """Shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
+    years = np.diff([*EDGES, 95]).astype(np.float64)
     middle = np.asarray(EDGES) + years / 2
     centre = rng.normal(38, 14, size=(blocks, 1))
     pull = years * (0.15 + np.exp(-(((middle - centre) / 22) ** 2)))

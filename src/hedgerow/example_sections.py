@@ -1,16 +1,16 @@
 """Synthetic trips between census sections: the commuting example at its full resolution."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow.example_areas import codes_of, dictionary, families_by, place_in_family
+from hedgerow.example_files import Rows, write_rows
 
 Int64 = NDArray[np.int64]
 
@@ -112,27 +112,26 @@ def write_flows(
         pairs: origin, destination and trips of pairs of municipalities; each trip goes to a section
             of its own choice at either end.
     """
-    origin, destination, trips = pairs
-    ends = [dictionary(sections.areas[level]) for level in LEVELS]
     columns = [f"{end}_{level}" for end in "od" for level in LEVELS]
-    kinds: list[tuple[str, pa.DataType]] = [(column, pa.string()) for column in columns]
-    schema = pa.schema([*kinds, ("trips", pa.int64())])
+    write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
+
+
+def _flows(
+    rng: np.random.Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]
+) -> Iterator[Rows]:
+    """Codes of both ends with how many trips, some pairs of municipalities at a time."""
+    origin, destination, trips = pairs
+    levels = [dictionary(sections.areas[level]) for level in LEVELS]
     blocks = np.arange(TRIPS_A_BLOCK, trips.sum(), TRIPS_A_BLOCK)
     cuts = [0, *np.searchsorted(np.cumsum(trips), blocks).tolist(), len(trips)]
     many = len(sections.areas)
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
-        for first, last in pairwise(cuts):
-            part = slice(first, last)
-            start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
-            stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
-            flow, found = np.unique(start * many + stop, return_counts=True)
-            sides = [
-                pa.DictionaryArray.from_arrays(of_section[side], texts)
-                for side in np.divmod(flow, many)
-                for of_section, texts in ends
-            ]
-            table = pa.Table.from_arrays([*sides, pa.array(found)], names=schema.names)
-            writer.write_table(table.cast(schema))
+    for first, last in pairwise(cuts):
+        part = slice(first, last)
+        start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
+        stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
+        flow, found = np.unique(start * many + stop, return_counts=True)
+        ends = np.divmod(flow, many)
+        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], found
 
 
 def _running(pull: NDArray[np.float64]) -> NDArray[np.float64]:

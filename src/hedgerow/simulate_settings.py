@@ -14,7 +14,7 @@ from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
 from hedgerow.evaluate.stability import StabilityHistogram
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation import Uniform
-from hedgerow.plan.depths import All, Invariant, Survivors
+from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.release_file import AllocationSection, EstimateSection
@@ -180,8 +180,7 @@ class Comparison:
     def _baseline(
         self, tree: Tree, which: Baseline, budget: Budget, kind: str | None, name: str
     ) -> Method:
-        neighbours = self.release.neighbours
-        invariants = [Invariant(i.axis, i.level) for i in self.release.file.invariant]
+        neighbours, invariants = self.release.neighbours, self.release.invariants
         mechanism = {m.name: m for m in MECHANISMS}.get(kind or "", MECHANISMS[0])
         if which == "leaf-noise":
             return LeafNoise(tree, budget, neighbours, mechanism, name)

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 
 from hedgerow.plan.describe import aligned
-from hedgerow.release.topdown import Progress as PassProgress
+from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 from hedgerow.tally import HEADINGS as TALLY_HEADINGS
 from hedgerow.tally import Tally

@@ -28,11 +28,11 @@ from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation import Allocation
 from hedgerow.privacy.zcdp import rho_within
-from hedgerow.release.again import listed_nodes
+from hedgerow.release.nodes import Nodes, listed_nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
-from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from studies.page import Row
 
 Floats = NDArray[np.float64]

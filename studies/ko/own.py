@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from studies.ko.releasing import Moments, moments
 from studies.ko.tables import Case
 

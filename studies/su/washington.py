@@ -102,4 +102,4 @@ def released(
         measure=measure,
     )
     counts = hr.Counts.from_frame(tree, table, count=column)
-    return simulated_errors(plan, counts, estimator, runs=runs, seed=6)
+    return simulated_errors(plan, hr.Prior(counts, public=True), estimator, runs=runs, seed=6)

@@ -12,7 +12,7 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.distribution import plan_distribution
 from hedgerow.release import outline, source
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from hedgerow.release.release_distribution import distribution_in_memory
 from hedgerow.release.steps import add_true_counts
 from hedgerow.tables.ranges import Ranges

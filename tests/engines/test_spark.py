@@ -21,11 +21,12 @@ from hedgerow.engines.spark_table import SparkTable, read_files, read_source
 from hedgerow.errors import HedgerowError, MachineError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.release import cluster, cluster_top, on_spark, outline, staging
+from hedgerow.release import cluster, cluster_top, keys, on_spark, outline, staging
 from hedgerow.release.check import check
+from hedgerow.release.execution import in_memory
 from hedgerow.release.on_spark import release_on_spark
 from hedgerow.release.parts import write_run
-from hedgerow.release.release import in_memory, read_release
+from hedgerow.release.release import read_release
 from hedgerow.release.staging import Unfinished
 from tests.made import random_counts, random_tree
 
@@ -68,7 +69,7 @@ def known_key(monkeypatch):
 
     def seeded(folder, *facts):
         with monkeypatch.context() as patch:
-            patch.setattr(os, "urandom", lambda _: seeded_bits(SEED).secret)
+            patch.setattr(keys.os, "urandom", lambda _: seeded_bits(SEED).secret)
             return fresh(folder, *facts)
 
     monkeypatch.setattr(staging, "fresh_key", seeded)
@@ -164,6 +165,17 @@ def test_subtrees_without_records_are_noise_alone(table_of, tmp_path, leaves):
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
     assert len(local.content.nodes[outline.cut_depth(plan)]) > leaves
+    assert_same(found, local, plan)
+
+
+@pytest.mark.usefixtures("known_key")
+def test_below_a_public_total_of_0_there_is_no_job(table_of, tmp_path):
+    counts, plan = made(1, hr.All(), hr.Replace())
+    nothing = tuple(code[:0] for code in counts.codes)
+    counts = hr.Counts.from_leaves(counts.tree, nothing, counts.values[:0])
+    found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
+    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
+    assert not any(len(nodes) for nodes in local.content.nodes.values())
     assert_same(found, local, plan)
 
 

@@ -12,7 +12,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.check import check
-from hedgerow.release.release import in_memory, read_release
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -37,7 +38,7 @@ def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
     done = subprocess.run(
         [sys.executable, "-m", "tests.engines.killed_executor", "table", "out"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-        timeout=400, check=False,
+        timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("killed ")

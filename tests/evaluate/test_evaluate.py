@@ -6,10 +6,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.baselines import leaf_noise, sum_to_depth
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import error_by_depth, error_of_leaves, error_rows
-from hedgerow.evaluate.pictures import picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 
 

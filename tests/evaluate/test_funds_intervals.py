@@ -9,7 +9,8 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Seats
 from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.release import in_memory, read_release
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
 from hedgerow.tables.counts import Counts
 from tests.made import fixed_axis
 

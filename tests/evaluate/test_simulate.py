@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.evaluate import simulate as simulate_module
 from hedgerow.evaluate.independent import IndependentNoise
 from hedgerow.evaluate.leaf_noise import LeafNoise
 from hedgerow.evaluate.method import FACTS, Setting, budget_in_words
@@ -16,7 +17,7 @@ from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
 from hedgerow.evaluate.simulation_output import WORDS, metric_rows
 from hedgerow.evaluate.simulation_picture import picture_of_simulation
 from hedgerow.evaluate.stability import StabilityHistogram
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 
 BUDGET = hr.EpsilonDelta(1, "1e-6")
@@ -92,7 +93,7 @@ def metrics_of(released, truth):
 @pytest.mark.parametrize("which", [0, 1], ids=["survivors", "all"])
 def test_all_metrics_are_those_of_the_dense_tables(counts, settings, which):
     setting, runs, tree = settings[which], 7, counts.tree
-    errors = simulate(counts, [setting], runs=runs, seed=3)
+    errors = simulate(counts, [setting], public=True, runs=runs, seed=3)
     releases = [
         in_memory(counts, setting.plan, estimator=setting.estimator, bits=run_bits(3, r))
         for r in range(runs)
@@ -121,7 +122,7 @@ def test_cumulative_errors_are_those_of_running_sums_over_all_cells():
     counts = hr.Counts.from_leaves(tree, (chosen,), rng.integers(1, 90, len(chosen)))
     plan = hr.make_plan(tree, budget=hr.Rho("1/9"))
     methods = [Setting("pass", plan, hr.Chebyshev()), IndependentNoise(plan)]
-    errors = simulate(counts, methods, runs=4).filter(pl.col("depth") == 2)
+    errors = simulate(counts, methods, public=True, runs=4).filter(pl.col("depth") == 2)
     for i, method in enumerate(methods):
         truth = counts.codes[0], counts.values
         squares = []
@@ -135,12 +136,12 @@ def test_cumulative_errors_are_those_of_running_sums_over_all_cells():
 
 
 def test_several_axes_have_no_cumulative_errors(counts, settings):
-    errors = simulate(counts, settings[:1], runs=3)
+    errors = simulate(counts, settings[:1], public=True, runs=3)
     assert errors["cumulative_rmse"].null_count() == len(errors)
 
 
 def test_bias_and_variance_add_up_to_the_mean_squared_error(counts, settings):
-    errors = simulate(counts, settings, runs=5)
+    errors = simulate(counts, settings, public=True, runs=5)
     both = errors["bias2"] + errors["variance"]
     np.testing.assert_allclose(both, errors["rmse"] ** 2, rtol=1e-9, atol=1e-9)
     assert (errors["variance"] >= 0).all()
@@ -148,11 +149,11 @@ def test_bias_and_variance_add_up_to_the_mean_squared_error(counts, settings):
 
 def test_results_are_the_same_for_any_number_of_workers(counts, settings):
     one, three = (
-        simulate(counts, settings, runs=9, workers=n).drop("seconds", "seconds_error")
+        simulate(counts, settings, public=True, runs=9, workers=n).drop("seconds", "seconds_error")
         for n in (1, 3)
     )
     assert one.equals(three)
-    other = simulate(counts, settings, runs=9, seed=1).drop("seconds", "seconds_error")
+    other = simulate(counts, settings, public=True, runs=9, seed=1).drop("seconds", "seconds_error")
     assert not one.equals(other)
 
 
@@ -165,7 +166,9 @@ def test_settings_are_compared_on_common_noise(counts, settings):
     """So the same setting under two names has the same errors to the last digit."""
     plan = settings[0].plan
     twins = [Setting(name, plan, hr.Chebyshev()) for name in "ab"]
-    errors = simulate(counts, twins, runs=3).drop("setting", "seconds", "seconds_error")
+    errors = simulate(counts, twins, public=True, runs=3).drop(
+        "setting", "seconds", "seconds_error"
+    )
     half = len(errors) // 2
     assert errors.head(half).equals(errors.tail(half))
 
@@ -177,7 +180,7 @@ def test_unbiased_noise_has_the_variance_of_its_law_and_no_bias(counts):
     """
     plan = hr.make_plan(counts.tree, budget=hr.Rho("1/4"))
     runs = 16
-    errors = simulate(counts, [IndependentNoise(plan)], runs=runs)
+    errors = simulate(counts, [IndependentNoise(plan)], public=True, runs=runs)
     last = errors.row(-1, named=True)
     cells = last["cells"]
     law = plan.depths[-1].mechanism.noise_variance
@@ -193,7 +196,8 @@ def test_the_monte_carlo_errors_are_the_spread_of_repeated_simulations(counts, s
     """48 blocks: 10 % of a spread; the jackknife's 8 groups know theirs to 27 % a block."""
     names = ("rmse", "bias2", "variance", "mae", "total_variation")
     blocks = [
-        simulate(counts, settings[:1], runs=8, seed=seed).row(-1, named=True) for seed in range(48)
+        simulate(counts, settings[:1], public=True, runs=8, seed=seed).row(-1, named=True)
+        for seed in range(48)
     ]
     for name in names:
         spread = np.std([block[name] for block in blocks], ddof=1)
@@ -202,7 +206,7 @@ def test_the_monte_carlo_errors_are_the_spread_of_repeated_simulations(counts, s
 
 
 def test_every_baseline_says_what_it_is(counts, settings):
-    errors = simulate(counts, settings, runs=3)
+    errors = simulate(counts, settings, public=True, runs=3)
     facts = {row["setting"]: row for row in errors.filter(pl.col("depth") == 0).to_dicts()}
     assert facts["survivors"]["measure"] == "survivors"
     assert facts["Ko uniform"]["estimator"] == "clipped-euclidean"
@@ -215,26 +219,36 @@ def test_every_baseline_says_what_it_is(counts, settings):
 
 def test_progress_goes_up_to_one(counts, settings):
     told = []
-    simulate(counts, settings[:2], runs=3, progress=told.append)
+    simulate(counts, settings[:2], public=True, runs=3, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1
     assert len(told) == 6
 
 
+@pytest.mark.parametrize("word", [False, None, "no", 1], ids=repr)
+def test_a_table_that_is_not_declared_public_is_not_simulated(counts, settings, word, monkeypatch):
+    """Nothing is drawn or counted before the word is given, and leaving it out is no word."""
+    monkeypatch.setattr(simulate_module, "_check", pytest.fail)
+    with pytest.raises(hr.PlanError, match=r"give a table away: say public=True if anyone may see"):
+        simulate(counts, settings[:1], public=word, runs=3)
+    with pytest.raises(TypeError, match="'public'"):
+        simulate(counts, settings[:1], runs=3)
+
+
 def test_what_cannot_be_simulated_is_refused(counts, settings):
     with pytest.raises(hr.PlanError, match="at least 3 runs"):
-        simulate(counts, settings, runs=2)
+        simulate(counts, settings, public=True, runs=2)
     with pytest.raises(hr.PlanError, match="workers must be at least 1"):
-        simulate(counts, settings, runs=3, workers=0)
+        simulate(counts, settings, public=True, runs=3, workers=0)
     with pytest.raises(hr.PlanError, match="two settings are called 'survivors'"):
-        simulate(counts, [settings[0], settings[0]], runs=3)
+        simulate(counts, [settings[0], settings[0]], public=True, runs=3)
     with pytest.raises(hr.PlanError, match="there is no setting"):
-        simulate(counts, [], runs=3)
+        simulate(counts, [], public=True, runs=3)
     other = hr.make_plan(hr.Tree([fixed_axis("a", 3)]), budget=BUDGET)
     with pytest.raises(hr.PlanError, match="another tree"):
-        simulate(counts, [Setting("other", other, hr.Chebyshev())], runs=3)
+        simulate(counts, [Setting("other", other, hr.Chebyshev())], public=True, runs=3)
     with pytest.raises(hr.PlanError, match="another tree"):
-        simulate(counts, [IndependentNoise(other)], runs=3)
+        simulate(counts, [IndependentNoise(other)], public=True, runs=3)
     with pytest.raises(hr.EstimateError, match="combine = true"):
         Setting("x", settings[0].plan, hr.Euclidean(combine=True))
 
@@ -245,7 +259,7 @@ def test_a_tree_whose_cells_cannot_be_numbered_is_refused():
     counts = hr.Counts.from_leaves(hr.Tree(axes), (nothing.astype(np.int32),) * 5, nothing)
     plan = hr.make_plan(counts.tree, budget=hr.Rho(1))
     with pytest.raises(hr.TableError, match=r"2\*\*62"):
-        simulate(counts, [Setting("x", plan, hr.Chebyshev())], runs=3)
+        simulate(counts, [Setting("x", plan, hr.Chebyshev())], public=True, runs=3)
 
 
 def test_an_empty_table_has_no_missed_cells():
@@ -253,7 +267,7 @@ def test_an_empty_table_has_no_missed_cells():
     nothing = np.empty(0, dtype=np.int64)
     counts = hr.Counts.from_leaves(tree, (nothing.astype(np.int32),), nothing)
     plan = hr.make_plan(tree, budget=hr.Rho(100))
-    errors = simulate(counts, [Setting("x", plan, hr.Chebyshev())], runs=3)
+    errors = simulate(counts, [Setting("x", plan, hr.Chebyshev())], public=True, runs=3)
     assert errors["false_negative_rate"].sum() == 0
     assert errors["total_variation"].is_between(0, 1).all()
     assert errors[CLASS_NAMES[0]].null_count() == len(errors)
@@ -318,7 +332,7 @@ def test_running_sums_are_no_independent_noise_but_can_be_simulated():
     counts = hr.Counts.from_leaves(
         tree, (np.arange(64, dtype=np.int32),), np.arange(64, dtype=np.int64)
     )
-    errors = simulate(counts, [Setting("sums", plan, hr.Isotonic())], runs=3)
+    errors = simulate(counts, [Setting("sums", plan, hr.Isotonic())], public=True, runs=3)
     assert errors["measure"].unique().to_list() == ["running-sums"]
     assert 0 < errors["cumulative_rmse"][1] < 10
 
@@ -332,7 +346,7 @@ def test_what_lays_out_too_many_leaves_is_refused():
 
 
 def test_a_table_of_a_metric_marks_the_least_of_each_depth(counts, settings):
-    errors = simulate(counts, settings, runs=3)
+    errors = simulate(counts, settings, public=True, runs=3)
     assert set(WORDS) == set(METRICS)
     for metric in METRICS:
         rows = metric_rows(errors, metric)
@@ -347,7 +361,7 @@ def test_a_table_of_a_metric_marks_the_least_of_each_depth(counts, settings):
 def test_a_picture_of_a_simulation_is_drawn(counts, settings, tmp_path):
     plan = settings[0].plan
     given = [Setting(f"s{i}", plan, hr.Chebyshev()) for i in range(31)]
-    errors = simulate(counts, [*given, *settings[5:]], runs=3)
+    errors = simulate(counts, [*given, *settings[5:]], public=True, runs=3)
     picture_of_simulation(errors, tmp_path / "e.svg", title="title")
     drawn = (tmp_path / "e.svg").read_bytes()
     assert drawn.startswith(b"<?xml")

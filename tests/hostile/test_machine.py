@@ -31,7 +31,7 @@ def small_disk(place, size):
     try:
         yield place
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def wide(towns=2_000):
@@ -117,7 +117,7 @@ def test_a_released_file_cut_anywhere_fails_the_check(tmp_path):
 
 def started(*arguments, **streams):
     command = [sys.executable, "-m", "hedgerow.cli", *map(str, arguments)]
-    return subprocess.run(command, text=True, check=False, timeout=120, **streams)
+    return subprocess.run(command, text=True, check=False, timeout=600, **streams)
 
 
 def test_results_that_nobody_can_write_down_are_a_failure_without_traceback(tmp_path):

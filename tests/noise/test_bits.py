@@ -75,6 +75,7 @@ def test_other_keys_places_and_branches_give_other_words():
     assert len({int(stream.words(0, 1)[0]) for stream in streams}) == len(streams)
 
 
+@pytest.mark.usefixtures("keys_of_the_system")
 def test_fresh_keys_differ():
     assert ReleaseKey.fresh() != ReleaseKey.fresh()
 

@@ -84,6 +84,7 @@ def test_the_noise_of_a_key_never_changes_between_versions(mechanism, noise):
     assert drawn(mechanism, 100, 6, 1, 2) == noise
 
 
+@pytest.mark.usefixtures("keys_of_the_system")
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_samples_are_fresh_every_time(mechanism):
     a, b = mechanism.sample(1000), mechanism.sample(1000)

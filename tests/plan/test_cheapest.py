@@ -10,8 +10,8 @@ from hedgerow.estimate.error import error_of, precision_of
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
-from hedgerow.plan.plan import read_plan
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.read import read_plan
 from tests.made import fixed_axis, random_counts
 
 TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])

@@ -6,7 +6,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cost import expected_cost
-from hedgerow.release.release import in_memory
+from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis, random_counts
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}

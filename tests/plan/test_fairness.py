@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.fair_allocation import Fair, fair_shares, least_ratio
 from hedgerow.plan.fairness import fairness, fairness_rows, ratio_range, worst_ratio
-from hedgerow.plan.plan import measurable_depths
+from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.sibling_classes import tree_classes, variances
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree

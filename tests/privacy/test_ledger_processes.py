@@ -24,7 +24,8 @@ from hedgerow.privacy.budget import Rho
 from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import Charge
 from hedgerow.privacy.neighbours import AddRemove
-from hedgerow.privacy.profile import Profile, Use
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 
 VARIANCES: list[int | str] = [10, 11, "25/2", 13, 17, "53/3"]
 CAP = Rho("7/10")  # some 20 charges
@@ -155,15 +156,21 @@ def charged_releases(path: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_200_kills_lose_no_charge_and_charge_no_release_twice(nursed, folder):
-    """Each child first charges the release again at which the one before it was killed."""
+    """Each child first charges the release again at which the one before it was killed.
+
+    The instants follow the machine's pace, which other work may change at any moment: a child that
+    was through is killed sooner next time, one that had not begun later.
+    """
     nursed.raise_children(folder / "unharmed.sqlite", [[]])  # the nursery has woken up
     began = time.monotonic()
     nursed.raise_children(folder / "unharmed.sqlite", [[f"r-{n}" for n in range(40)]])
-    longest = (time.monotonic() - began) / 4  # some five charges, however busy the machine
+    longest = (time.monotonic() - began) / 4  # some five charges
     instants = random.Random(20260101)
     cut_short = journals = 0
     path, known, pending, fresh = folder / "0.sqlite", [], [], 0
-    for kill in range(KILLS):
+    for kill in range(10 * KILLS):
+        if kill >= KILLS and cut_short >= KILLS / 4 and journals >= KILLS / 20:
+            break
         releases = [*pending, *(f"r-{fresh + n}" for n in range(40))]
         fresh += 40
         told = nursed.raise_children(path, [releases], kill_after=instants.uniform(0, longest))
@@ -181,6 +188,9 @@ def test_200_kills_lose_no_charge_and_charge_no_release_twice(nursed, folder):
         known = found
         if told["refused"]:
             path, known, pending = folder / f"{kill + 1}.sqlite", [], []
+            longest *= 0.8
+        elif not told["tried"]:
+            longest *= 1.25
     # The instants were where it hurts: within a charge, and within its writing.
     assert cut_short >= KILLS / 4
     assert journals >= KILLS / 20

@@ -7,7 +7,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.release import outline, topdown
+from hedgerow.release import block, outline
 from hedgerow.release.charging import Charging
 from tests.made import fixed_axis
 
@@ -30,7 +30,7 @@ def table(measure):
 def release(directory, measure, unfinished):
     """Make the release, charged to a ledger beside it, with a tree that is cut."""
     outline.UNCUT_LEAVES = outline.UNCUT_LEAVES_OF_ALL = 0
-    outline.MIN_JOBS, topdown.CHUNK_CELLS = 30, 1000
+    outline.MIN_JOBS, block.CHUNK_CELLS = 30, 1000
     counts, plan = table(measure)
     charging = Charging(Ledger(directory.with_name("ledger.sqlite")), DATASET)
     hr.release(counts, plan, directory=directory, charging=charging, unfinished=unfinished)

@@ -8,12 +8,13 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
-from hedgerow.release import outline, topdown
+from hedgerow.release import block, outline
 from hedgerow.release.again import estimated
+from hedgerow.release.execution import in_memory
 from hedgerow.release.outline import Outline, cut_depth
-from hedgerow.release.release import in_memory
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 
@@ -150,7 +151,7 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
     monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
     monkeypatch.setattr(outline, "MIN_JOBS", 3)
-    monkeypatch.setattr(topdown, "CHUNK_CELLS", 5)
+    monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
     cut, noisy = gathered(Pass(Outline.of(plan), source, estimator).results())
     stored = Stored(

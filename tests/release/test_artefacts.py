@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release import staging
-from hedgerow.release.release import in_memory
-from hedgerow.release.topdown import Progress
+from hedgerow.release.execution import in_memory
+from hedgerow.release.progress import Progress
 from tests.made import random_counts, random_tree
 
 
@@ -102,6 +103,19 @@ def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, monkeypa
         if path.is_file():
             assert not any(secret in path.read_bytes() for secret in secrets), path
     assert not (tmp_path / "out.staging").exists()
+
+
+@pytest.mark.usefixtures("keys_of_the_system")
+def test_keys_come_from_the_operating_system(made, tmp_path, monkeypatch):
+    counts, plan = made
+    urandom, asked = os.urandom, []
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(urandom(size)) or asked[-1])
+    assert killed_release(counts, plan, tmp_path / "out") in asked
+    asked.clear()
+    release = hr.release(counts, plan)
+    (key,) = asked
+    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    assert np.array_equal(release.measurements(2), expected.measurements(2))
 
 
 class KilledError(Exception):
@@ -390,6 +404,9 @@ SPOILED = [
     ),
     (edit("measurements/depth=6.parquet", lambda f: f.slice(1)), "more or fewer"),
     (edit("domain/a0.parquet", lambda f: f.slice(1)), "not those of the plan"),
+    (rewrite(lambda m: m["software"].pop("hedgerow")), "does not say which version"),
+    (rewrite(lambda m: m["software"].update(hedgerow=[1])), "does not say which version"),
+    (rewrite(lambda m: m.update(software="hedgerow")), "does not say which version"),
 ]
 
 

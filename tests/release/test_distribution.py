@@ -22,7 +22,7 @@ from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.check import check
 from hedgerow.release.distribution import Distribution, read_distribution
 from hedgerow.release.distribution_picture import picture_of_distribution
-from hedgerow.release.release import in_memory, release
+from hedgerow.release.execution import in_memory, release
 from hedgerow.release.release_distribution import (
     column_counts,
     distribution_in_memory,

@@ -5,11 +5,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import kept, outline, topdown
+from hedgerow.release import block, jobs, kept, outline
 from hedgerow.release.kept import KeptOnDisk
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from tests.made import random_counts, random_tree
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
@@ -20,8 +21,8 @@ def made(request, monkeypatch):
     for name in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
         monkeypatch.setattr(outline, name, 0)
     monkeypatch.setattr(outline, "MIN_JOBS", 9)
-    monkeypatch.setattr(topdown, "CHUNK_CELLS", 5)
-    monkeypatch.setattr(topdown, "RUNS", 4)
+    monkeypatch.setattr(block, "CHUNK_CELLS", 5)
+    monkeypatch.setattr(jobs, "RUNS", 4)
     monkeypatch.setattr(kept, "ROWS_WORTH_PACKING", 20)
     rng = np.random.default_rng(3)
     tree = random_tree(rng, axes=2, depth=3)
@@ -101,7 +102,7 @@ def test_runs_cover_all_jobs_once_whatever_their_counts():
     rng = np.random.default_rng(0)
     for counts in ([], [0], [5], [0] * 1000, [2**59, 1] * 2, rng.pareto(0.5, 5000)):
         weights = np.asarray(counts, dtype=np.int64)
-        runs = topdown._runs(weights)
-        assert [i for jobs in runs for i in jobs] == list(range(len(weights)))
-        assert all(len(jobs) for jobs in runs)
-        assert len(runs) <= topdown.RUNS
+        runs = jobs.equal_runs(weights, 128)
+        assert [i for run in runs for i in run] == list(range(len(weights)))
+        assert all(runs)
+        assert len(runs) <= 128

@@ -6,8 +6,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.privacy.ledger import create_ledger
-from hedgerow.release import outline, topdown
-from hedgerow.release.release import in_memory
+from hedgerow.release import block, outline
+from hedgerow.release.execution import in_memory
 from tests.release import killing
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
@@ -61,7 +61,7 @@ def cut(monkeypatch):
     for name in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
         monkeypatch.setattr(outline, name, 0)
     monkeypatch.setattr(outline, "MIN_JOBS", 30)
-    monkeypatch.setattr(topdown, "CHUNK_CELLS", 1000)
+    monkeypatch.setattr(block, "CHUNK_CELLS", 1000)
 
 
 @pytest.mark.usefixtures("cut")

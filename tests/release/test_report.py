@@ -26,13 +26,13 @@ from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import compose
 from hedgerow.release import report as report_module
+from hedgerow.release.execution import in_memory
 from hedgerow.release.page import blocks
 from hedgerow.release.page import carried as carried_module
 from hedgerow.release.page import facts as facts_module
 from hedgerow.release.page.blocks import parts_of, varints
 from hedgerow.release.page.markup import visible
 from hedgerow.release.page.promise import Priced, figure, keeps_budget, least_missed
-from hedgerow.release.release import in_memory
 from hedgerow.release.report import check_report, page
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.bin_codes import coded_axis

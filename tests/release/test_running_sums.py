@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import chi2
 
+from hedgerow.cli import run
 from hedgerow.errors import BudgetError, EstimateError, PlanError, ReleaseError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.least_squares import LeastSquares
@@ -23,15 +24,17 @@ from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.fairness import fairness
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.plan import make_plan, read_plan
+from hedgerow.plan.plan import make_plan
+from hedgerow.plan.read import read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import read_profile
 from hedgerow.release.check import check
 from hedgerow.release.distribution import read_distribution
 from hedgerow.release.estimate import reestimate
+from hedgerow.release.execution import release
 from hedgerow.release.manifest import sha256
-from hedgerow.release.release import read_release, release
+from hedgerow.release.release import read_release
 from hedgerow.release.release_distribution import (
     column_counts,
     distribution_in_memory,
@@ -171,6 +174,36 @@ def test_a_directory_is_checked_and_read_back_from_its_own_files(directory):
     assert made.cdf["count"].to_numpy()[-1] == found.level(depth=0)["count"].sum()
     again = reestimate(directory, Isotonic()).level(depth=1)
     assert again["count"].to_list() == again["released"].to_list()
+
+
+def test_the_command_estimates_a_directory_its_own_way_where_no_method_is_named(
+    directory, tmp_path, capsys
+):
+    place = tmp_path / "again"
+    assert run(["estimate", str(directory), "--output", str(place)]) == 0
+    assert "non-negative whole counts" in capsys.readouterr().out.lower()
+    assert json.loads((place / "estimate.json").read_text())["method"] == {"method": "isotonic"}
+    again = pl.read_parquet(place / "depth=1.parquet")
+    assert again["count"].to_list() == again["released"].to_list()
+    estimated = again.filter(pl.col("released") > 0)
+    for column in ("estimate", "standard_error", "low", "high"):
+        stated = pl.read_parquet(directory / "counts" / "depth=1.parquet")[column]
+        assert estimated[column].to_list() == pytest.approx(stated.to_list()), column
+
+
+@pytest.mark.parametrize("method", ["euclidean", "least-squares", "sparse"])
+def test_the_command_says_which_method_suits_running_sums(directory, tmp_path, capsys, method):
+    place = tmp_path / "again"
+    assert run(["estimate", str(directory), "--method", method, "--output", str(place)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f'by method = "isotonic" alone, got "{method}"' in said
+    assert not place.exists()
+
+
+def test_a_place_that_nobody_named_is_called_by_the_method_that_was_chosen(directory, tmp_path):
+    folder = shutil.copytree(directory, tmp_path / "sums")
+    assert run(["estimate", str(folder)]) == 0
+    assert (tmp_path / "sums.isotonic" / "estimate.json").exists()
 
 
 @pytest.mark.parametrize("what", ["a sum", "a count", "the scale", "the price"])

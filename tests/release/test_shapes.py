@@ -7,9 +7,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.plan import measurable_depths
-from hedgerow.release import outline, topdown
-from hedgerow.release.release import in_memory
+from hedgerow.plan.measurable import measurable_depths
+from hedgerow.release import block, outline
+from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis
 
 ESTIMATORS = [hr.Chebyshev(), hr.Euclidean(), hr.Sparse(penalty=0.01), hr.LeastSquares()]
@@ -60,7 +60,7 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
         monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
         monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
         monkeypatch.setattr(outline, "MIN_JOBS", 2)
-        monkeypatch.setattr(topdown, "CHUNK_CELLS", 3)
+        monkeypatch.setattr(block, "CHUNK_CELLS", 3)
     made = 0
     for seed in range(60):
         found = some_release(seed, estimator)

@@ -10,9 +10,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.engines.local import LocalEngine
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import outline, topdown
+from hedgerow.release import block, outline
+from hedgerow.release.execution import in_memory
 from hedgerow.release.outline import Outline, cut_depth
-from hedgerow.release.release import in_memory
+from hedgerow.release.progress import Progress
 from hedgerow.release.source import Drawn
 from hedgerow.release.topdown import Pass
 from tests.estimate.oracles import algorithm_4
@@ -214,7 +215,7 @@ def test_a_tree_of_a_single_cell_is_released():
 def cut_everything(monkeypatch, chunk=7, jobs=3):
     monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
     monkeypatch.setattr(outline, "MIN_JOBS", jobs)
-    monkeypatch.setattr(topdown, "CHUNK_CELLS", chunk)
+    monkeypatch.setattr(block, "CHUNK_CELLS", chunk)
 
 
 def test_the_cut_depends_on_public_structure_alone(monkeypatch):
@@ -241,7 +242,7 @@ def test_chunks_and_workers_change_nothing(monkeypatch, seed):
 
     cut_everything(monkeypatch, chunk=1 << 20)
     whole = nodes(1)
-    monkeypatch.setattr(topdown, "CHUNK_CELLS", 3)
+    monkeypatch.setattr(block, "CHUNK_CELLS", 3)
     assert nodes(1) == whole
     assert nodes(4) == whole
     assert len(whole) > tree.depth + 1, "the tree was cut"
@@ -319,7 +320,7 @@ def test_memory_grows_with_what_is_there_and_not_with_what_could_be():
     plan = hr.make_plan(tree, budget=hr.Rho(10), neighbours=hr.Replace())
     measured = []
     source = Drawn(counts, plan, seeded_bits(0))
-    progress = topdown.Progress(on_cells=measured.append)
+    progress = Progress(on_cells=measured.append)
     run = Pass(Outline.of(plan), source, hr.Chebyshev(), progress=progress)
     results = list(run.results())
     leaves = sum(len(found.nodes) for found in results if found.depth == tree.depth)

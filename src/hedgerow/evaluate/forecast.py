@@ -9,11 +9,12 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.again import check_combines
+from hedgerow.release.refusals import check_combines
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
 from hedgerow.release.summed import pass_of
-from hedgerow.release.topdown import gathered
 from hedgerow.tables.counts import Counts
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
@@ -21,7 +22,7 @@ METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_r
 
 
 def simulated_errors(
-    plan: Plan, prior: Counts, estimator: Estimator, *, runs: int, seed: int = 0
+    plan: Plan, prior: Prior, estimator: Estimator, *, runs: int, seed: int = 0
 ) -> pl.DataFrame:
     """For each depth the errors of simulated releases of a public table, and how sure they are.
 
@@ -30,7 +31,7 @@ def simulated_errors(
 
     Args:
         plan: what would be measured with which noise.
-        prior: a public or synthetic table whose tree has the same levels.
+        prior: a table that is declared public and whose tree has the same levels.
         estimator: of the release.
         runs: how many releases to simulate, at least 2.
         seed: of the first; nothing that is simulated may be published as a release.
@@ -46,12 +47,12 @@ def simulated_errors(
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
     check_combines(estimator, plan)
-    own = plan_over(plan, prior)
+    own = plan_over(plan, prior.counts)
     found = []
     for run in range(runs):
-        source = Drawn(prior, own, seeded_bits(seed + run))
+        source = Drawn(prior.counts, own, seeded_bits(seed + run))
         nodes, _ = gathered(pass_of(own, source, estimator).results())
-        found.append(error_of_nodes(prior, nodes))
+        found.append(error_of_nodes(prior.counts, nodes))
     every = pl.concat(found).with_columns((pl.col("rmse") ** 2).alias("mse"))
     by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(
         pl.col("mse").mean().sqrt().alias("rmse"),

@@ -11,10 +11,11 @@ from hedgerow.evaluate.cells import Cells
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
-from hedgerow.release.again import check_combines, check_range
+from hedgerow.release.refusals import check_combines, check_range
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
 from hedgerow.release.summed import pass_of
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 
 

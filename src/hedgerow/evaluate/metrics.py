@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.evaluate.baselines import sum_to_depth
 from hedgerow.release.measurements import COUNT
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.release import Release
-from hedgerow.release.steps import Nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree
@@ -46,7 +46,7 @@ def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
 
     Args:
         counts: the truth.
-        nodes: by depth, as `hedgerow.release.topdown.gathered` gives them.
+        nodes: by depth, as `hedgerow.release.results.gathered` gives them.
     """
     tree = counts.tree
     rows = []

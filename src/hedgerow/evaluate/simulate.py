@@ -47,6 +47,7 @@ def simulate(
     counts: Counts,
     settings: Sequence[Method],
     *,
+    public: bool,
     runs: int,
     seed: int = 0,
     workers: int | None = None,
@@ -62,6 +63,7 @@ def simulate(
     Args:
         counts: a public or synthetic table.
         settings: what to compare.
+        public: must be True: the word of whoever simulates that anyone may see this table.
         runs: how many releases of each to simulate, at least 3.
         seed: nothing that is simulated may be published as a release.
         workers: threads; one a core unless given.
@@ -82,9 +84,15 @@ def simulate(
         - ``seconds`` of one run, on threads that share the machine.
 
     Raises:
-        PlanError: fewer than 3 runs, fewer than 1 worker, settings with a common name, or none.
+        PlanError: the table is not declared public, fewer than 3 runs, fewer than 1 worker,
+            settings with a common name, or none.
         HedgerowError: a setting that cannot release this table.
     """
+    if public is not True:
+        raise PlanError(
+            "a simulation shows exact errors, which give a table away: say public=True if anyone "
+            "may see this table, or simulate on another one"
+        )
     _check(counts, settings, runs, workers)
     truth = [Cells.true(counts, t) for t in range(counts.tree.depth + 1)]
     engine = LocalEngine(workers or core_count())

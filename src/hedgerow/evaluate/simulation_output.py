@@ -2,16 +2,13 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 import pyarrow.parquet as pq
 
-from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.evaluate.simulate import METRICS
-from hedgerow.release.manifest import MANIFEST
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are read as percentages."""
@@ -84,46 +81,17 @@ def _digits(value: float, error: float) -> int:
     return min(max(0, 1 - math.floor(math.log10(min(known)))), 9) if known else 0
 
 
-def check_place(path: Path | None, *, suffix: str, force: bool) -> None:
-    """Nothing, if a file may be written there.
-
-    Raises:
-        ReleaseError: it has another suffix, its folder is not there or a release, or it exists.
-    """
-    if path is None:
-        return
-    what = f"cannot write {str(path)!r}"
-    if path.suffix.lower() != suffix:
-        raise ReleaseError(f"{what}: its name must end in {suffix}")
-    if not path.parent.is_dir():
-        raise ReleaseError(f"{what}: its folder is not there; make it first")
-    for folder in path.resolve().parents:
-        if (folder / MANIFEST).exists():
-            raise ReleaseError(f"{what}: it would lie within the release {str(folder)!r}")
-    if path.is_dir() or (path.exists() and not force):
-        raise ReleaseError(f"{what}: it exists; choose another name, or overwrite with --force")
-
-
-def write_simulation(errors: pl.DataFrame, path: Path, facts: Mapping[str, object]) -> None:
-    """Write the results as Parquet, which appears whole; its metadata says that it simulates.
+def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, object]) -> None:
+    """Write the results as Parquet; its metadata says that it simulates.
 
     Args:
         errors: of `hedgerow.evaluate.simulate.simulate`.
-        path: where.
+        file: open for writing.
         facts: further metadata, as JSON under the key ``hedgerow``.
-
-    Raises:
-        MachineError: it cannot be written.
     """
     described = json.dumps({"kind": "simulation", "notice": NOTICE, **facts}, ensure_ascii=False)
     table = errors.to_arrow().replace_schema_metadata({"hedgerow": described})
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with machine_errors(f"writing {str(path)!r}"):
-        try:
-            pq.write_table(table, part)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+    pq.write_table(table, file)
 
 
 def legend(errors: pl.DataFrame) -> str:

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 
 from hedgerow.errors import ReleaseError
-from hedgerow.evaluate.pictures import COLOURS
 from hedgerow.evaluate.simulation_output import WORDS
-from hedgerow.privacy.picture import check_picture
+from hedgerow.picture import COLOURS, figure_for
 
 METRICS = ("rmse", "max_error", "false_discovery_rate")
 MOST_PANELS = 6
@@ -34,36 +33,27 @@ def picture_of_simulation(errors: pl.DataFrame, path: Path, *, title: str | None
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
-    check_picture(path, ReleaseError)
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise ReleaseError("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = METRICS if len(names) <= MANY_SETTINGS else METRICS[:1]
     depths = _depths(errors)
     height = len(metrics) * (0.9 + 0.19 * len(names)) + 0.8
-    figure = Figure(figsize=(3.2 + 2.0 * len(depths), height), layout="constrained")
-    grid = figure.subplots(len(metrics), len(depths), squeeze=False, sharey=True)
-    colours = _colours(errors)
-    for metric, row in zip(metrics, grid, strict=True):
-        for t, axes in zip(depths, row, strict=True):
-            part = errors.filter(pl.col("depth") == t)
-            _draw(axes, part, metric, colours)
-            axes.set_title(
-                f"{part['cuboid'][0]}".replace(" × ", "\n× "), fontsize=7.5, color="#333333"
-            )
-        row[0].set_yticks(range(len(names)), names, fontsize=7)
-        row[0].set_ylim(len(names) - 0.4, -0.6)
-        row[len(row) // 2].set_xlabel(WORDS[metric], fontsize=9, fontweight="bold")
-    if title is not None:
-        figure.suptitle(title, fontsize=10)
-    marks = _legend(colours, errors)
-    figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise ReleaseError(f"cannot write the picture {str(path)!r}: {error}") from None
+    with figure_for(path, (3.2 + 2.0 * len(depths), height), ReleaseError) as figure:
+        grid = figure.subplots(len(metrics), len(depths), squeeze=False, sharey=True)
+        colours = _colours(errors)
+        for metric, row in zip(metrics, grid, strict=True):
+            for t, axes in zip(depths, row, strict=True):
+                part = errors.filter(pl.col("depth") == t)
+                _draw(axes, part, metric, colours)
+                axes.set_title(
+                    f"{part['cuboid'][0]}".replace(" × ", "\n× "), fontsize=7.5, color="#333333"
+                )
+            row[0].set_yticks(range(len(names)), names, fontsize=7)
+            row[0].set_ylim(len(names) - 0.4, -0.6)
+            row[len(row) // 2].set_xlabel(WORDS[metric], fontsize=9, fontweight="bold")
+        if title is not None:
+            figure.suptitle(title, fontsize=10)
+        marks = _legend(colours, errors)
+        figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
 
 
 def _depths(errors: pl.DataFrame) -> list[int]:

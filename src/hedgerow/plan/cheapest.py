@@ -12,8 +12,9 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechani
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.importance import Importance, Relative, check_importance
+from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.optimal import Floats, levels_of
-from hedgerow.plan.plan import Plan, make_plan, measurable_depths
+from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
 from hedgerow.privacy.budget import LARGEST, Epsilon, Rho

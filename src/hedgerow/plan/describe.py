@@ -1,18 +1,15 @@
-"""A plan in words: as JSON for machines, as a table for people."""
+"""A plan written down: as JSON for machines, its price and other tables as text for people."""
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
-from fractions import Fraction
-from math import isfinite
 from typing import Any
 
 from hedgerow.noise.numerals import Exact
 from hedgerow.plan.depths import DepthPlan, Measured, Summed
-from hedgerow.privacy.profile import Profile, delta_text
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.figures import delta_text, figure_above
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-
-SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
-HEADINGS = ("depth", "cuboid", "cells", "share", "noise", "sd", "95 % within", "all within")
 
 
 def describe_tree(tree: Tree) -> dict[str, Any]:
@@ -34,6 +31,22 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
     }
 
 
+def describe_neighbours(neighbours: Neighbours) -> dict[str, Any]:
+    """The unit of privacy as JSON."""
+    return {
+        "relation": neighbours.name,
+        "contributions": neighbours.contributions,
+        "unit": neighbours.unit,
+        "total_is_public": neighbours.total_is_public,
+    }
+
+
+def describe_budget(budget: Budget) -> dict[str, Any]:
+    """The kind of a budget and its amounts as JSON."""
+    amounts = {name: str(getattr(budget, name)) for name in budget.__slots__}
+    return {"kind": type(budget).__name__, **amounts}
+
+
 def describe_depth(tree: Tree, depth: int, what: DepthPlan) -> dict[str, Any]:
     """One depth as JSON: cuboid, cells, kind, and of a measured one share and noise parameter."""
     described: dict[str, Any] = {
@@ -53,24 +66,6 @@ def describe_depth(tree: Tree, depth: int, what: DepthPlan) -> dict[str, Any]:
     return described
 
 
-def plan_rows(tree: Tree, depths: Sequence[DepthPlan]) -> list[tuple[str, ...]]:
-    """For each depth the `HEADINGS` in words.
-
-    ``sd``: standard deviation of the noise of one count (records). ``95 % within``: 95 of 100 noisy
-    counts lie within this distance of the truth. ``all within``: with 95 % probability all possible
-    cells of the depth do (union bound).
-    """
-    return [
-        (str(t), tree.cuboid_name(t), f"{tree.nodes(t):,}", *_noise(what, tree.nodes(t)))
-        for t, what in enumerate(depths)
-    ]
-
-
-def plan_table(tree: Tree, depths: Sequence[DepthPlan]) -> str:
-    """The rows as aligned text."""
-    return aligned([HEADINGS, *plan_rows(tree, depths)])
-
-
 def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
     """ε at several δ as aligned text: exact, and by the two conversions from ρ."""
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, as the Bureau")]
@@ -79,13 +74,6 @@ def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
         figures = (figure_above(ask(delta)) for ask in asked)
         rows.append(("", delta_text(delta), *figures))
     return aligned(rows)
-
-
-def figure_above(epsilon: float) -> str:
-    """Six digits, rounded up."""
-    if not isfinite(epsilon):
-        return "none"
-    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(epsilon)):g}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -97,21 +85,4 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
             for i, (word, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
-    )
-
-
-def _noise(what: DepthPlan, cells: int) -> tuple[str, ...]:
-    if isinstance(what, Summed):
-        sums = f"σ² {float(what.mechanism.parameter):,.6g} on sums × {what.scale:,}"
-        return (f"{float(what.share):.1%}", sums, "", "", "")
-    if not isinstance(what, Measured):
-        return ("", what.kind, "0" if what.kind == "public" else "", "", "")
-    noise = what.mechanism
-    symbol = "σ²" if noise.name == "discrete-gaussian" else "scale"
-    return (
-        f"{float(what.share):.1%}",
-        f"{symbol} {float(noise.parameter):,.6g}",
-        f"{noise.noise_variance**0.5:,.4g}",
-        f"±{noise.tail_bound(0.05):,}",
-        f"±{noise.tail_bound(max(float(Fraction(1, 20) / cells), SMALLEST)):,}",
     )

@@ -22,17 +22,6 @@ from hedgerow.plan.depths import (
 )
 from hedgerow.tables.tree import Tree
 
-HEADINGS = (
-    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
-)  # fmt: skip
-
-LEGEND = (
-    "In records. sd: of the noise of one count. RMSE, MAE: root mean square and mean error of the "
-    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %. empty "
-    "seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
-    "estimation; it says nothing of other cells."
-)
-
 SCHEMA = {
     "depth": pl.Int64, "cuboid": pl.String, "cells": pl.Int128, "kind": pl.String,
     "share": pl.Float64, "noise": pl.String, "noise_sd": pl.Float64, "rmse": pl.Float64,
@@ -41,6 +30,10 @@ SCHEMA = {
 
 
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
+MOST_CELLS = (1 << 127) - 1
+"""A frame counts no more; of a wider tree noise is told, and no error."""
+MOST_AXES = 64
+"""Subtrees are told apart by an array with one dimension an axis, and it has no more."""
 
 
 class Planned(Protocol):
@@ -83,7 +76,8 @@ def forecast(plan: Planned) -> pl.DataFrame:
             where the family's positive noise exceeds its parent's error: in sparse families.
 
     ``rmse``, ``mae``, ``max_95`` are null where measurements do not determine a depth, and where
-    the tree has too many distinct subtrees. No memory is used per leaf.
+    the tree has too many distinct subtrees, too many axes, or more cells than 128 bits can count
+    (``cells`` is null then, too). No memory is used per leaf.
     """
     mean, largest = _variances(plan)
     rows: list[dict[str, Any]] = []
@@ -93,7 +87,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
             {
                 "depth": t,
                 "cuboid": plan.tree.cuboid_name(t),
-                "cells": cells,
+                "cells": cells if cells <= MOST_CELLS else None,
                 "kind": what.kind,
                 "rmse": rmse,
                 "mae": None if rmse is None else rmse * math.sqrt(2 / math.pi),
@@ -102,27 +96,6 @@ def forecast(plan: Planned) -> pl.DataFrame:
             }
         )
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
-
-
-def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of a `forecast` in words, under `HEADINGS`; an empty word for what is not known."""
-    rows = []
-    for row in frame.iter_rows(named=True):
-        errors = (row[name] for name in ("noise_sd", "rmse", "mae"))
-        positive, share, largest = row["false_positive_share"], row["share"], row["max_95"]
-        rows.append(
-            (
-                str(row["depth"]),
-                row["cuboid"],
-                f"{row['cells']:,}",
-                "" if share is None else f"{share:.1%}",
-                row["kind"] if row["noise"] is None else row["noise"],
-                *("" if error is None else f"{error:,.4g}" for error in errors),
-                "" if largest is None else f"±{math.ceil(largest):,}",
-                "" if positive is None else f"{positive:.1%}",
-            )
-        )
-    return rows
 
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
@@ -137,13 +110,16 @@ def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
         else math.inf
         for what in plan.depths
     ]
+    unknown = [0.0 if v == 0 else math.inf for v in own]
+    if plan.tree.leaves > MOST_CELLS or len(plan.tree.axes) > MOST_AXES:
+        return unknown, unknown
     shapes, combine = Shapes.of(plan.tree), isinstance(plan.measure, All)
     found = []
     for ask in (mean_variances, largest_variances):
         try:
             found.append(ask(shapes, own, combine=combine).tolist())
         except EstimateError:  # too many distinct subtrees; a plan is shown all the same
-            found.append([0.0 if v == 0 else math.inf for v in own])
+            found.append(unknown)
     return found[0], found[1]
 
 

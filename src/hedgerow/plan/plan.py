@@ -2,22 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from hedgerow.errors import PlanError
-from hedgerow.estimate.running_sums import MOST_BINS, Strategy
-from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
-from hedgerow.noise.numerals import exact
+from hedgerow.estimate.running_sums import Strategy
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.depths import (
-    MEASURES,
-    All,
     DepthPlan,
     Invariant,
     Measure,
@@ -28,17 +23,27 @@ from hedgerow.plan.depths import (
     Survivors,
     Unmeasured,
 )
-from hedgerow.plan.describe import describe_depth, describe_tree, plan_table
+from hedgerow.plan.describe import (
+    describe_budget,
+    describe_depth,
+    describe_neighbours,
+    describe_tree,
+)
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.forecast_table import forecast_table
+from hedgerow.plan.measurable import (
+    check_running_sums,
+    check_size,
+    measurable_depths,
+    public_depth,
+)
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Budget, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
+from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
-
-MOST_CELLS = 1 << 32
-"""Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +96,13 @@ class Plan:
             )
         check_size(self.tree, self.measure)
         if isinstance(self.measure, RunningSums):
-            self._check_sums(given)
+            check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
 
     @cached_property
     def public_depth(self) -> int:
         """The deepest public depth; -1 if not even the total is public."""
-        return _public_depth(self.tree, self.neighbours, self.invariants)
+        return public_depth(self.tree, self.neighbours, self.invariants)
 
     @cached_property
     def guarantee(self) -> Profile:
@@ -121,22 +126,6 @@ class Plan:
             return self.neighbours.shifts(depth)
         columns = self.strategy
         return self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared)
-
-    def _check_sums(self, given: list[int]) -> None:
-        rule = 'measure = "running-sums" '
-        if len(self.tree.axes) != 1 or self.tree.depth != 1:
-            raise PlanError(rule + "is for a table of one axis with one level, the bins")
-        if not 2 <= self.tree.leaves <= MOST_BINS:
-            raise PlanError(
-                f'{rule}is for 2 to 2^16 bins, got {self.tree.leaves:,}; use measure = "all"'
-            )
-        if self.mechanism is not DiscreteGaussian:
-            raise PlanError(rule + "goes with discrete Gaussian noise")
-        if given != [1]:
-            raise PlanError(
-                rule + "leaves the total unmeasured, which the sums hold: use the allocation "
-                '"distribution"'
-            )
 
     @property
     def deltas(self) -> list[Fraction]:
@@ -193,7 +182,8 @@ class Plan:
         return f"Plan({depths}; {satisfied}; print() shows its table)"
 
     def __str__(self) -> str:
-        return plan_table(self.tree, self.depths)
+        """The table that `hedgerow plan` shows."""
+        return forecast_table(forecast(self))
 
     @cached_property
     def hash(self) -> str:
@@ -202,19 +192,11 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON: public facts only, exact numbers as text; see `read_plan`."""
+        """The plan as JSON: public facts only, exact numbers as text; `read_plan` reads it."""
         return {
             "tree": describe_tree(self.tree),
-            "neighbours": {
-                "relation": self.neighbours.name,
-                "contributions": self.neighbours.contributions,
-                "unit": self.neighbours.unit,
-                "total_is_public": self.neighbours.total_is_public,
-            },
-            "budget": {
-                "kind": type(self.budget).__name__,
-                **{name: str(getattr(self.budget, name)) for name in self.budget.__slots__},
-            },
+            "neighbours": describe_neighbours(self.neighbours),
+            "budget": describe_budget(self.budget),
             "mechanism": self.mechanism.name,
             "allocation": self.allocation,
             "measure": self.measure.name,
@@ -260,108 +242,14 @@ def make_plan(
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
     shares = dict(zip(depths, allocation.shares(problem) if depths else (), strict=True))
-    every = tuple(shares.get(t) for t in range(tree.depth + 1))
-    name, invariants = allocation.name, tuple(invariants)
     return Plan(
         tree,
         neighbours,
         budget,
         mechanism,
-        name,
-        every,
-        invariants,
+        allocation.name,
+        tuple(shares.get(t) for t in range(tree.depth + 1)),
+        tuple(invariants),
         measure,
         prior=allocation.prior,
     )
-
-
-def check_size(tree: Tree, measure: Measure) -> None:
-    """Refuse to measure all nodes of a tree that has too many.
-
-    Raises:
-        PlanError: more than 2³² leaves.
-    """
-    if isinstance(measure, All) and tree.leaves > MOST_CELLS:
-        raise PlanError(
-            f"measuring all nodes would draw noise for {tree.leaves:,} leaves, more than "
-            f'2**32; measure survivors alone (measure = "survivors")'
-        )
-
-
-def measurable_depths(
-    tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
-) -> list[int]:
-    """The depths that are neither public nor made of single children."""
-    first = _public_depth(tree, neighbours, invariants) + 1
-    return [t for t in range(first, tree.depth + 1) if _says_something(tree, t)]
-
-
-def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.to_dict` describes, over a tree that must be its own.
-
-    Everything that follows from something else (noise, guarantee) is computed again, so a
-    description that contradicts itself does not come back as it was. Of noise that was calibrated
-    to an (ε, δ) budget it is verified that it keeps it.
-
-    Raises:
-        PlanError, BudgetError: no plan can be made of it.
-        KeyError, TypeError: it is no description of a plan.
-    """
-    who, budget = described["neighbours"], described["budget"]
-    options: dict[str, Any] = {"contributions": who["contributions"], "unit": who["unit"]}
-    if who["relation"] == Replace().name:
-        options["exactly"] = who["total_is_public"]
-    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
-    return Plan(
-        tree,
-        (Replace if "exactly" in options else AddRemove)(**options),
-        kind(*(budget[name] for name in kind.__slots__)),
-        {kind.name: kind for kind in MECHANISMS}[described["mechanism"]],
-        described["allocation"],
-        tuple(
-            exact(t["share"], "share", PlanError) if "share" in t else None
-            for t in described["depths"]
-        ),
-        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
-        MEASURES[described["measure"]],
-        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
-        if kind is EpsilonDelta
-        else None,
-    )
-
-
-def _public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
-    """The deepest public depth, -1 if the total is not public."""
-    deepest = 0 if neighbours.total_is_public else -1
-    if invariants and not neighbours.total_is_public:
-        raise PlanError(
-            "invariants need replace neighbours and units with exactly as many records as "
-            "contributions says: otherwise one unit changes the total, so neighbours would not "
-            "agree on the invariant counts"
-        )
-    for invariant in invariants:
-        numbers = {axis.name: i for i, axis in enumerate(tree.axes)}
-        if invariant.axis not in numbers:
-            raise PlanError(
-                f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(numbers)}"
-            )
-        wanted = [0] * len(tree.axes)
-        axis = numbers[invariant.axis]
-        wanted[axis] = tree.axes[axis].level_number(invariant.level)
-        found = [t for t in range(tree.depth + 1) if tree.cuboid(t) == tuple(wanted)]
-        if not found:
-            raise PlanError(
-                f"invariant {invariant.axis}.{invariant.level} is not a depth of this tree; put "
-                f"its axis down to that level first in refine "
-                f"(the depths are {', '.join(tree.cuboid_name(t) for t in range(tree.depth + 1))})"
-            )
-        deepest = max(deepest, found[0])
-    return deepest
-
-
-def _says_something(tree: Tree, depth: int) -> bool:
-    """Whether some family of a depth has a second child."""
-    if depth == 0:
-        return True
-    axis, level = tree.steps[depth - 1]
-    return bool((np.diff(tree.axes[axis].child_start[level - 1]) > 1).any())

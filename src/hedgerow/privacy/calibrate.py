@@ -14,7 +14,8 @@ from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import Change, l1, l2_squared
-from hedgerow.privacy.profile import Profile, Use
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 from hedgerow.privacy.zcdp import rho_within
 
 DOUBT = 1e-7

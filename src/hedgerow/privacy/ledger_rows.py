@@ -13,7 +13,8 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
-from hedgerow.privacy.profile import Guarantee, Profile, Use, read_change
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Guarantee, Use, read_change
 
 
 def written_account(account: Account) -> tuple[str, str, str, str]:

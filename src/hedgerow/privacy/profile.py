@@ -11,125 +11,20 @@ floats that leave this module are rounded towards more reported loss.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.noise.numerals import Exact, exact
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.numerals import Exact
 from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
-from hedgerow.privacy.loss import (
-    GaussianLoss,
-    LaplaceLoss,
-    Loss,
-    Losses,
-    PairLoss,
-    gathered,
-)
-from hedgerow.privacy.neighbours import Change, Norm, l1, l2_squared
+from hedgerow.privacy.figures import asked, delta_text, figure_above
+from hedgerow.privacy.loss import Losses, gathered
+from hedgerow.privacy.neighbours import Norm
+from hedgerow.privacy.use import Guarantee, Use, read_use
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon
-
-Guarantee = Mechanism | EpsilonDelta | Epsilon
-
-_SHOWN = Context(prec=6, rounding=ROUND_CEILING)
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One mechanism, used ``times`` times on counts that one unit moves by ``shifts``.
-
-    Attributes:
-        mechanism: the noise that every count gets; or `EpsilonDelta` or `Epsilon`: a guarantee of
-            anything else, by the pair of laws that dominates all that satisfy it.
-        times: how often, at least 1.
-        shifts: the change that one unit makes, each entry in a node of its own (records); or its
-            `Norm`, of which ρ alone can be told.
-    """
-
-    mechanism: Guarantee
-    times: int
-    shifts: Change
-
-    def __post_init__(self) -> None:
-        if type(self.times) is not int or self.times < 1:
-            raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
-        if isinstance(self.shifts, Norm):
-            if not isinstance(self.mechanism, DiscreteGaussian):
-                raise BudgetError("a change that is told by its norm goes with Gaussian noise")
-            return
-        if not self.shifts or any(type(s) is not int or s == 0 for s in self.shifts):
-            raise BudgetError(
-                f"shifts must be whole numbers other than 0, got {self.shifts!r}; "
-                "counts that no unit can change are public and need no noise"
-            )
-        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.shifts != (1,):
-            raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
-
-    @property
-    def noise(self) -> Mechanism:
-        """The mechanism, where it is one that draws noise.
-
-        Raises:
-            BudgetError: it is a mere guarantee.
-        """
-        if isinstance(self.mechanism, EpsilonDelta | Epsilon):
-            raise BudgetError(f"{self.mechanism!r} is a guarantee and draws no noise")
-        return self.mechanism
-
-    @property
-    def rho(self) -> Fraction | None:
-        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3).
-
-        A pure ε costs ε²/2 (their Proposition 1.4); an (ε, δ) guarantee has no ρ.
-        """
-        if isinstance(self.mechanism, EpsilonDelta):
-            return None
-        if isinstance(self.mechanism, Epsilon):
-            return self.times * self.mechanism.epsilon**2 / 2
-        return self.times * self.mechanism.rho(l2_squared(self.shifts))
-
-    @property
-    def pure_epsilon(self) -> Fraction | None:
-        """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise."""
-        if isinstance(self.mechanism, DiscreteLaplace):
-            return self.times * self.mechanism.epsilon(l1(self.shifts))
-        if isinstance(self.mechanism, Epsilon):
-            return self.times * self.mechanism.epsilon
-        return None
-
-    @property
-    def losses(self) -> list[tuple[Loss, int]]:
-        """The privacy loss of each shift, with how often it is incurred."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta):
-            return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
-        if isinstance(mechanism, Epsilon):
-            return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
-        if isinstance(self.shifts, Norm):
-            raise BudgetError("the privacy loss of a change that is told by its norm is not known")
-        kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
-        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The use as JSON; fractions are text."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta | Epsilon):
-            named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
-            return {"mechanism": "guarantee", **named, "times": self.times}
-        parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
-        if isinstance(self.shifts, Norm):
-            change: dict[str, Any] = {"squared_norm": str(self.shifts.squared)}
-        else:
-            change = {"shifts": list(self.shifts)}
-        return {
-            "mechanism": mechanism.name,
-            parameter: str(mechanism.parameter),
-            "times": self.times,
-            **change,
-        }
 
 
 @dataclass(frozen=True)
@@ -181,7 +76,7 @@ class Profile:
             BudgetError: ε is no number, or the shifts are not proved to be the worst.
         """
         self._check_worst()
-        return accountant.delta_bounds(self.losses, _float_below(_asked(epsilon, "epsilon")))
+        return accountant.delta_bounds(self.losses, _float_below(asked(epsilon, "epsilon")))
 
     def delta(self, epsilon: Exact | float) -> float:
         """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
@@ -202,7 +97,7 @@ class Profile:
         Raises:
             BudgetError: δ outside (0, 1), or no number.
         """
-        chance = probability(_asked(delta, "delta"))
+        chance = probability(asked(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
         known = loose if pure is None else min(loose, float_above(pure))
@@ -255,12 +150,12 @@ class Profile:
         pure, rho = self.pure_epsilon, self.rho
         parts = []
         if pure is not None:
-            parts.append(f"ε = {_shown(pure)} differential privacy")
+            parts.append(f"ε = {figure_above(pure)} differential privacy")
         elif rho is not None:
-            parts.append(f"ρ = {_shown(rho)} zero-concentrated differential privacy")
+            parts.append(f"ρ = {figure_above(rho)} zero-concentrated differential privacy")
         if delta is not None:
             epsilon = self.epsilon(delta)
-            figure = "no ε" if math.isinf(epsilon) else f"ε = {_shown(Fraction(epsilon))}"
+            figure = "no ε" if math.isinf(epsilon) else f"ε = {figure_above(epsilon)}"
             parts.append(f"{figure} at δ = {delta_text(delta)}")
             if not self.is_worst and pure is None:
                 parts[-1] += f" (from ρ, as no worst case is proved for {self._unproved})"
@@ -282,7 +177,7 @@ class Profile:
         rho = self.rho
         if rho is None:
             return float("inf")
-        return float_above(conversion(rho, probability(_asked(delta, "delta"))))
+        return float_above(conversion(rho, probability(asked(delta, "delta"))))
 
     def _check_worst(self) -> None:
         if not self.is_worst:
@@ -333,51 +228,11 @@ def read_profile(described: Mapping[str, Any]) -> Profile:
         BudgetError: no profile can be made of it.
         KeyError, TypeError: it is no description of a profile.
     """
-    uses = (Use(_read_guarantee(use), use["times"], read_change(use)) for use in described["uses"])
+    uses = (read_use(use) for use in described["uses"])
     if type(described["is_worst"]) is not bool:
         raise BudgetError("is_worst must be true or false")
     return Profile(tuple(uses), described["is_worst"])
 
 
-def read_change(use: Mapping[str, Any]) -> Change:
-    """What a use, as `Use.to_dict` describes it, says that one unit changes."""
-    if "squared_norm" in use:
-        squared = exact(use["squared_norm"], "squared_norm", BudgetError)
-        if squared.denominator != 1:
-            raise BudgetError(f"squared_norm must be a whole number, got {squared}")
-        return Norm(squared.numerator)
-    return tuple(use.get("shifts", (1,)))
-
-
-def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
-    if use["mechanism"] != "guarantee":
-        if use["mechanism"] == DiscreteLaplace.name:
-            return DiscreteLaplace(use["scale"])
-        if use["mechanism"] == DiscreteGaussian.name:
-            return DiscreteGaussian(use["sigma2"])
-        raise BudgetError(f"no mechanism is called {use['mechanism']!r}")
-    return EpsilonDelta(use["epsilon"], use["delta"]) if "delta" in use else Epsilon(use["epsilon"])
-
-
-def delta_text(delta: Exact | float) -> str:
-    """δ as people write it: 1e-10, not 1/10000000000."""
-    value = _asked(delta, "delta")
-    short = f"{float(value):.6g}"
-    return short if exact(short, "delta") == value else str(value)
-
-
-def _asked(value: Exact | float, what: str) -> Fraction:
-    """The exact value of a question: of a float, the smaller of what it is and what it prints."""
-    if isinstance(value, float):
-        printed = exact(str(float(value)), what, BudgetError)
-        return min(Fraction(value), printed)
-    return exact(value, what, BudgetError)
-
-
 def _float_below(value: Fraction) -> float:
     return -float_above(-value)
-
-
-def _shown(value: Fraction) -> str:
-    """Six significant digits, rounded up."""
-    return f"{float(_SHOWN.divide(Decimal(value.numerator), Decimal(value.denominator))):g}"

@@ -8,14 +8,18 @@ above its measured one are sums of what is measured below them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.least_squares import combine, spread
+from hedgerow.release.nodes import Int64, Nodes
 from hedgerow.release.source import Float64, Noisy, Reader, Source, Variance
-from hedgerow.release.steps import Int64, Nodes, Refinement, children, families_of
+from hedgerow.release.steps import Refinement, children, descendants, families_of
+from hedgerow.tables.tree import Tree
 
+CHUNK_CELLS = 1 << 21
 NO_INFORMATION = float("inf")
 
 
@@ -46,6 +50,32 @@ class Generation:
         if len(parents) == len(self.family_start) - 1:
             return slice(None), self.family_start
         return families_of(self.family_start, parents)
+
+
+def chunks_of_block(
+    tree: Tree, parents: Nodes, steps: Sequence[Refinement]
+) -> Iterator[tuple[Nodes, dict[int, int]]]:
+    """Consecutive parents whose cells fit the caches, with how many cells lie before theirs.
+
+    Args:
+        tree: the tree.
+        parents: the nodes above the block.
+        steps: the refinements, coarsest first.
+
+    Yields:
+        Some of the parents; and by depth, how many cells lie below those before them.
+    """
+    before = {
+        step.depth: np.append(
+            0, np.cumsum(descendants(tree, steps[0].depth - 1, step.depth, parents.codes))
+        )
+        for step in steps
+    }
+    cells = before[steps[-1].depth]
+    edges = np.arange(CHUNK_CELLS, cells[-1], CHUNK_CELLS)
+    cuts = [0, *np.unique(np.searchsorted(cells, edges)).tolist(), len(parents)]
+    for first, last in pairwise(cuts):
+        yield parents.part(first, last), {t: int(many[first]) for t, many in before.items()}
 
 
 def measured_block(

@@ -7,7 +7,7 @@ so it writes the same files. On other data the same noise would give both away: 
 says which records it saw, and a table that changed between two readings is never published.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.engines.local import LocalEngine
 from hedgerow.engines.spark import (
     FAULT,
     Batches,
@@ -29,11 +28,14 @@ from hedgerow.engines.spark import (
 from hedgerow.engines.spark_table import leaf_schema
 from hedgerow.errors import ReleaseError
 from hedgerow.release.cluster_top import Top, leaves_of
+from hedgerow.release.jobs import Said, all_said
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.parts import read_notes, write_run
+from hedgerow.release.progress import Progress
+from hedgerow.release.results import DepthResult
 from hedgerow.release.source import Drawn
-from hedgerow.release.steps import Nodes, children
 from hedgerow.release.subtree import NOWHERE, Subtrees, jobs_of, runs_of
-from hedgerow.release.topdown import DepthResult, Pass, Progress, Said
+from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.record_sum import record_words
 
@@ -47,7 +49,7 @@ CHANGED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """Where subtree jobs run: a `hedgerow.release.topdown.Kept` of what they said of their roots.
+    """Who does the subtree jobs: a `hedgerow.release.jobs.Jobs` on the executors.
 
     Attributes:
         leaves: of the table, kept on the executors.
@@ -63,35 +65,24 @@ class Cluster:
     folder: Path
     progress: Progress
     _shuffled: dict[str, Frame] = field(default_factory=dict)
-    _said: list[Said] = field(default_factory=list)
 
     @property
     def run(self) -> Pass:
         """The pass whose jobs run here."""
         jobs = self.subtrees
         source = Drawn(self.top.counts, jobs.plan, jobs.bits)
-        return _PassAbove(
-            jobs.outline, source, jobs.estimator, LocalEngine(1), self.progress, self, cluster=self
-        )
+        return Pass(jobs.outline, source, jobs.estimator, progress=self.progress, elsewhere=self)
 
     def close(self) -> None:
         """Let go of what the executors keep."""
         for frame in self._shuffled.values():
             frame.unpersist()
 
-    def up(self, jobs: range, _work: Callable[[], Said]) -> Said:
-        """What these jobs say of their roots; all are run when the first are asked for."""
-        if not self._said:
-            self._said.append(self._all_said())
-        estimate, variance = self._said[0]
-        return estimate[jobs.start : jobs.stop], variance[jobs.start : jobs.stop]
-
-    def down(self, _jobs: range, results: Any) -> Any:
-        """Nothing that the driver finds is kept."""
-        return results
-
-    def _all_said(self) -> Said:
-        roots = _every_root(self.run)
+    def up(self, roots: Nodes, told: Callable[[float], None]) -> Said:
+        """What the jobs *up* say of their roots, which are all nodes of the cut."""
+        if not len(roots):
+            return all_said(())
+        roots = roots.without_slices()
         subtrees = replace(self.subtrees, roots=roots)
         tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, roots.counts)
         schema = pa.schema([(RUN, pa.int32()), ("said", pa.binary()), FAULT])
@@ -104,12 +95,12 @@ class Cluster:
         shuffled = self._shuffled["all"] = self._by_run(roots, runs, range(len(runs))).persist()
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
         found = dict(zip(rows[RUN].to_pylist(), rows["said"].to_pylist(), strict=True))
-        halves = [np.frombuffer(found[run]).reshape(2, -1) for run in range(len(runs))]
-        estimate, variance = np.concatenate(halves, axis=1)
-        return estimate, variance
+        told(1.0)
+        halves = (np.frombuffer(found[run]).reshape(2, -1) for run in range(len(runs)))
+        return all_said((estimate, variance) for estimate, variance in halves)
 
-    def release_below(self, roots: Nodes) -> None:
-        """Release everything below some nodes of the cut, given their counts, into files.
+    def down(self, roots: Nodes, _told: Callable[[float], None]) -> Iterable[DepthResult]:
+        """Do the jobs *down*: what they find goes into files, and nothing comes back.
 
         Raises:
             ReleaseError: the table changed since its top was read.
@@ -136,6 +127,7 @@ class Cluster:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
             collected(applied(shuffled, RUN, work, schema), GAVE_UP)
         self._check(roots, len(runs))
+        return ()
 
     def _check(self, roots: Nodes, runs: int) -> None:
         notes = read_notes(self.folder)
@@ -182,31 +174,6 @@ class Cluster:
             every = self.leaves.sparkSession.range(len(runs))
             made = every.where(f"id IN ({listed})").selectExpr(*cells)
             return placed.union(made).repartition(len(runs), RUN)
-
-
-@dataclass(frozen=True, eq=False)
-class _PassAbove(Pass):
-    """The pass down to the cut; below it the cluster does the jobs and writes what they find."""
-
-    cluster: Cluster = field(kw_only=True)
-
-    def _jobs(self, roots: Nodes) -> Iterator[DepthResult]:
-        if len(roots):
-            self.cluster.release_below(roots)
-        else:
-            yield from super()._jobs(roots)
-
-
-def _every_root(run: Pass) -> Nodes:
-    """All possible nodes of the cut below the public ones, in tree order."""
-    outline = run.outline
-    public = outline.public_depth >= 0
-    nodes = run.source.public(outline.first) if public else run._everything()  # noqa: SLF001
-    for steps in outline.blocks(outline.first, outline.cut):
-        for step in steps:
-            start = step.family_start(nodes.codes)
-            nodes = children(np.arange(start[-1]), start, nodes, step, run.source.counts)
-    return nodes.without_slices()
 
 
 def _row(schema: pa.Schema, *values: Any) -> pa.RecordBatch:

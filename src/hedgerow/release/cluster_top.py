@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.engines.spark import FAULT, Batches, Frame, collected, mapped
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
-from hedgerow.release.steps import Nodes
 from hedgerow.release.subtree import NOWHERE, cut_codes, first_leaves, jobs_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes

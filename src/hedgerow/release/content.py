@@ -16,10 +16,10 @@ from hedgerow.release import measurements
 from hedgerow.release.certainty import certainty
 from hedgerow.release.manifest import write_manifest
 from hedgerow.release.measurements import ReleaseFiles, released_columns
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.report import write_report
 from hedgerow.release.source import Noisy
 from hedgerow.release.staging import whole_or_not
-from hedgerow.release.steps import Nodes
 from hedgerow.tables.counts import labelled
 
 Int64 = NDArray[np.int64]

@@ -65,11 +65,12 @@ from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.estimates import measured_nodes
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes, stated_plan
-from hedgerow.release.topdown import Pass, gathered
+from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree

@@ -6,9 +6,9 @@ import numpy as np
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.picture import BLUE, figure_for, open_axes
 from hedgerow.release.distribution import Distribution
 
-COLOUR = "#1b6ca8"
 MOST_POINTS = 4_000
 
 
@@ -30,10 +30,6 @@ def picture_of_distribution(
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise ReleaseError("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
     confidence = confidence or Confidence()
     band = distribution.band(confidence)
     kept = np.unique(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS)).astype(np.int64))
@@ -42,22 +38,19 @@ def picture_of_distribution(
     low, cdf, high = (
         np.append(0.0, band[name].to_numpy()[kept] / total) for name in ("low", "count", "high")
     )
-    figure = Figure(figsize=(8, 4.6), layout="constrained")
-    axes = figure.subplots()
-    kind = "all edges at once" if confidence.simultaneous else "each edge"
-    axes.fill_between(
-        x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=COLOUR,
-        label=f"{100 * confidence.level:g} % interval ({kind})",
-    )  # fmt: skip
-    axes.plot(x, cdf, color=COLOUR, lw=1.3, label="released")
-    axes.set(xlabel=distribution.ranges.name, ylabel="part of the records below", ylim=(0, 1.02))
-    axes.set_xlim(x[0], x[-1])
-    axes.legend(loc="lower right", frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3)
-    if title is not None:
-        axes.set_title(title, fontsize=10)
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise ReleaseError(f"cannot write the picture {str(path)!r}: {error}") from None
+    with figure_for(path, (8, 4.6), ReleaseError) as figure:
+        axes = figure.subplots()
+        kind = "all edges at once" if confidence.simultaneous else "each edge"
+        axes.fill_between(
+            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=BLUE,
+            label=f"{100 * confidence.level:g} % interval ({kind})",
+        )  # fmt: skip
+        axes.plot(x, cdf, color=BLUE, lw=1.3, label="released")
+        axes.set(
+            xlabel=distribution.ranges.name, ylabel="part of the records below", ylim=(0, 1.02)
+        )
+        axes.set_xlim(x[0], x[-1])
+        axes.legend(loc="lower right", frameon=False)
+        open_axes(axes)
+        if title is not None:
+            axes.set_title(title, fontsize=10)

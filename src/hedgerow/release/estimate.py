@@ -18,7 +18,7 @@ from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import LeastSquares
 from hedgerow.plan.depths import All
 from hedgerow.plan.plan import Plan
-from hedgerow.release.again import check_combines, estimated_again, read_stored
+from hedgerow.release.again import estimated_again, read_stored
 from hedgerow.release.certainty import certainty
 from hedgerow.release.estimates import least_squares_of, projected_again
 from hedgerow.release.foreign import Measurements, check_determined
@@ -31,10 +31,11 @@ from hedgerow.release.measurements import (
     STANDARD_ERROR,
     released_columns,
 )
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.refusals import check_combines
 from hedgerow.release.source import Stored, uneven
 from hedgerow.release.staging import whole_or_not
-from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes, stated_plan, undamaged
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.tree import Tree

@@ -11,10 +11,10 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.layers import Layer, start_of
 from hedgerow.estimate.least_squares import combine, least_squares
-from hedgerow.release.again import listed_nodes
+from hedgerow.release.nodes import Int64, Nodes, listed_nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.source import Float64, Noisy, Stored, Variance, uneven
-from hedgerow.release.steps import Int64, Nodes, Refinement, children, families_of
+from hedgerow.release.steps import Refinement, children, families_of
 from hedgerow.tables.order import Codes
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.release.steps import Nodes
+from hedgerow.release.nodes import Nodes
 from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]

@@ -21,11 +21,12 @@ from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.known import LARGEST_REAL_COUNT, LARGEST_VARIANCE
 from hedgerow.estimate.layers import Layer
 from hedgerow.estimate.least_squares import least_squares
-from hedgerow.release.again import estimated, listed_nodes
+from hedgerow.release.again import estimated
 from hedgerow.release.measurements import NOISY_COUNT
+from hedgerow.release.nodes import Nodes, listed_nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.source import Stored
-from hedgerow.release.steps import Nodes, Refinement, children
+from hedgerow.release.steps import Refinement, all_children
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.frames import as_arrow, as_codes
 from hedgerow.tables.tree import Tree
@@ -139,9 +140,7 @@ def _every_node(tree: Tree) -> list[Nodes]:
     nodes = [listed_nodes(root, np.zeros(1, dtype=np.int64))]
     empty = Stored(tree, {}, {}, {}).counts
     for t in range(1, tree.depth + 1):
-        step = Refinement.of(tree, t)
-        start = step.family_start(nodes[-1].codes)
-        nodes.append(children(np.arange(start[-1]), start, nodes[-1], step, empty))
+        nodes.append(all_children(nodes[-1], Refinement.of(tree, t), empty))
     return nodes
 
 

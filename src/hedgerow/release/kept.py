@@ -13,15 +13,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.release.jobs import Said
 from hedgerow.release.keys import sync
+from hedgerow.release.nodes import Nodes
+from hedgerow.release.results import DepthResult, joined
 from hedgerow.release.source import Noisy
-from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import DepthResult, Said, joined
 
 UNFINISHED = ".unfinished"
 END = b"the end\n"
@@ -34,7 +34,7 @@ VALUES = ("count", "estimate", "variance")
 
 @dataclass(frozen=True, slots=True)
 class KeptOnDisk:
-    """Finished jobs below one folder: a `hedgerow.release.topdown.Kept`.
+    """Finished jobs below one folder: a `hedgerow.release.jobs.Kept`.
 
     Attributes:
         folder: of this key's jobs alone.
@@ -118,10 +118,9 @@ def _survivors(found: DepthResult) -> pa.Table:
 
 
 def _nodes(table: pa.Table, axes: int) -> Nodes:
-    nothing = np.zeros(table.num_rows, dtype=np.int64)
     codes = tuple(table[f"code{a}"].to_numpy() for a in range(axes))
     counts, estimate, variance = (table[name].to_numpy() for name in VALUES)
-    return Nodes(codes, counts, estimate, variance, nothing, nothing)
+    return Nodes.bare(codes, counts, estimate, variance)
 
 
 def _write(file: pa.NativeFile, table: pa.Table) -> None:

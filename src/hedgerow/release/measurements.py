@@ -28,9 +28,9 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.part_names import part_files
 from hedgerow.release.source import Noisy
-from hedgerow.release.steps import Nodes
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 

@@ -24,17 +24,18 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
-from hedgerow.release.again import check_combines, check_range
 from hedgerow.release.charging import Charging
 from hedgerow.release.cluster import GAVE_UP, Cluster
 from hedgerow.release.cluster_top import Top, leaves_of
+from hedgerow.release.execution import release, release_into
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.parts import take_parts
-from hedgerow.release.release import Release, check_match, read_release, release, release_into
+from hedgerow.release.progress import Progress
+from hedgerow.release.refusals import check_combines, check_match, check_range
+from hedgerow.release.release import Release, read_release
 from hedgerow.release.staging import Unfinished, open_staging
-from hedgerow.release.steps import Nodes
 from hedgerow.release.subtree import Subtrees, first_leaves
-from hedgerow.release.topdown import Progress
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
@@ -60,7 +61,7 @@ def release_on_spark(
         plan: what to measure with which noise; states the guarantee.
         directory: where the release appears, whole or not at all. The staging folder beside it
             must be one that driver and executors share and may write to.
-        estimator: as of `hedgerow.release.release.release`.
+        estimator: as of `hedgerow.release.execution.release`.
         progress: likewise.
         charging: likewise.
         unfinished: likewise.

@@ -25,8 +25,8 @@ from hedgerow.release.measurements import (
     _noisy,
     count_schema,
 )
-from hedgerow.release.steps import Int64
-from hedgerow.release.topdown import DepthResult
+from hedgerow.release.nodes import Int64
+from hedgerow.release.results import DepthResult
 
 ATTEMPTS, PARTS, NOTES = "attempts", "parts", "notes"
 KINDS = ("counts", "measurements")

@@ -1,8 +1,7 @@
-"""`release`: execute a plan on a table. `Release`: what came out, for those outside too."""
+"""`Release`: what came out of a plan and a table, for those outside too."""
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,37 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import (
-    BudgetError,
-    PlanError,
-    ReleaseError,
-    machine_errors,
-    nearest,
-)
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.errors import ReleaseError, nearest
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.noise.bits import Bits, ReleaseKey
-from hedgerow.plan.plan import Plan
-from hedgerow.plan.prior import refuse_own_table
-from hedgerow.release.again import check_combines, check_range
 from hedgerow.release.certainty import certainty
-from hedgerow.release.charging import Charging
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.kept import KeptOnDisk
-from hedgerow.release.manifest import read_manifest, write_manifest
-from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR, ReleaseFiles
-from hedgerow.release.report import write_report
-from hedgerow.release.source import Drawn
-from hedgerow.release.staging import (
-    Staging,
-    Unfinished,
-    open_staging,
-)
-from hedgerow.release.summed import SummedPass, pass_of
-from hedgerow.release.topdown import Pass, Progress, gathered
-from hedgerow.tables.counts import Counts
+from hedgerow.release.manifest import read_manifest
+from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
 
 Int64 = NDArray[np.int64]
 USUAL = Confidence()
@@ -183,148 +158,6 @@ class Release:
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
             f"{nearest(level, names) if level is not None else ''}"
         )
-
-
-def release(
-    counts: Counts,
-    plan: Plan,
-    *,
-    estimator: Estimator | None = None,
-    directory: str | Path | None = None,
-    progress: Progress | None = None,
-    charging: Charging | None = None,
-    unfinished: Unfinished = Unfinished.REFUSE,
-) -> Release:
-    """Execute a plan on a confidential table, under a fresh key from the operating system.
-
-    Args:
-        counts: the confidential table, over the plan's tree.
-        plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
-        estimator: from noisy counts to consistent counts; `Chebyshev` unless given.
-        directory: where the release appears, whole or not at all, built in bounded memory; left
-            out, the release stays in memory.
-        progress: whom to tell how far the pass is.
-        charging: the ledger that the release is charged to, before its noise is drawn; without
-            one the manifest says that none was kept. Needs a directory.
-        unfinished: what to do about a release that a killed run left unfinished for the directory.
-
-    Raises:
-        PlanError: the plan is for another domain, or promises what the table does not keep.
-        ReleaseError: the directory exists, or the unfinished release is another one's.
-        MachineError: the disk is full, or the memory.
-    """
-    check_match(counts, plan)
-    estimator = Chebyshev() if estimator is None else estimator
-    check_combines(estimator, plan)
-    check_range(counts.total, estimator, plan)
-    progress = Progress() if progress is None else progress
-    if directory is None:
-        if charging is not None:
-            raise ReleaseError("a release that is charged to a ledger needs a directory")
-        key = ReleaseKey.fresh()
-        return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
-    output = Path(directory)
-    named = json.dumps(estimator.to_dict(), sort_keys=True)
-    staging = open_staging(output, counts, plan, named, unfinished)
-    if staging is not None:
-        source = Drawn(counts, plan, staging.key)
-        run = pass_of(plan, source, estimator, progress)
-        if isinstance(run, Pass):
-            run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
-        release_into(staging, plan, run, charging)
-    return read_release(output)
-
-
-def release_into(
-    staging: Staging,
-    plan: Plan,
-    run: Pass | SummedPass,
-    charging: Charging | None,
-    collect: Callable[[], None] = lambda: None,
-) -> None:
-    """Charge a release, fill its staging folder, and let it appear.
-
-    Args:
-        staging: of the release.
-        plan: what is charged and measured.
-        run: the pass.
-        charging: the ledger, if any.
-        collect: takes in what other machines have written, when the pass is through.
-
-    Raises:
-        BudgetError: the charge is refused; nothing was drawn.
-        MachineError: the disk is full or not writable.
-    """
-    ledger: dict[str, str] | None = None
-    try:
-        if charging is not None:
-            _charge(charging, plan, staging)
-            ledger = charging.to_dict(staging.release_id)
-        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-            with ReleaseFiles(staging.content, plan) as files:
-                for found in run.results():
-                    files.add(found.depth, found.nodes, found.noisy)
-            collect()
-            write_report(staging.content, plan, run.estimator)
-            write_manifest(staging.content, plan, run.estimator, ledger)
-            staging.publish()
-    finally:
-        staging.leave()
-
-
-def _charge(charging: Charging, plan: Plan, staging: Staging) -> None:
-    """Charge the release; where it is refused, nothing was drawn and nothing stays behind."""
-    try:
-        charging.charge(plan, staging.release_id)
-    except BudgetError:
-        staging.abandon()
-        raise
-
-
-def check_match(counts: Counts, plan: Plan) -> None:
-    """Refuse a table that is not what the plan was made for.
-
-    Raises:
-        PlanError: another domain, contributions that were bounded otherwise, or a prior that is
-            the table itself.
-    """
-    if counts.tree.digest != plan.tree.digest:
-        raise PlanError("the plan was made for another tree than the table's; make it anew")
-    if plan.prior is not None:
-        refuse_own_table(plan.prior, counts)
-    bound, promised = counts.contributions, plan.neighbours.contributions
-    if bound is None and plan.neighbours.unit is not None:
-        raise PlanError(
-            f"the plan protects each {plan.neighbours.unit!r}, but the table's contributions were "
-            f"not bounded: read it with unit={plan.neighbours.unit!r}"
-        )
-    if bound is None:
-        return
-    if bound > promised:
-        raise PlanError(
-            f"the table keeps up to {bound} records a unit, but the plan protects {promised}"
-        )
-    if bound > 1 and plan.neighbours.total_is_public:
-        raise PlanError(
-            "the plan holds the total public, which needs units with exactly as many records as "
-            "contributions says; a table bounded by its unit column keeps at most that many: use "
-            "Replace(contributions, exactly=False), which measures the total"
-        )
-
-
-def in_memory(
-    counts: Counts,
-    plan: Plan,
-    *,
-    estimator: Estimator,
-    bits: Bits,
-    progress: Progress | None = None,
-) -> Release:
-    """A release that stays in memory, from given random bits (a seed in simulations alone)."""
-    source = Drawn(counts, plan, bits)
-    run = pass_of(plan, source, estimator, progress)
-    nodes, noisy = gathered(run.results())
-    return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))
 
 
 def read_release(directory: str | Path) -> Release:

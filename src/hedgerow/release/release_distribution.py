@@ -28,7 +28,8 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours, Replace
 from hedgerow.release.distribution import Distribution
-from hedgerow.release.release import check_match, in_memory, release
+from hedgerow.release.execution import in_memory, release
+from hedgerow.release.refusals import check_match
 from hedgerow.tables.binned import codes_of_bins
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Bound, Ranges

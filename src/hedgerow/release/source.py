@@ -12,7 +12,8 @@ from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.steps import Int64, Nodes, Refinement, add_true_counts, true_nodes
+from hedgerow.release.nodes import Int64, Nodes, true_nodes
+from hedgerow.release.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 

@@ -1,21 +1,19 @@
-"""One step down the tree: the children of surviving nodes, their noisy counts, the survivors."""
+"""One step down the tree: the children of nodes, their true counts and slices of the leaves."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
+from hedgerow.release.nodes import Int64, Nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree
 
-Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,80 +50,6 @@ class Refinement:
         start = np.zeros(len(parent) + 1, dtype=np.int64)
         np.cumsum(self.child_start[parent + 1] - self.child_start[parent], out=start[1:])
         return start
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Nodes:
-    """Nodes of a depth in tree order, with what was estimated of them so far.
-
-    Attributes:
-        codes: one int32 array (nodes) an axis.
-        counts: int64 (nodes): released counts.
-        estimate: float64 (nodes), records: unbiased estimates of the true counts.
-        variance: float64 (nodes), records²: their variances.
-        start, stop: int64 (nodes): the slice of the confidential leaves below each node.
-    """
-
-    codes: Codes
-    counts: Int64
-    estimate: Float64
-    variance: Float64
-    start: Int64
-    stop: Int64
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def part(self, first: int, last: int) -> "Nodes":
-        """The nodes ``first <= i < last``."""
-        cut = slice(first, last)
-        codes = tuple(code[cut] for code in self.codes)
-        return Nodes(codes, *(values[cut] for values in self.arrays()))
-
-    def taken(self, kept: Int64) -> "Nodes":
-        """Some of the nodes, in ascending order."""
-        return Nodes(
-            tuple(code[kept] for code in self.codes), *(values[kept] for values in self.arrays())
-        )
-
-    def without_slices(self) -> "Nodes":
-        """The nodes with empty slices: nothing of a table is left in them."""
-        nothing = np.zeros(len(self), dtype=np.int64)
-        return replace(self, start=nothing, stop=nothing)
-
-    @staticmethod
-    def none(axes: int) -> "Nodes":
-        """No nodes at all."""
-        whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-        codes = (np.empty(0, dtype=np.int32),) * axes
-        return Nodes(codes, whole, real, real, whole, whole)
-
-    @staticmethod
-    def joined(parts: list["Nodes"]) -> "Nodes":
-        """The nodes of several parts, in their order."""
-        parts = [part for part in parts if len(part)] or parts[:1]
-        if len(parts) == 1:
-            return parts[0]
-        codes = zip(*(part.codes for part in parts), strict=True)
-        values = zip(*(part.arrays() for part in parts), strict=True)
-        return Nodes(tuple(map(np.concatenate, codes)), *map(np.concatenate, values))
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """All attributes but the codes, in their order."""
-        return [getattr(self, field.name) for field in fields(self)[1:]]
-
-
-def true_nodes(counts: Counts, depth: int) -> Nodes:
-    """All non-zero nodes of a depth with their true counts: for public depths alone."""
-    codes, values = counts.roll_up(depth)
-    node = counts.node_codes(depth)
-    changed = np.zeros(len(counts.values), dtype=bool)
-    for code in node:
-        changed[1:] |= code[1:] != code[:-1]
-    start = np.append(np.zeros(min(1, len(values)), dtype=np.int64), np.flatnonzero(changed))
-    stop = np.append(start[1:], len(counts.values))[: len(values)]
-    exact = values.astype(np.float64)
-    return Nodes(codes, values, exact, np.zeros(len(values)), start, stop)
 
 
 def only_children(parents: Nodes, step: Refinement) -> Nodes:
@@ -214,6 +138,12 @@ def children(
     )  # fmt: skip
     nothing = np.zeros(len(kept))
     return Nodes(codes, np.zeros(len(kept), dtype=np.int64), nothing, nothing, start, stop)
+
+
+def all_children(parents: Nodes, step: Refinement, counts: Counts) -> Nodes:
+    """All children of ``parents``, as `children` gives them."""
+    family_start = step.family_start(parents.codes)
+    return children(np.arange(family_start[-1]), family_start, parents, step, counts)
 
 
 @kernel

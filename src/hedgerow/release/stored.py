@@ -10,13 +10,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
+from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import read_estimator
+from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.describe import describe_tree
-from hedgerow.plan.plan import Plan, read_plan
-from hedgerow.release.again import check_combines, listed_nodes
-from hedgerow.release.manifest import promise
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.read import read_plan
+from hedgerow.release.manifest import promise, read_manifest
 from hedgerow.release.measurements import COUNT, count_schema, read_counts, read_parquet
-from hedgerow.release.steps import Nodes
+from hedgerow.release.nodes import Nodes, listed_nodes
+from hedgerow.release.refusals import check_combines
 from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.tree import Tree
 
@@ -60,6 +64,18 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
     return plan
+
+
+def usual_method(folder: Path) -> str:
+    """The name of the estimator that suits a release's noisy counts where nobody names one.
+
+    Raises:
+        ReleaseError: there is no release, or its manifest is damaged.
+    """
+    manifest = read_manifest(folder)
+    with undamaged(folder):
+        summed = manifest["plan"]["measure"] == RunningSums.name
+    return Isotonic.name if summed else Euclidean.name
 
 
 def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:

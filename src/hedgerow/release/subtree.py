@@ -7,7 +7,6 @@ Until the release appears a `Subtrees` is confidential: it holds the release key
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -17,10 +16,12 @@ from hedgerow.engines.local import LocalEngine
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
+from hedgerow.release.jobs import Said, all_said, equal_runs
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
-from hedgerow.release.source import Drawn, Float64
-from hedgerow.release.steps import Nodes
-from hedgerow.release.topdown import DepthResult, Pass
+from hedgerow.release.results import DepthResult
+from hedgerow.release.source import Drawn
+from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree
@@ -55,12 +56,10 @@ class Subtrees:
         for i in range(len(roots)):
             yield from run.subtree(roots.part(i, i + 1))
 
-    def up(self, jobs: range, leaves: Counts) -> tuple[Float64, Float64]:
+    def up(self, jobs: range, leaves: Counts) -> Said:
         """What consecutive jobs *up* say of their roots: estimates and variances."""
         roots, run = self._located(jobs, leaves), self._run(leaves)
-        said = [run.said(roots.part(i, i + 1)) for i in range(len(roots))]
-        estimate, variance = (np.concatenate(each) for each in zip(*said, strict=True))
-        return estimate, variance
+        return all_said(run.said(roots.part(i, i + 1)) for i in range(len(roots)))
 
     def _run(self, leaves: Counts) -> Pass:
         source = Drawn(leaves, self.plan, self.bits)
@@ -84,11 +83,7 @@ def runs_of(tree: Tree, weights: NDArray[np.int64]) -> list[range]:
         tree: the tree.
         weights: int64 (jobs), at least 0: what is known of their sizes; zeros where nothing is.
     """
-    most = min(max(tree.leaves // LEAVES_A_RUN, FEWEST_RUNS), MOST_RUNS)
-    before = np.cumsum(weights + max(1, int(weights.sum()) // len(weights)))
-    edges = np.searchsorted(before, np.linspace(0, before[-1], most + 1)[1:-1], side="right")
-    cuts = np.unique(np.concatenate([[0], edges, [len(weights)]])).tolist()
-    return [range(*jobs) for jobs in pairwise(cuts)]
+    return equal_runs(weights, min(max(tree.leaves // LEAVES_A_RUN, FEWEST_RUNS), MOST_RUNS))
 
 
 def jobs_of(outline: Outline, roots: Nodes, codes: Codes) -> NDArray[np.int64]:

@@ -19,11 +19,12 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.plan.depths import RunningSums, Summed
 from hedgerow.plan.distribution import cumulative_error
 from hedgerow.plan.plan import Plan
+from hedgerow.release.nodes import Int64, Nodes
 from hedgerow.release.outline import Outline
-from hedgerow.release.source import Drawn, Float64, Stored, uneven
-from hedgerow.release.steps import Int64, Nodes
-from hedgerow.release.topdown import DepthResult, Pass, Progress
-from hedgerow.tables.order import Codes
+from hedgerow.release.progress import Progress
+from hedgerow.release.results import DepthResult
+from hedgerow.release.source import Drawn, Stored, uneven
+from hedgerow.release.topdown import Pass
 
 ROOT, BINS = 0, 1
 
@@ -51,7 +52,7 @@ class SummedPass:
         if root is not None and not len(root):  # below a public total of 0 nothing is measured
             nothing = (np.empty(0, dtype=np.int32),), np.empty(0, dtype=np.int64)
             yield DepthResult(ROOT, root, None)
-            yield DepthResult(BINS, _nodes(*nothing, np.empty(0), np.empty(0)), nothing[1])
+            yield DepthResult(BINS, Nodes.bare(*nothing, np.empty(0), np.empty(0)), nothing[1])
             return
         noisy = self._noisy(bins)
         self.progress.on_cells(bins)
@@ -61,11 +62,11 @@ class SummedPass:
         if root is None:
             total = max(0, round(float(cumulative[-1])))
             known = np.array([total], dtype=np.int64), cumulative[-1:], errors.before[-1:]
-            root = _nodes((np.zeros(1, dtype=np.int32),), *known)
+            root = Nodes.bare((np.zeros(1, dtype=np.int32),), *known)
         yield DepthResult(ROOT, root.taken(np.flatnonzero(root.counts > 0)), None)
         spread = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
         counts = self.estimator.nearest(cumulative[1:], cast("int", total), spread[1:])
-        every = _nodes(
+        every = Nodes.bare(
             (np.arange(bins, dtype=np.int32),), counts, np.diff(cumulative), errors.leaves
         )
         yield DepthResult(BINS, every.taken(np.flatnonzero(counts > 0)), noisy)
@@ -101,8 +102,3 @@ def pass_of(
     if not isinstance(estimator, Isotonic):
         raise EstimateError('running sums are estimated by method = "isotonic" alone')
     return SummedPass(plan, source, estimator, told)
-
-
-def _nodes(codes: Codes, counts: Int64, estimate: Float64, variance: Float64) -> Nodes:
-    nothing = np.zeros(len(counts), dtype=np.int64)
-    return Nodes(codes, counts, estimate, variance, nothing, nothing)

@@ -13,8 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.page.markup import DIRECTIONS, UNSEEN
-from hedgerow.release.steps import Nodes
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 

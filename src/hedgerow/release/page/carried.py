@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.release.families import family_starts
 from hedgerow.release.measurements import HIGH, LOW, read_counts
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.page.blocks import (
     LARGEST_SCRIPT_NUMBER,
     Interval,
@@ -16,7 +17,6 @@ from hedgerow.release.page.blocks import (
     level_block,
     local_places,
 )
-from hedgerow.release.steps import Nodes
 from hedgerow.release.stored import read_nodes
 from hedgerow.tables.tree import Tree
 

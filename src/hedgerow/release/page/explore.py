@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.page.blocks import visible_labels
 from hedgerow.release.page.carried import Carried
 from hedgerow.release.page.markup import shown, table, visible
-from hedgerow.release.steps import Nodes
 from hedgerow.tables.tree import Tree
 
 MOST_ROWS = 60

@@ -21,7 +21,7 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
         rows.append(
             [
                 f'<span class="depth">{t}</span> {shown(row["cuboid"])}',
-                f"{row['cells']:,}",
+                f"{plan.tree.nodes(t):,}",
                 f"{listed.listed:,}",
                 noise,
                 "–" if row["share"] is None else f"{100 * row['share']:.3g} %",

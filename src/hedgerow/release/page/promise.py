@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.errors import BudgetError
-from hedgerow.plan.describe import figure_above
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho
-from hedgerow.privacy.picture import epsilon_grid
-from hedgerow.privacy.profile import Profile, delta_text
+from hedgerow.privacy.figures import delta_text, figure_above
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile_picture import epsilon_grid
 from hedgerow.privacy.zcdp import float_above
 from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
 from hedgerow.release.page.markup import table

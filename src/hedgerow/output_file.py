@@ -1,0 +1,87 @@
+"""The file that ``--output`` names: outside every release, never overwritten unasked, and whole."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.release.manifest import MANIFEST
+
+TABLES = (".csv", ".parquet")
+
+
+def check_place(
+    place: Path,
+    *,
+    suffixes: Sequence[str] = (),
+    force: bool | None = None,
+    option: str = "--output",
+) -> None:
+    """Nothing, if a command may write a file there.
+
+    Args:
+        place: the file.
+        suffixes: those that it may have; none given, any.
+        force: whether it may be overwritten; None where the command knows no ``--force``.
+        option: that names it.
+
+    Raises:
+        ReleaseError: it has another suffix, it exists, or its folder is not there or a release's.
+    """
+    where = f"{option} {str(place)!r}"
+    if suffixes and place.suffix.lower() not in suffixes:
+        raise ReleaseError(f"{where} must end in {' or '.join(suffixes)}")
+    if place.is_dir() or ((place.exists() or place.is_symlink()) and not force):
+        way_out = "name another file" + ("" if force is None else ", or add --force")
+        raise ReleaseError(f"{where} exists already; {way_out}")
+    if not place.parent.is_dir():
+        raise ReleaseError(f"{where}: its folder is not there; make it first")
+    refuse_within_a_release(place, option)
+
+
+def refuse_within_a_release(place: Path, option: str = "--output") -> None:
+    """Nothing, unless a file or folder there would be one more in a release, which stays as it is.
+
+    Raises:
+        ReleaseError: a folder above it is a release.
+    """
+    for folder in place.resolve().parents:
+        if (folder / MANIFEST).exists():
+            raise ReleaseError(
+                f"{option} {str(place)!r} lies within the release {str(folder)!r}, which stays as "
+                f"it is; name a place outside"
+            )
+
+
+@contextmanager
+def whole_file(place: Path) -> Iterator[BinaryIO]:
+    """A file to fill that then takes its place, or leaves nothing where the block fails.
+
+    Raises:
+        MachineError: the disk is full or not writable.
+    """
+    part = place.with_name(f".{place.name}.{os.getpid()}")
+    with machine_errors(f"cannot write {str(place)!r}"):
+        try:
+            with part.open("xb") as file:
+                yield file
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def write_table(found: pl.DataFrame, place: Path) -> None:
+    """Write a frame as CSV or Parquet, by the suffix of its place; whole or not at all.
+
+    Raises:
+        MachineError: the disk is full or not writable.
+    """
+    with whole_file(place) as file:
+        if place.suffix.lower() == ".csv":
+            found.write_csv(file)
+        else:
+            found.write_parquet(file)

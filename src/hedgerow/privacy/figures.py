@@ -1,0 +1,37 @@
+"""Figures of a promise, as people ask for them and read them: rounded towards more loss."""
+
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from math import isfinite
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.numerals import Exact, exact
+
+_SHOWN = Context(prec=6, rounding=ROUND_CEILING)
+
+
+def asked(value: Exact | float, what: str) -> Fraction:
+    """The exact value of a question: of a float, the smaller of what it is and what it prints.
+
+    Raises:
+        BudgetError: it is no number; ``what`` names it.
+    """
+    if isinstance(value, float):
+        printed = exact(str(float(value)), what, BudgetError)
+        return min(Fraction(value), printed)
+    return exact(value, what, BudgetError)
+
+
+def figure_above(value: Fraction | float) -> str:
+    """Six significant digits, rounded up; ``none`` for an ε that is infinite."""
+    if isinstance(value, float) and not isfinite(value):
+        return "none"
+    cost = Fraction(value)
+    return f"{float(_SHOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator))):g}"
+
+
+def delta_text(delta: Exact | float) -> str:
+    """δ as people write it: 1e-10, not 1/10000000000."""
+    value = asked(delta, "delta")
+    short = f"{float(value):.6g}"
+    return short if exact(short, "delta") == value else str(value)

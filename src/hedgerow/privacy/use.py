@@ -1,0 +1,144 @@
+"""One use of a mechanism: what it costs, which privacy loss it has, and how it is written down.
+
+A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are exact fractions; its
+losses are the random variables that the accountants add up (`hedgerow.privacy.loss`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.numerals import exact
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta
+from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, PairLoss
+from hedgerow.privacy.neighbours import Change, Norm, l1, l2_squared
+
+Guarantee = Mechanism | EpsilonDelta | Epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One mechanism, used ``times`` times on counts that one unit moves by ``shifts``.
+
+    Attributes:
+        mechanism: the noise that every count gets; or `EpsilonDelta` or `Epsilon`: a guarantee of
+            anything else, by the pair of laws that dominates all that satisfy it.
+        times: how often, at least 1.
+        shifts: the change that one unit makes, each entry in a node of its own (records); or its
+            `Norm`, of which ρ alone can be told.
+    """
+
+    mechanism: Guarantee
+    times: int
+    shifts: Change
+
+    def __post_init__(self) -> None:
+        if type(self.times) is not int or self.times < 1:
+            raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
+        if isinstance(self.shifts, Norm):
+            if not isinstance(self.mechanism, DiscreteGaussian):
+                raise BudgetError("a change that is told by its norm goes with Gaussian noise")
+            return
+        if not self.shifts or any(type(s) is not int or s == 0 for s in self.shifts):
+            raise BudgetError(
+                f"shifts must be whole numbers other than 0, got {self.shifts!r}; "
+                "counts that no unit can change are public and need no noise"
+            )
+        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.shifts != (1,):
+            raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
+
+    @property
+    def noise(self) -> Mechanism:
+        """The mechanism, where it is one that draws noise.
+
+        Raises:
+            BudgetError: it is a mere guarantee.
+        """
+        if isinstance(self.mechanism, EpsilonDelta | Epsilon):
+            raise BudgetError(f"{self.mechanism!r} is a guarantee and draws no noise")
+        return self.mechanism
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3).
+
+        A pure ε costs ε²/2 (their Proposition 1.4); an (ε, δ) guarantee has no ρ.
+        """
+        if isinstance(self.mechanism, EpsilonDelta):
+            return None
+        if isinstance(self.mechanism, Epsilon):
+            return self.times * self.mechanism.epsilon**2 / 2
+        return self.times * self.mechanism.rho(l2_squared(self.shifts))
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise."""
+        if isinstance(self.mechanism, DiscreteLaplace):
+            return self.times * self.mechanism.epsilon(l1(self.shifts))
+        if isinstance(self.mechanism, Epsilon):
+            return self.times * self.mechanism.epsilon
+        return None
+
+    @property
+    def losses(self) -> list[tuple[Loss, int]]:
+        """The privacy loss of each shift, with how often it is incurred."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, EpsilonDelta):
+            return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
+        if isinstance(mechanism, Epsilon):
+            return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
+        if isinstance(self.shifts, Norm):
+            raise BudgetError("the privacy loss of a change that is told by its norm is not known")
+        kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
+        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The use as JSON; fractions are text."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, EpsilonDelta | Epsilon):
+            named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
+            return {"mechanism": "guarantee", **named, "times": self.times}
+        parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
+        if isinstance(self.shifts, Norm):
+            change: dict[str, Any] = {"squared_norm": str(self.shifts.squared)}
+        else:
+            change = {"shifts": list(self.shifts)}
+        return {
+            "mechanism": mechanism.name,
+            parameter: str(mechanism.parameter),
+            "times": self.times,
+            **change,
+        }
+
+
+def read_use(described: Mapping[str, Any]) -> Use:
+    """The use that `Use.to_dict` describes.
+
+    Raises:
+        BudgetError, NoiseError: no use can be made of it.
+        KeyError, TypeError: it is no description of a use.
+    """
+    return Use(_read_guarantee(described), described["times"], read_change(described))
+
+
+def read_change(use: Mapping[str, Any]) -> Change:
+    """What a use, as `Use.to_dict` describes it, says that one unit changes."""
+    if "squared_norm" in use:
+        squared = exact(use["squared_norm"], "squared_norm", BudgetError)
+        if squared.denominator != 1:
+            raise BudgetError(f"squared_norm must be a whole number, got {squared}")
+        return Norm(squared.numerator)
+    return tuple(use.get("shifts", (1,)))
+
+
+def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
+    if use["mechanism"] != "guarantee":
+        if use["mechanism"] == DiscreteLaplace.name:
+            return DiscreteLaplace(use["scale"])
+        if use["mechanism"] == DiscreteGaussian.name:
+            return DiscreteGaussian(use["sigma2"])
+        raise BudgetError(f"no mechanism is called {use['mechanism']!r}")
+    return EpsilonDelta(use["epsilon"], use["delta"]) if "delta" in use else Epsilon(use["epsilon"])

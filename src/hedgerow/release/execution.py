@@ -1,0 +1,142 @@
+"""`release`: execute a plan on a confidential table.
+
+What does not fit is refused, the release is charged, the pass fills a staging folder, and the
+release appears. Or it stays in memory.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hedgerow.errors import BudgetError, ReleaseError, machine_errors
+from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.noise.bits import Bits, ReleaseKey
+from hedgerow.plan.plan import Plan
+from hedgerow.release.charging import Charging
+from hedgerow.release.content import InMemory
+from hedgerow.release.kept import KeptOnDisk
+from hedgerow.release.manifest import write_manifest
+from hedgerow.release.measurements import ReleaseFiles
+from hedgerow.release.progress import Progress
+from hedgerow.release.refusals import check_combines, check_match, check_range
+from hedgerow.release.release import Release, read_release
+from hedgerow.release.report import write_report
+from hedgerow.release.results import gathered
+from hedgerow.release.source import Drawn
+from hedgerow.release.staging import Staging, Unfinished, open_staging
+from hedgerow.release.summed import SummedPass, pass_of
+from hedgerow.release.topdown import Pass
+from hedgerow.tables.counts import Counts
+
+
+def release(
+    counts: Counts,
+    plan: Plan,
+    *,
+    estimator: Estimator | None = None,
+    directory: str | Path | None = None,
+    progress: Progress | None = None,
+    charging: Charging | None = None,
+    unfinished: Unfinished = Unfinished.REFUSE,
+) -> Release:
+    """Execute a plan on a confidential table, under a fresh key from the operating system.
+
+    Args:
+        counts: the confidential table, over the plan's tree.
+        plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
+        estimator: from noisy counts to consistent counts; `Chebyshev` unless given.
+        directory: where the release appears, whole or not at all, built in bounded memory; left
+            out, the release stays in memory.
+        progress: whom to tell how far the pass is.
+        charging: the ledger that the release is charged to, before its noise is drawn; without
+            one the manifest says that none was kept. Needs a directory.
+        unfinished: what to do about a release that a killed run left unfinished for the directory.
+
+    Raises:
+        PlanError: the plan is for another domain, or promises what the table does not keep.
+        ReleaseError: the directory exists, or the unfinished release is another one's.
+        MachineError: the disk is full, or the memory.
+    """
+    check_match(counts, plan)
+    estimator = Chebyshev() if estimator is None else estimator
+    check_combines(estimator, plan)
+    check_range(counts.total, estimator, plan)
+    progress = Progress() if progress is None else progress
+    if directory is None:
+        if charging is not None:
+            raise ReleaseError("a release that is charged to a ledger needs a directory")
+        key = ReleaseKey.fresh()
+        return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
+    output = Path(directory)
+    named = json.dumps(estimator.to_dict(), sort_keys=True)
+    staging = open_staging(output, counts, plan, named, unfinished)
+    if staging is not None:
+        source = Drawn(counts, plan, staging.key)
+        run = pass_of(plan, source, estimator, progress)
+        if isinstance(run, Pass):
+            run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
+        release_into(staging, plan, run, charging)
+    return read_release(output)
+
+
+def release_into(
+    staging: Staging,
+    plan: Plan,
+    run: Pass | SummedPass,
+    charging: Charging | None,
+    collect: Callable[[], None] = lambda: None,
+) -> None:
+    """Charge a release, fill its staging folder, and let it appear.
+
+    Args:
+        staging: of the release.
+        plan: what is charged and measured.
+        run: the pass.
+        charging: the ledger, if any.
+        collect: takes in what other machines have written, when the pass is through.
+
+    Raises:
+        BudgetError: the charge is refused; nothing was drawn.
+        MachineError: the disk is full or not writable.
+    """
+    ledger: dict[str, str] | None = None
+    try:
+        if charging is not None:
+            _charge(charging, plan, staging)
+            ledger = charging.to_dict(staging.release_id)
+        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
+            with ReleaseFiles(staging.content, plan) as files:
+                for found in run.results():
+                    files.add(found.depth, found.nodes, found.noisy)
+            collect()
+            write_report(staging.content, plan, run.estimator)
+            write_manifest(staging.content, plan, run.estimator, ledger)
+            staging.publish()
+    finally:
+        staging.leave()
+
+
+def _charge(charging: Charging, plan: Plan, staging: Staging) -> None:
+    """Charge the release; where it is refused, nothing was drawn and nothing stays behind."""
+    try:
+        charging.charge(plan, staging.release_id)
+    except BudgetError:
+        staging.abandon()
+        raise
+
+
+def in_memory(
+    counts: Counts,
+    plan: Plan,
+    *,
+    estimator: Estimator,
+    bits: Bits,
+    progress: Progress | None = None,
+) -> Release:
+    """A release that stays in memory, from given random bits (a seed in simulations alone)."""
+    source = Drawn(counts, plan, bits)
+    run = pass_of(plan, source, estimator, progress)
+    nodes, noisy = gathered(run.results())
+    return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))

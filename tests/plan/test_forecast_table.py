@@ -1,0 +1,22 @@
+"""A forecast in words."""
+
+import hedgerow as hr
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.forecast_table import HEADINGS, forecast_rows
+from tests.made import fixed_axis
+
+
+def geography(*sizes):
+    return hr.Tree([fixed_axis("geo", *sizes)])
+
+
+def test_rows_are_words_under_headings():
+    rows = forecast_rows(
+        forecast(hr.make_plan(geography(3, 1, 4), budget=hr.Rho("1/2"), neighbours=hr.Replace()))
+    )
+    assert {len(row) for row in rows} == {len(HEADINGS)}
+    assert rows[0] == ("0", "total", "1", "", "public", "0", "0", "0", "±0", "0.0%")
+    assert rows[1][:6] == ("1", "level1", "3", "50.0%", "σ² 4", "2")
+    assert rows[2][3:6] == ("", "unmeasured", "")
+    plan = hr.make_plan(geography(3), budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
+    assert forecast_rows(forecast(plan))[0][4] == "scale 2"

@@ -1,0 +1,39 @@
+"""Figures as people ask for them and read them, rounded towards more loss."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.figures import asked, delta_text, figure_above
+
+
+@given(st.fractions(min_value="1e-9", max_value=10**6, max_denominator=10**12))
+def test_a_figure_is_never_below_the_value_and_has_six_digits(value):
+    shown = Fraction(figure_above(value))
+    assert value <= shown <= value * (1 + Fraction(1, 10**5))
+
+
+def test_a_fraction_and_a_float_of_one_value_are_shown_alike():
+    assert figure_above(Fraction(1, 3)) == "0.333334"
+    assert figure_above(1.25) == figure_above(Fraction(5, 4)) == "1.25"
+    assert figure_above(0.1) == "0.100001", "the float is a little more than one tenth"
+    assert figure_above(math.inf) == "none"
+
+
+def test_a_float_is_asked_as_the_smaller_of_its_two_readings():
+    assert asked(0.1, "delta") == Fraction(1, 10) < Fraction(0.1)
+    assert asked(0.3, "delta") == Fraction(0.3) < Fraction(3, 10)
+    with pytest.raises(BudgetError, match="delta"):
+        asked(math.nan, "delta")
+
+
+@pytest.mark.parametrize(
+    ("delta", "text"),
+    [("1e-10", "1e-10"), (Fraction(1, 10**10), "1e-10"), ("0.05", "0.05"), ("1/3", "1/3")],
+)
+def test_a_delta_is_written_short_where_that_is_exact(delta, text):
+    assert delta_text(delta) == text

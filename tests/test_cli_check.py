@@ -1,0 +1,96 @@
+"""The command `check`: what passed, what failed, and what nobody here could tell."""
+
+import json
+from importlib.metadata import version
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.release.manifest import sha256
+from tests.made import fixed_axis, random_counts
+
+PAGE = "report.html is what the files make"
+FORGED = "ε = 0.000001"
+
+
+@pytest.fixture
+def out(tmp_path):
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    counts = random_counts(np.random.default_rng(1), tree, filled=0.9)
+    hr.release(counts, hr.make_plan(tree, budget=hr.Rho("1/2")), directory=tmp_path / "out")
+    return tmp_path / "out"
+
+
+def claim(out, *, made_by=None, page=None):
+    """What a forger writes: another page, another version, and the digests to go with them."""
+    path, own = out / "report.html", version("hedgerow")
+    manifest = json.loads((out / "manifest.json").read_text())
+    if made_by is not None:
+        manifest["software"]["hedgerow"] = made_by
+        path.write_text(path.read_text().replace(f"Hedgerow {own}", f"Hedgerow {made_by}"))
+    if page is not None:
+        path.write_text(page(path.read_text()))
+    manifest["files"] = {name: sha256(out / name) for name in manifest["files"]}
+    (out / "manifest.json").write_text(json.dumps(manifest))
+
+
+def forged(page):
+    return page.replace("</main>", f"<h1>{FORGED}</h1></main>")
+
+
+def test_all_checks_of_a_release_as_it_was_made_pass(out, run):
+    code, said, _ = run("check", out)
+    assert (code, said.count("ok   "), said.count("checks passed.")) == (0, 14, 1)
+    assert "All 14 checks passed." in said
+    assert f"ok   {PAGE}\n" in said
+
+
+@pytest.mark.parametrize("made_by", ["0.0.9", "[red]9[/red]\x1b[2J"], ids=["older", "odd"])
+def test_a_page_that_another_version_made_does_not_look_verified(out, run, made_by):
+    claim(out, made_by=made_by, page=forged)
+    code, said, err = run("check", out)
+    line = next(line for line in said.splitlines() if PAGE in line)
+    said = " ".join(said.split())
+    assert (code, err.count("Error")) == (3, 0)
+    assert line.startswith(f"NOT VERIFIED {PAGE}: ")
+    assert f"says that {made_by!r} made it" in said
+    assert said.endswith(f"13 of 14 checks passed, 1 not verified: {PAGE}.")
+    assert f"ok {PAGE}" not in said
+    assert "All" not in said
+    (found,) = [finding for finding in hr.check(out) if not finding.passed]
+    assert found.failure is None
+
+
+def test_a_page_by_another_version_that_this_one_makes_too_is_verified(out, run):
+    claim(out, made_by="0.0.9")
+    assert "Hedgerow 0.0.9" in (out / "report.html").read_text()
+    assert run("check", out)[0] == 0
+
+
+def test_a_forged_page_of_this_version_fails(out, run):
+    claim(out, page=forged)
+    code, said, err = run("check", out)
+    assert code == 2
+    assert f"FAIL {PAGE}: " in said
+    assert "1 of 14 checks failed" in " ".join(err.split())
+
+
+def test_what_could_not_be_verified_does_not_hide_what_failed(out, run):
+    claim(out, made_by="0.0.9", page=forged)
+    (out / "counts" / "depth=2.parquet").unlink()
+    code, said, _ = run("check", out)
+    assert code == 2
+    assert "depth=2.parquet is missing" in said
+    assert "passed" not in said
+
+
+def test_a_failure_beside_a_page_that_could_not_be_verified_is_a_failure(out, run):
+    path = out / "measurements" / "depth=2.parquet"
+    pl.read_parquet(path).with_columns(-pl.col("noisy_count")).write_parquet(path)
+    claim(out, made_by="0.0.9", page=forged)
+    code, said, err = run("check", out)
+    assert (code, "FAIL" in said, "NOT VERIFIED" in said) == (2, True, True)
+    assert "checks failed" in err
+    assert "passed" not in said

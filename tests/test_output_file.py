@@ -1,0 +1,83 @@
+"""Where ``--output`` may go, and that what goes there is whole."""
+
+import polars as pl
+import pytest
+
+from hedgerow.errors import MachineError, ReleaseError
+from hedgerow.output_file import (
+    TABLES,
+    check_place,
+    refuse_within_a_release,
+    whole_file,
+    write_table,
+)
+
+
+@pytest.fixture
+def release(tmp_path):
+    (tmp_path / "out" / "counts").mkdir(parents=True)
+    (tmp_path / "out" / "manifest.json").write_text("{}")
+    return tmp_path / "out"
+
+
+def refused(place, words, **options):
+    with pytest.raises(ReleaseError, match=words) as caught:
+        check_place(place, **options)
+    assert str(caught.value).startswith(f"{options.get('option', '--output')} {str(place)!r}")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "A.CSV", "b.parquet"])
+def test_a_free_place_beside_a_release_is_fine(release, name):
+    check_place(release.parent / name, suffixes=TABLES)
+    check_place(release.parent / "a", force=False)
+
+
+def test_a_place_that_cannot_be_is_refused_by_the_name_of_its_option(tmp_path):
+    refused(tmp_path / "a.xlsx", r"must end in \.csv or \.parquet", suffixes=TABLES)
+    refused(tmp_path / "no" / "a.csv", "its folder is not there; make it first")
+    refused(tmp_path / "no" / "a.svg", "its folder is not there", option="--picture")
+
+
+@pytest.mark.parametrize("inner", ["a.csv", "counts/a.csv", "counts/../a.csv"])
+def test_nothing_is_put_into_any_release(release, tmp_path, inner):
+    refused(release / inner, "lies within the release .*out', which stays as it is")
+    (tmp_path / "link").symlink_to(release)
+    refused(tmp_path / "link" / inner, "lies within the release")
+    with pytest.raises(ReleaseError, match="lies within the release"):
+        refuse_within_a_release(release / "folder" / "that" / "is" / "not" / "there")
+
+
+def test_what_exists_is_overwritten_by_force_alone(tmp_path):
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "nowhere.csv").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("a.csv", "nowhere.csv"):
+        refused(tmp_path / name, "exists already; name another file$")
+        refused(tmp_path / name, "exists already; name another file, or add --force$", force=False)
+        check_place(tmp_path / name, force=True)
+    refused(tmp_path / "folder.csv", "exists already", force=True)
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_a_table_is_written_by_its_suffix_over_what_was_there(tmp_path, suffix):
+    place, frame = tmp_path / f"a{suffix.upper()}", pl.DataFrame({"code": ["01"], "count": [3]})
+    place.write_text("mine")
+    write_table(frame, place)
+    read = pl.read_parquet if suffix == ".parquet" else pl.read_csv
+    assert read(place)["count"].to_list() == [3]
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_what_fails_half_way_leaves_what_was_there(tmp_path):
+    place = tmp_path / "a.csv"
+    place.write_text("mine")
+
+    def fill():
+        with whole_file(place) as file:
+            file.write(b"half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(MachineError, match=r"cannot write .*a\.csv': No space left"):
+        fill()
+    assert place.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [place]

@@ -1,0 +1,71 @@
+"""Figures and their files: one home for what all pictures share."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hedgerow
+from hedgerow.errors import BudgetError, PlanError
+from hedgerow.picture import figure_for, label_depths, open_axes
+
+SOURCE = Path(hedgerow.__file__).parent
+
+
+@pytest.mark.parametrize("suffix", ["png", "SVG", "pdf"])
+def test_a_file_is_there_when_the_block_ends(tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"a.{suffix}"
+    with figure_for(path, (3, 2), PlanError) as figure:
+        axes = figure.subplots()
+        label_depths(axes, pl.DataFrame({"depth": [0, 2], "cuboid": ["total", "a × b"]}))
+        open_axes(axes, grid="y")
+        assert not path.exists()
+    assert path.stat().st_size > 1000
+    assert figure.get_size_inches().tolist() == [3, 2]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["total", "a\n× b"]
+    assert axes.get_xticks().tolist() == [0, 2]
+    seen = {side: spine.get_visible() for side, spine in axes.spines.items()}
+    assert seen == {"left": True, "bottom": True, "top": False, "right": False}
+    assert not any(line.get_visible() for line in axes.get_xgridlines())
+    assert all(line.get_visible() for line in axes.get_ygridlines())
+
+
+def test_a_figure_that_was_not_finished_is_not_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(ZeroDivisionError), figure_for(tmp_path / "a.png", (3, 2), PlanError):
+        1 / 0  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [PlanError, BudgetError], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", ["a.docx", "none/a.png", "folder.png"])
+def test_a_place_that_cannot_be_is_an_error_of_the_room_that_draws(tmp_path, kind, name):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "folder.png").mkdir()
+    with (
+        pytest.raises(kind, match="cannot write the picture"),
+        figure_for(tmp_path / name, (3, 2), kind),
+    ):
+        pass
+
+
+def test_without_matplotlib_a_picture_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with (
+        pytest.raises(PlanError, match=r"pip install 'hedgerow\[pictures\]'"),
+        figure_for(tmp_path / "a.png", (3, 2), PlanError),
+    ):
+        pass
+
+
+def test_figures_are_made_in_one_place():
+    makers = [path.name for path in SOURCE.rglob("*.py") if "matplotlib.figure" in path.read_text()]
+    assert makers == ["picture.py"]
+
+
+def test_the_commands_are_there_without_loading_matplotlib():
+    code = "import sys, hedgerow.cli; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
