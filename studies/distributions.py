@@ -428,10 +428,10 @@ N = 20,000 it loses. N and ρ are public, so shares could be chosen by them; tha
 
 **So it is built.** `measure = "running-sums"` (`hedgerow.estimate.running_sums`) serves one \
 numeric axis of 2 to 65,536 bins under zCDP and (ε, δ). `plan_distribution` takes it where the \
-mean variance of the cuts is less by a tenth than the tree's: under ρ from 40 bins on (24 where \
-the total is measured too). (ε, δ) budgets are priced by their exact profile for a tree, and by \
-the conversion from ρ for running sums, which costs these a part of their lead: there they are \
-chosen from 80 to 300 bins on, depending on ε and the neighbours. Pure ε keeps the tree.
+mean variance of the cuts is less by a tenth than the tree's: from 40 bins on (24 and fewer where \
+the total is measured too), under ρ and under (ε, δ) alike: there the tree has its exact profile, \
+and running sums a proved bound of theirs within half a percent of the noise \
+(`hedgerow.privacy.domination`). Pure ε keeps the tree.
 """
 
 

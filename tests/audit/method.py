@@ -44,7 +44,6 @@ AUDITS = 25  # of code that must not be accused; tests/audit/test_audit.py holds
 CENTRAL = (0.05, 0.1, 0.2, 0.35, 0.5)
 STATISTICS = 5
 LEVEL = ALPHA / (AUDITS * STATISTICS * len(CENTRAL) * 2)
-DELTAS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 Float64 = NDArray[np.float64]
 Statistic = Callable[["Seen"], Float64]
@@ -137,19 +136,11 @@ def excess(events: list[Event], promise: Profile) -> float:
 
     How far below 0 it is for code that spends its whole budget says how much the audit would miss.
     """
-    promised = curve(promise)
+    promised = promise.tradeoff
     return max(
         max(promised(event.first) - event.second, promised(event.second) - event.first)
         for event in events
     )
-
-
-def curve(promise: Profile) -> Callable[[float], float]:
-    """T; from ε(δ) at a few δ where the profile promises no more."""
-    if promise.is_worst:
-        return promise.tradeoff
-    lines = [(math.exp(promise.epsilon(delta)), delta) for delta in DELTAS]
-    return lambda a: max(0.0, *(1 - delta - slope * a for slope, delta in lines))
 
 
 def _statistics(first: Seen, second: Seen, truth: Truth) -> Iterator[tuple[str, Statistic]]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise import draws
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.depths import RunningSums
@@ -93,6 +94,7 @@ PAIRS = {
     "incomes": incomes(hr.Epsilon(2), REPLACE, of_column),
     "sums of incomes": incomes(RHO, REPLACE, of_column, RunningSums()),
     "sums of incomes, added": incomes(RHO, ADD_REMOVE, of_column, RunningSums()),
+    "sums, counts alone": incomes(RHO, REPLACE, with_estimator(Isotonic()), RunningSums()),
     "copies of incomes": incomes(PURE, REPLACE, with_estimator(hr.Euclidean(combine=True))),
     "copies of Gaussian incomes": incomes(
         RHO, REPLACE, with_estimator(hr.Euclidean(combine=True)), hr.All()
@@ -144,6 +146,7 @@ TRUE_CODE = [
     Audit("incomes", 500),
     Audit("sums of incomes"),
     Audit("sums of incomes, added"),
+    Audit("sums, counts alone", 5_000),
 ]
 ON_DISK, IN_JOBS = copies("moved"), [copies("moved"), copies("moved, sparse, all")]
 IN_JOBS = [replace(audit, releases=2_000) for audit in IN_JOBS]
@@ -207,10 +210,10 @@ def less_noise(monkeypatch, kind, factor):
         (copies("moved"), hr.DiscreteGaussian, Fraction(1, 2)),
         (copies("moved, Laplace"), hr.DiscreteLaplace, Fraction(7, 10)),
         (copies("copies of incomes"), hr.DiscreteLaplace, Fraction(7, 10)),
-        (Audit("sums of incomes"), hr.DiscreteGaussian, Fraction(1, 5)),
+        (Audit("sums, counts alone", 5_000), hr.DiscreteGaussian, Fraction(1, 2)),
         (replace(copies("added"), releases=300_000), hr.DiscreteGaussian, Fraction(9, 10)),
     ],
-    ids=["Gauss", "Laplace", "Laplace in bins", "a fifth in sums", "nine tenths"],
+    ids=["Gauss", "Laplace", "Laplace in bins", "half in sums", "nine tenths"],
 )
 def test_too_little_noise_is_found(monkeypatch, audit, kind, factor):
     less_noise(monkeypatch, kind, factor)

@@ -59,8 +59,8 @@ def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
         budget = EpsilonDelta(epsilon, delta)
         profile = calibrate(DiscreteGaussian, budget, shares, shifts, is_worst=is_worst)
         assert profile.epsilon(delta) <= float(epsilon) * (1 + 2e-9)
-        if is_worst:
-            assert Fraction(profile.delta(epsilon)) <= delta
+        tight = Fraction(profile.delta(epsilon)) <= delta
+        assert tight or (not is_worst and profile.zcdp_epsilon(delta) <= float(epsilon))
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,6 @@ def test_an_epsilon_delta_budget_is_not_wasted():
     profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts)
     assert 0.999_999 < profile.epsilon("1e-8") <= 1
     loose = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts, is_worst=False)
-    assert 0.999_999 < loose.epsilon("1e-8") <= 1
-    assert loose.uses[0].noise.parameter > profile.uses[0].noise.parameter
+    assert 0.999_99 < loose.epsilon("1e-8") <= 1
+    more = loose.uses[0].noise.parameter / profile.uses[0].noise.parameter
+    assert 1 < more < 1.01  # a norm alone costs half a percent

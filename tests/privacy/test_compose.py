@@ -7,8 +7,12 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
 
 import hedgerow as hr
+from hedgerow import DiscreteGaussian, DiscreteLaplace, EpsilonDelta
 from hedgerow.errors import BudgetError
 from hedgerow.privacy import accountant
+from hedgerow.privacy.neighbours import Norm
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 
 RHO = Fraction(365, 100)
 SHARES = [Fraction(a, 1000) for a in (20, 274, 85, 131, 238, 118, 3)]
@@ -155,14 +159,49 @@ def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):
         assert profile.tradeoff(alpha) == low
 
 
-def test_more_than_one_record_a_unit_falls_back_on_rho_and_says_so():
+def test_more_than_one_record_a_unit_is_bounded_by_a_continuous_gaussian():
     tree = hr.Tree([hr.Axis.from_frame("geo", {"area": ["a", "b"]}, ["area"])])
     plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-8"), neighbours=hr.AddRemove(3))
-    assert not plan.guarantee.is_worst
-    assert plan.guarantee.epsilon("1e-8") == plan.guarantee.zcdp_epsilon("1e-8") <= 1
-    for ask in (plan.guarantee.delta, plan.guarantee.tradeoff):
-        with pytest.raises(BudgetError, match="no exact profile is proved"):
-            ask(0.5)
+    bounded = plan.guarantee
+    assert not bounded.is_worst
+    assert bounded.epsilon("1e-8") <= 1 < 0.97 * bounded.zcdp_epsilon("1e-8")
+    exact = Profile(bounded.uses)  # all three records in one node: the worst, or nearly so
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        low, high = bounded.delta_bounds(epsilon)
+        assert low == 0
+        assert exact.delta_bounds(epsilon)[0] <= high == bounded.delta(epsilon)
+        assert high <= exact.delta(epsilon) * 1.1
+    alphas = [0.0, 0.05, 0.3, 0.9, 1.0]
+    for alpha, point in zip(alphas, bounded.tradeoff_curve(alphas), strict=True):
+        assert point <= bounded.tradeoff(alpha) + 1e-9
+        assert bounded.tradeoff(alpha) <= exact.tradeoff(alpha) + 1e-9
+        assert bounded.tradeoff(alpha) >= exact.tradeoff(alpha) - 0.002
+    with pytest.raises(BudgetError, match=r"alpha must be in \[0, 1\], got 2"):
+        bounded.tradeoff(2)
+
+
+def test_pure_noise_of_units_of_many_records_composes_by_its_pairs():
+    """Better than the sum of ε at a δ; nothing is left above that sum."""
+    profile = Profile((Use(DiscreteLaplace(30), 12, (3, -3)),), is_worst=False)
+    assert profile.pure_epsilon == Fraction(12, 5)
+    assert profile.delta("2.41") == 0
+    assert profile.epsilon("1e-3") < 2.2
+    assert profile.epsilon("1e-12") <= 2.4
+
+
+def test_running_sums_beside_another_guarantee_have_an_epsilon():
+    sums = Use(DiscreteGaussian(40_000), 1, Norm(37_803))
+    both = Profile((sums, Use(EpsilonDelta("1/2", "1e-9"), 1, (1,))), is_worst=False)
+    alone = Profile((sums,), is_worst=False)
+    assert both.rho is None
+    assert alone.epsilon("1e-6") < both.epsilon("1e-6") <= alone.epsilon("9.98e-7") + 0.5
+    assert math.isinf(both.epsilon("1e-10"))
+
+
+def test_noise_that_is_too_small_for_the_bound_is_priced_by_rho():
+    tiny = Profile((Use(DiscreteGaussian("1/5"), 1, Norm(2)),), is_worst=False)
+    assert tiny.delta(1) == 1
+    assert tiny.epsilon("1e-6") == tiny.zcdp_epsilon("1e-6")
 
 
 def test_what_is_out_of_reach_is_answered_from_rho():

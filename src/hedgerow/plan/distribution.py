@@ -35,9 +35,8 @@ def plan_distribution(
 
     A tree over the bins (`hedgerow.plan.branching`) serves every budget and objective. For the CDF
     under discrete Gaussian noise weighted running sums (`hedgerow.estimate.running_sums`) are used
-    where the mean variance of the cumulative counts is less by a tenth; for a `Rho` budget that is
-    from some forty bins on. An (ε, δ) budget buys the tree its exact profile, and running sums the
-    conversion from ρ alone, which is weighed too.
+    where the mean variance of the cumulative counts is less by a tenth: from some forty bins on, or
+    twenty where the total is measured too.
 
     Args:
         ranges: the bins.

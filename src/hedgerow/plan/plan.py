@@ -139,8 +139,6 @@ class Plan:
         guarantee = self.guarantee
         if not isinstance(self.budget, EpsilonDelta) or guarantee.rho is None:
             return None
-        if not guarantee.is_worst:
-            return None
         return 1 - rho_within(self.budget.epsilon, self.budget.delta) / guarantee.rho
 
     @cached_property

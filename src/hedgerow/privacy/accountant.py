@@ -5,6 +5,7 @@ whatever the variances. Each is the other's judge in the tests.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from scipy.optimize import brentq
@@ -52,11 +53,11 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     return lattice.delta_bounds(losses, epsilon)
 
 
-def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
+def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known: float) -> float:
     """The smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
 
     Args:
-        losses: the composition.
+        delta_above: proved upper bounds of δ(ε).
         delta: in (0, 1).
         known: an ε that is certainly enough, or infinity: the search begins there.
 
@@ -68,7 +69,7 @@ def epsilon_above(losses: Losses, delta: Fraction, known: float) -> float:
     target = math.nextafter(float(delta), 0.0)
 
     def excess(epsilon: float) -> float:
-        return math.log(max(delta_bounds(losses, epsilon)[1], _FLOOR) / target)
+        return math.log(max(delta_above(epsilon), _FLOOR) / target)
 
     if excess(0.0) <= 0:
         return 0.0
@@ -88,24 +89,46 @@ def tradeoff_below(losses: Losses, alpha: float) -> float:
     """A proved lower bound of T(α), the least type II error at type I error α.
 
     From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
-    Otherwise from T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong, Roth & Su 2022, Proposition 2.12):
-    every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
-    close to the best.
+
+    Args:
+        losses: the composition.
+        alpha: in [0, 1].
+
+    Raises:
+        BudgetError: α is outside.
     """
-    if not 0 <= alpha <= 1:
-        raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
     if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
-        return lattice_tradeoff_bounds(losses, alpha)[0]
-    steepest = -math.log(max(alpha, 1e-290))
+        return lattice_tradeoff_bounds(losses, probable(alpha))[0]
+    return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
+
+
+def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
+    """T(α) from below by T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong, Roth & Su 2022, Prop. 2.12).
+
+    Every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
+    close to the best. Arguments as of `epsilon_above` and `tradeoff_below`.
+    """
+    steepest = -math.log(max(probable(alpha), 1e-290))
     left, right = -steepest - 60, steepest + 1
     for _ in range(80):
         a, b = left + (right - left) / 3, right - (right - left) / 3
-        higher = height(losses, a, alpha) >= height(losses, b, alpha)
+        higher = height(delta_above, a, alpha) >= height(delta_above, b, alpha)
         left, right = (left, b) if higher else (a, right)
-    return max(0.0, height(losses, (left + right) / 2, alpha))
+    return max(0.0, height(delta_above, (left + right) / 2, alpha))
 
 
-def height(losses: Losses, epsilon: float, alpha: float) -> float:
+def height(delta_above: Callable[[float], float], epsilon: float, alpha: float) -> float:
     """1 - δ(ε) - e^ε α, rounded down: a line that the trade-off curve never goes below."""
     slope = math.exp(epsilon) * alpha
-    return 1 - delta_bounds(losses, epsilon)[1] - slope - 1e-15 * (1 + slope)
+    return 1 - delta_above(epsilon) - slope - 1e-15 * (1 + slope)
+
+
+def probable(alpha: float) -> float:
+    """A type I error, which is in [0, 1].
+
+    Raises:
+        BudgetError: it is not.
+    """
+    if not 0 <= alpha <= 1:
+        raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
+    return alpha

@@ -45,7 +45,7 @@ def calibrate(
         budget: what all depths together may cost.
         shares: one a measured depth, above 0, summing to exactly 1.
         shifts: one a measured depth: the worst change of one unit there (`Neighbours.shifts`).
-        is_worst: see `Profile.is_worst`; without it (ε, δ) rests on ρ.
+        is_worst: see `Profile.is_worst`; without it (ε, δ) rests on a proved bound.
         base: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be verified instead
             of found again: the last digits of a search differ between machines.
 
@@ -162,13 +162,14 @@ def _widest(
 def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     """Above 0 where the profile costs more than the budget; falls as its noise grows."""
     loose = profile.zcdp_epsilon(budget.delta) - math.nextafter(float(budget.epsilon), 0)
-    if not profile.is_worst or budget.delta < SMALLEST_DELTA:
+    if budget.delta < SMALLEST_DELTA:
         return loose
     delta = math.nextafter(float(budget.delta), 0)
     try:
-        return math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
+        tight = math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
     except TooFineError:
         return loose
+    return tight if profile.is_worst else min(tight, loose)
 
 
 def _check_shares(shares: Sequence[Fraction], shifts: Sequence[Change]) -> None:

@@ -1,7 +1,8 @@
 """What a composition of noisy measurements and other guarantees promises, exactly.
 
 δ(ε), ε(δ) and the trade-off curve are those of the composition's privacy loss, with proved bounds
-(`accountant`). What is counted may depend on what was released before (which nodes survive), as
+(`accountant`); or, where the norms of the changes are all that is known, of what dominates it
+(`domination`). What is counted may depend on what was released before (which nodes survive), as
 each step's pair of laws is dominated by that of its worst shifts whatever came before, and
 dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10). The noise itself, and how often it is
 used, must have been fixed beforehand; where it was not, the sums of ρ and of pure ε hold. Binary
@@ -20,6 +21,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.noise.numerals import Exact
 from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
+from hedgerow.privacy.domination import Domination, Gaussians
 from hedgerow.privacy.figures import asked, delta_text, figure_above
 from hedgerow.privacy.loss import Losses, gathered
 from hedgerow.privacy.neighbours import Norm
@@ -34,8 +36,9 @@ class Profile:
     Attributes:
         uses: at least one.
         is_worst: whether the shifts are proved to be the worst that one unit can do, for the whole
-            profile and not for ρ and ε alone (see `Neighbours.is_worst`). Where they are not, or
-            a `Norm` is all that is known, (ε, δ) statements fall back on ρ.
+            profile and not for their norms alone (see `Neighbours.is_worst`): then all figures are
+            exact. Where they are not, or a `Norm` is all that is known, figures are proved bounds
+            for whatever has these norms (`hedgerow.privacy.domination`), a little above.
     """
 
     uses: tuple[Use, ...]
@@ -66,17 +69,30 @@ class Profile:
         """The composition's privacy losses."""
         return gathered(loss for use in self.uses for loss in use.losses)
 
+    @cached_property
+    def domination(self) -> Domination:
+        """What dominates the composition whatever the changes are that have its norms."""
+        parts = [use.dominated for use in self.uses]
+        return Domination(
+            tuple(part for part in parts if isinstance(part, Gaussians)),
+            tuple(part for part in parts if not isinstance(part, Gaussians)),
+        )
+
     def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
         """Proved lower and upper bounds of δ(ε), round-off included.
+
+        The lower one is 0 where the shifts are not proved to be the worst.
 
         Args:
             epsilon: any finite number; a number that no float holds is rounded down.
 
         Raises:
-            BudgetError: ε is no number, or the shifts are not proved to be the worst.
+            BudgetError: ε is no number.
         """
-        self._check_worst()
-        return accountant.delta_bounds(self.losses, _float_below(asked(epsilon, "epsilon")))
+        value = _float_below(asked(epsilon, "epsilon"))
+        if self.is_worst:
+            return accountant.delta_bounds(self.losses, value)
+        return 0.0, self._delta_above(value)
 
     def delta(self, epsilon: Exact | float) -> float:
         """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
@@ -101,10 +117,8 @@ class Profile:
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
         known = loose if pure is None else min(loose, float_above(pure))
-        if not self.is_worst:
-            return known
         try:
-            return min(known, accountant.epsilon_above(self.losses, chance, known))
+            return min(known, accountant.epsilon_above(self._delta_above, chance, known))
         except accountant.TooFineError:
             if math.isinf(known):
                 raise
@@ -126,15 +140,15 @@ class Profile:
         Args:
             alpha: in [0, 1].
         """
-        self._check_worst()
-        return accountant.tradeoff_below(self.losses, alpha)
+        if self.is_worst:
+            return accountant.tradeoff_below(self.losses, alpha)
+        return accountant.highest_line(self._delta_above, alpha)
 
     def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
         """T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over a grid of ε.
 
         One δ(ε) a line serves all α, so a whole curve costs little more than a point of `tradeoff`.
         """
-        self._check_worst()
         last = min(self.epsilon("1e-15"), 60.0)
         grid = [last * (2 * i / (lines - 1) - 1) for i in range(lines)]
         deltas = [self.delta(epsilon) for epsilon in grid]
@@ -157,8 +171,6 @@ class Profile:
             epsilon = self.epsilon(delta)
             figure = "no ε" if math.isinf(epsilon) else f"ε = {figure_above(epsilon)}"
             parts.append(f"{figure} at δ = {delta_text(delta)}")
-            if not self.is_worst and pure is None:
-                parts[-1] += f" (from ρ, as no worst case is proved for {self._unproved})"
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"{who} {' and '.join(parts)}."
@@ -179,18 +191,11 @@ class Profile:
             return float("inf")
         return float_above(conversion(rho, probability(asked(delta, "delta"))))
 
-    def _check_worst(self) -> None:
-        if not self.is_worst:
-            raise BudgetError(
-                f"no exact profile is proved for {self._unproved}: ask for epsilon(delta), which "
-                "falls back on zero-concentrated differential privacy"
-            )
-
-    @property
-    def _unproved(self) -> str:
-        if any(isinstance(use.shifts, Norm) for use in self.uses):
-            return "running sums"
-        return "units of several records"
+    def _delta_above(self, epsilon: float) -> float:
+        if self.is_worst:
+            return accountant.delta_bounds(self.losses, epsilon)[1]
+        pure = self.pure_epsilon
+        return 0.0 if pure is not None and epsilon >= pure else self.domination.delta(epsilon)
 
 
 Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]

@@ -21,10 +21,10 @@ def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
 
 
 def picture_of_profile(profile: Profile, path: Path) -> None:
-    """Draw ε against δ, exact and by the loose conversions, and the trade-off curve.
+    """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
 
     Args:
-        profile: whose shifts are proved to be the worst.
+        profile: of the composition.
         path: PNG, SVG or PDF.
 
     Raises:
@@ -34,7 +34,10 @@ def picture_of_profile(profile: Profile, path: Path) -> None:
         curve, trade = figure.subplots(1, 2)
         grid = epsilon_grid(profile)
         curve.semilogy(
-            grid, [max(profile.delta(e), 1e-18) for e in grid], color=EXACT, label="exact"
+            grid,
+            [max(profile.delta(e), 1e-18) for e in grid],
+            color=EXACT,
+            label="exact" if profile.is_worst else "proved bound",
         )
         if profile.rho is not None:
             deltas = np.logspace(-15, -2, 30)

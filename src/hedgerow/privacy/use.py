@@ -13,6 +13,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
+from hedgerow.privacy.domination import Gaussians
 from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, PairLoss
 from hedgerow.privacy.neighbours import Change, Norm, l1, l2_squared
 
@@ -28,7 +29,7 @@ class Use:
             anything else, by the pair of laws that dominates all that satisfy it.
         times: how often, at least 1.
         shifts: the change that one unit makes, each entry in a node of its own (records); or its
-            `Norm`, of which ρ alone can be told.
+            `Norm`.
     """
 
     mechanism: Guarantee
@@ -94,6 +95,18 @@ class Use:
             raise BudgetError("the privacy loss of a change that is told by its norm is not known")
         kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
         return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
+
+    @property
+    def dominated(self) -> Gaussians | tuple[PairLoss, int]:
+        """All times together by the norm of the shifts: what `Domination` is made of."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, EpsilonDelta):
+            return PairLoss(mechanism.epsilon, mechanism.delta), self.times
+        if isinstance(mechanism, Epsilon):
+            return PairLoss(mechanism.epsilon, Fraction(0)), self.times
+        if isinstance(mechanism, DiscreteLaplace):
+            return PairLoss(mechanism.epsilon(l1(self.shifts)), Fraction(0)), self.times
+        return Gaussians(mechanism.parameter, l2_squared(self.shifts), self.times)
 
     def to_dict(self) -> dict[str, Any]:
         """The use as JSON; fractions are text."""

@@ -31,30 +31,38 @@ class Priced:
     """What a release costs: pairs (ε, δ) that it satisfies, each list of them a line.
 
     Attributes:
-        exact: of the exact profile; empty where no worst case is proved or it is out of reach.
+        tight: of the profile of the composition; empty where it is out of reach.
+        is_exact: whether that is exact, and not a bound (see `Profile.is_worst`).
         best: from ρ, by the best known conversion.
         bureau: from ρ, as the US Census Bureau states it.
         pure: (ε, 0) where a pure ε holds.
     """
 
-    exact: tuple[Pair, ...]
+    tight: tuple[Pair, ...]
+    is_exact: bool
     best: tuple[Pair, ...]
     bureau: tuple[Pair, ...]
     pure: tuple[Pair, ...]
 
     @classmethod
     def of(cls, profile: Profile) -> "Priced":
-        """Those of a composition; an exact δ takes milliseconds, so each is asked for once."""
+        """Those of a composition; a tight δ takes milliseconds, so each is asked for once."""
         try:
-            exact = tuple((e, profile.delta(e)) for e in epsilon_grid(profile, POINTS))
+            tight = tuple((e, profile.delta(e)) for e in epsilon_grid(profile, POINTS))
         except BudgetError:
-            exact = ()
+            tight = ()
         best, bureau = (
             tuple((ask(delta), delta) for delta in DELTAS)
             for ask in (profile.zcdp_epsilon, profile.bureau_epsilon)
         )
         pure = profile.pure_epsilon
-        return cls(exact, best, bureau, () if pure is None else ((float_above(pure), 0.0),))
+        known = () if pure is None else ((float_above(pure), 0.0),)
+        return cls(tight, profile.is_worst, best, bureau, known)
+
+    @property
+    def word(self) -> str:
+        """What the tight lines are."""
+        return "exact" if self.is_exact else "proved bound"
 
     @property
     def loose(self) -> tuple[Pair, ...]:
@@ -63,7 +71,7 @@ class Priced:
 
     def detection(self, alpha: float) -> float:
         """How often, at most, a test with false alarms at rate α notices that one unit differs."""
-        return 1 - least_missed(self.exact + self.loose, alpha)
+        return 1 - least_missed(self.tight + self.loose, alpha)
 
 
 def keeps_budget(plan: Plan) -> bool:
@@ -93,7 +101,7 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    told = _EXACT if priced.exact else _LOOSE
+    told = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
     return (
         f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n{_figures(plan)}'
     )
@@ -103,9 +111,14 @@ _EXACT = (
     "The exact lines are those of all noisy measurements of this release together, with proved "
     "bounds. Beside them stand the figures that are usually reported for the same noise."
 )
+_BOUNDED = (
+    "Which change of one unit is the worst is not known for this release, so the solid lines are "
+    "proved bounds for whatever one unit changes, a little on the safe side. Beside them stand the "
+    "figures that are usually reported for the same noise."
+)
 _LOOSE = (
-    "Which change of one unit is the worst is not proved for this release, so there are no exact "
-    "lines: every figure follows from its ρ, which is exact, and is on the safe side."
+    "The exact lines of this release are out of reach of our accountants: every figure follows "
+    "from its ρ, which is exact, and is on the safe side."
 )
 
 
@@ -114,9 +127,9 @@ def _price(priced: Priced) -> str:
         Line("dotted", "from ρ, as the US Census Bureau states it", priced.bureau),
         Line("dashed", "from ρ, by the best known conversion", priced.best),
     ]
-    if priced.exact:
-        seen = [(e, d) for e, d in priced.exact if d >= LEAST_DELTA]
-        lines.append(Line("exact", "exact", seen))
+    if priced.tight:
+        seen = [(e, d) for e, d in priced.tight if d >= LEAST_DELTA]
+        lines.append(Line("exact", priced.word, seen))
     last = max(e for line in lines for e, _ in line.points) * 1.02
     x = Scale("ε", 0, last, even_ticks(0, last))
     powers = [(10.0**-k, f"10<tspan dy='-4' font-size='80%'>−{k}</tspan>") for k in range(3, 16, 3)]
@@ -140,8 +153,8 @@ def _test(priced: Priced) -> str:
         Line("plain", "no release at all", [(0, 1), (1, 0)]),
         Line("dashed", "what ρ or a pure ε alone promise", _tested(priced.loose)),
     ]
-    if priced.exact:
-        lines.append(Line("exact", "exact", _tested(priced.exact)))
+    if priced.tight:
+        lines.append(Line("exact", priced.word, _tested(priced.tight)))
     x = Scale("false alarms", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
     y = Scale("differences missed, at least", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
     drawn = picture(
@@ -170,9 +183,9 @@ def _figures(plan: Plan) -> str:
         figures = [figure_above(ask(delta)) for ask in asked]
         rows.append([delta_text(delta), *figures])
     caption = "ε at several δ, rounded up" + (
-        "" if profile.is_worst else "; the first column is what is promised, from ρ"
+        "" if profile.is_worst else "; the first column is what is promised"
     )
-    first = "exact" if profile.is_worst else "stated"
+    first = "exact" if profile.is_worst else "proved bound"
     return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
 
 
