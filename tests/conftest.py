@@ -15,9 +15,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from tests import kernel_cache  # first: it says where the kernels below are kept
-
-# isort: split
 from hedgerow import cli
 from hedgerow.noise import bits
 from hedgerow.release import keys
@@ -61,11 +58,6 @@ SYSTEM = KnownSystem()
 MODULES_WITH_KEYS = (bits, keys)
 for module in MODULES_WITH_KEYS:
     setattr(module, "os", SYSTEM)  # noqa: B010 - mypy knows what `os` is
-
-
-def pytest_configure():
-    if kernel_cache.WORKER is None:
-        kernel_cache.forget()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,15 +7,22 @@ its own.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+try:
+    import fcntl
+except ImportError:  # no locks between processes there
+    fcntl = None  # type: ignore[assignment]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,8 +36,38 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home
-        compiled = numba.njit(**options)(function)
+        return cast("Callable[P, R]", numba.njit(**options)(function))
+    files = compiled._cache._cache_file  # noqa: SLF001 - Numba offers no other way in
+    files.save = _in_turn(files.save, Path(f"{files._index_path}.lock"))  # noqa: SLF001
+    files.load = _in_turn(files.load, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     return cast("Callable[P, R]", compiled)
+
+
+def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
+    """The task, run by one process at a time.
+
+    Two processes that save kernels for different types at once both take the next free file, and
+    the index of one then names the code of the other: it would read integers as floats.
+    """
+
+    def run(*given: P.args, **named: P.kwargs) -> R:
+        with _held(lock):
+            return task(*given, **named)
+
+    return run
+
+
+@contextmanager
+def _held(lock: Path) -> Iterator[None]:
+    try:
+        file = lock.open("w")
+    except OSError:  # not there yet, or read-only: nothing will be saved
+        yield
+        return
+    with file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def core_count() -> int:

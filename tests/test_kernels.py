@@ -1,0 +1,49 @@
+"""Compiled kernels are the ones that were asked for, however many processes compile them."""
+
+import os
+import subprocess
+import sys
+
+KERNEL = """
+from hedgerow.kernels import kernel
+
+@kernel
+def total(x):
+    found = x[0]
+    for i in range(1, len(x)):
+        found += x[i]
+    return found
+"""
+SLOWLY = """
+import sys, time
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+
+def late(save, seconds):
+    def saved(*given):
+        time.sleep(seconds)
+        save(*given)
+    return saved
+
+IndexDataCacheFile._save_index = late(IndexDataCacheFile._save_index, float(sys.argv[2]))
+IndexDataCacheFile._save_data = late(IndexDataCacheFile._save_data, float(sys.argv[3]))
+from summed import total
+print(total(np.array([1, 2, 3], dtype=sys.argv[1])))
+"""
+
+
+def test_two_processes_that_compile_at_once_do_not_mix_their_kernels_up(tmp_path):
+    """Without the lock the last sum of floats is of the integers' code."""
+    (tmp_path / "summed.py").write_text(KERNEL)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def begun(*arguments):
+        return subprocess.Popen(
+            [sys.executable, "-c", SLOWLY, *arguments],
+            cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    at_once = [begun("int64", "1", "2"), begun("float64", "2", "0")]
+    assert [process.communicate(timeout=600)[0] for process in at_once] == ["6\n", "6.0\n"]
+    for kind, sum_ in (("float64", "6.0\n"), ("int64", "6\n")):
+        assert begun(kind, "0", "0").communicate(timeout=600)[0] == sum_
