@@ -217,6 +217,18 @@ def test_a_picture_that_has_no_place_is_refused(refused, census, place, command)
     assert not list(census.parent.glob("noext*"))
 
 
+@pytest.mark.parametrize("command", ["plan", "account", "compare", "distribution"])
+def test_no_picture_is_drawn_into_a_release(refused, census, command):
+    uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
+    published = census.parent / "published"
+    published.mkdir()
+    (published / "manifest.json").write_text("{}")
+    file = {"account": uses, "distribution": published}.get(command, census)
+    said = refused(command, file, "--picture", published / "a.png")
+    assert "lies within the release" in said
+    assert len(list(published.iterdir())) == 1
+
+
 def test_json_comes_with_the_picture_and_the_simulated_errors(run, census):
     areas = census.parent / "areas.parquet"
     source = json.dumps(str(areas))

@@ -3,9 +3,10 @@
 import polars as pl
 import pytest
 
-from hedgerow.errors import MachineError, ReleaseError
+from hedgerow.errors import MachineError, PlanError, ReleaseError
 from hedgerow.output_file import (
     TABLES,
+    check_picture_place,
     check_place,
     refuse_within_a_release,
     whole_file,
@@ -24,6 +25,17 @@ def refused(place, words, **options):
     with pytest.raises(ReleaseError, match=words) as caught:
         check_place(place, **options)
     assert str(caught.value).startswith(f"{options.get('option', '--output')} {str(place)!r}")
+
+
+def test_a_picture_never_goes_into_a_release(release):
+    """It may tell of the table (`compare`), and the release would no longer be as it was made."""
+    check_picture_place(None, PlanError)
+    check_picture_place(release.parent / "a.png", PlanError)
+    for place in (release / "a.png", release / "counts" / "a.png"):
+        with pytest.raises(ReleaseError, match=r"^--picture .* lies within the release"):
+            check_picture_place(place, PlanError)
+    with pytest.raises(PlanError, match="its name must end in"):
+        check_picture_place(release / "a.txt", PlanError)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "A.CSV", "b.parquet"])

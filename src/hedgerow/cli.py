@@ -37,7 +37,7 @@ from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, error_rows
 from hedgerow.examples import EXAMPLES
-from hedgerow.picture import check_picture
+from hedgerow.output_file import check_picture_place
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.execution import release as make_release
@@ -187,7 +187,7 @@ def compare(
     For the people who may see the table: exact errors give true counts away. Publish them only
     where the table is public or synthetic.
     """
-    check_picture(picture, ReleaseError)
+    check_picture_place(picture, ReleaseError)
     spec = ReleaseSpec(file)
     released = read_release(spec.output)
     with stage("reading the table"):

@@ -9,7 +9,9 @@ import typer
 from numpy.typing import NDArray
 from rich.markup import escape
 
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.output_file import check_picture_place
 from hedgerow.release.distribution import Distribution, read_distribution
 from hedgerow.release.distribution_picture import picture_of_distribution
 from hedgerow.terminal import shown, stage
@@ -39,6 +41,7 @@ def distribution(
     Reads the release directory alone; it costs no privacy.
     """
     confidence = Confidence(level)
+    check_picture_place(picture, ReleaseError)
     with stage("reading the release"):
         found = read_distribution(directory)
     name, total, sure = found.ranges.name, found.cumulative.total, f"{100 * level:g} %"

@@ -13,7 +13,7 @@ from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
 from hedgerow.kernels import core_count
-from hedgerow.picture import check_picture
+from hedgerow.output_file import check_picture_place
 from hedgerow.plan.cost import expected_cost
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
@@ -62,7 +62,7 @@ def plan(
     Reads the public lists of areas and no confidential table (unless the file says
     areas = "table").
     """
-    check_picture(picture, PlanError)
+    check_picture_place(picture, PlanError)
     spec = ReleaseSpec(file)
     if target_mse is not None:
         spec.check_target(target_mse)

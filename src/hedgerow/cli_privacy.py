@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from hedgerow.account_file import read_account
 from hedgerow.errors import BudgetError, SpecError, machine_errors
-from hedgerow.picture import check_picture
+from hedgerow.output_file import check_picture_place
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
@@ -45,7 +45,7 @@ def account(
     picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
 ) -> None:
     """Say what mechanisms used together cost, exactly, beside the loose conversions."""
-    check_picture(picture, BudgetError)
+    check_picture_place(picture, BudgetError)
     profile = read_account(file)
     deltas = delta or DELTAS
     is_release = file.is_dir() or file.suffix == ".json"

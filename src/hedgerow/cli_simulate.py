@@ -18,8 +18,7 @@ from hedgerow.evaluate.simulation_output import (
     write_simulation,
 )
 from hedgerow.evaluate.simulation_picture import picture_of_simulation
-from hedgerow.output_file import check_place, whole_file
-from hedgerow.picture import check_picture
+from hedgerow.output_file import check_picture_place, check_place, whole_file
 from hedgerow.plan.describe import aligned
 from hedgerow.simulate_settings import LeftOut
 from hedgerow.simulate_spec import SimulateSpec
@@ -63,7 +62,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     metrics = _checked(runs, workers, show)
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
-    check_picture(picture, ReleaseError)
+    check_picture_place(picture, ReleaseError)
     if picture is not None:
         check_place(picture, force=force, option="--picture")
     spec = SimulateSpec(file)

@@ -1,4 +1,4 @@
-"""The file that ``--output`` names: outside every release, never overwritten unasked, and whole."""
+"""The file that an option names: outside every release, never overwritten unasked, and whole."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 import polars as pl
 
-from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
+from hedgerow.picture import check_picture
 from hedgerow.release.manifest import MANIFEST
 
 TABLES = (".csv", ".parquet")
@@ -55,6 +56,18 @@ def refuse_within_a_release(place: Path, option: str = "--output") -> None:
                 f"{option} {str(place)!r} lies within the release {str(folder)!r}, which stays as "
                 f"it is; name a place outside"
             )
+
+
+def check_picture_place(picture: Path | None, error: type[HedgerowError]) -> None:
+    """Nothing, if ``--picture`` may go there, or none is asked for.
+
+    Raises:
+        HedgerowError: of the given kind: another suffix, or a folder that is not there.
+        ReleaseError: its folder is a release's, where a picture may tell of the table.
+    """
+    check_picture(picture, error)
+    if picture is not None:
+        refuse_within_a_release(picture, "--picture")
 
 
 @contextmanager

@@ -124,11 +124,12 @@ function go(t, i, mode, then) {
 }
 
 async function show() {
-  const asked = /^#at-(\d{1,3})-(\d{1,8})-([12])$/.exec(location.hash);
+  const hash = location.hash, asked = /^#at-(\d{1,3})-(\d{1,8})-([12])$/.exec(hash);
   if (!asked && location.hash.length > 1 && box.dataset.ready) return; // another place of the page
   let [t, i, mode] = asked ? asked.slice(1).map(Number) : [0, 0, 2];
   if (t > last) [t, i] = [0, 0];
   await need(t + 2);
+  if (location.hash !== hash) return; // someone went on while this level was read
   if (t > 0 ? i >= depth(t).count.length : i > 0) [t, i] = [0, 0];
   const before = lineage(shown[0], shown[1]);
   shown = [t, i, mode];
