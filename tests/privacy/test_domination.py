@@ -138,6 +138,21 @@ def test_more_noise_or_more_epsilon_promises_more():
         assert list(column) == sorted(column, reverse=True)
 
 
+@pytest.mark.parametrize("sigma2", [None, "1/1000", "13/50", 5, 10**6, 10**30])
+@pytest.mark.parametrize("squared", [1, 10**12])
+@pytest.mark.parametrize("guarantee", [None, "1/10000000", 1, 1_000])
+def test_nothing_overflows(sigma2, squared, guarantee):
+    """Warnings are errors here."""
+    gaussians = () if sigma2 is None else alone(sigma2, squared, 3).gaussians
+    pairs = () if guarantee is None else ((PairLoss(Fraction(guarantee), Fraction(0)), 3),)
+    found = [
+        Domination(gaussians, pairs).delta(epsilon)
+        for epsilon in (-1e5, -800.0, -1.0, 0.0, 1e-9, 1.0, 800.0, 1e5, 1e9)
+    ]
+    assert all(0 <= delta <= 1 for delta in found)
+    assert found == sorted(found, reverse=True)
+
+
 @pytest.mark.parametrize("epsilon", [math.inf, -math.inf, math.nan])
 def test_epsilon_must_be_finite(epsilon):
     with pytest.raises(BudgetError, match="epsilon must be a finite number, got"):

@@ -430,13 +430,15 @@ def test_what_is_public_is_said(pages, tmp_path):
     assert "Public counts are held" not in pages["geography"].seen.said
 
 
-def test_units_of_several_records_get_no_exact_line(tmp_path):
+def test_the_lines_of_units_of_several_records_are_called_bounds(tmp_path):
     counts = geography(np.random.default_rng(1))
     made = released(tmp_path / "release", counts, neighbours=AddRemove(3))
     seen = Seen(page_of(made))
     assert "no unit has more than 3 records is the publisher" in seen.said
-    assert not [d for d in seen.all("polyline") if d.attributes["class"] == "line exact"]
-    assert "stated" in seen.said
+    assert "proved bounds for whatever one unit changes, a little on the safe side" in seen.said
+    assert "The exact lines are those of all noisy measurements" not in seen.said
+    (names,) = {tuple(e.text.strip() for e in seen.all("th") if "bound" in e.text)}
+    assert names == ("proved bound",)
 
 
 def test_the_citation_names_plan_version_and_promise(pages):
