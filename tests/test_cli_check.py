@@ -47,8 +47,16 @@ def test_all_checks_of_a_release_as_it_was_made_pass(out, run):
     assert f"ok   {PAGE}\n" in said
 
 
-@pytest.mark.parametrize("made_by", ["0.0.9", "[red]9[/red]\x1b[2J"], ids=["older", "odd"])
-def test_a_page_that_another_version_made_does_not_look_verified(out, run, made_by):
+@pytest.mark.parametrize("made_by", ["0.1.0. Safe at epsilon = 0.001", "[red]9[/red]\x1b[2J"])
+def test_no_words_hide_in_the_version_that_the_page_prints(out, run, made_by):
+    claim(out, made_by=made_by)
+    code, said, _ = run("check", out)
+    assert code == 2
+    assert "the manifest names software by more than names and versions" in " ".join(said.split())
+
+
+def test_a_page_that_another_version_made_does_not_look_verified(out, run):
+    made_by = "0.0.9"
     claim(out, made_by=made_by, page=forged)
     code, said, err = run("check", out)
     line = next(line for line in said.splitlines() if PAGE in line)

@@ -5,7 +5,7 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.evaluate.equal_parts import eligible, equal_parts
+from hedgerow.evaluate.equal_parts import eligible, equal_parts, least_draws
 
 THRESHOLD = 20
 
@@ -83,6 +83,23 @@ def test_more_noise_is_wider():
         fewest, most = eligible(THRESHOLD, truth, errors, 0.05)
         widths.append(most - fewest)
     assert widths == sorted(set(widths))
+
+
+def test_bounds_that_contradict_each_other_leave_an_interval():
+    """With a chance below that to miss, where estimates are no whole numbers."""
+    rng = np.random.default_rng(7)
+    errors = rng.laplace(0, 0.12, (1000, 4))
+    estimate = np.array([0.55, 3.1, 0.02, 2.0])
+    low, high = equal_parts(0, estimate, np.concatenate([errors, -errors]), Confidence())
+    assert (low <= high).all()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99, 0.999])
+def test_the_least_number_of_draws_is_enough(level):
+    draws = least_draws(Confidence(level))
+    equal_parts(1, np.ones(3), np.zeros((draws, 3)), Confidence(level))
+    with pytest.raises(EstimateError, match="need"):
+        equal_parts(1, np.ones(3), np.zeros((draws - 2, 3)), Confidence(level))
 
 
 def test_too_few_draws_are_refused():

@@ -200,8 +200,23 @@ def test_running_sums_beside_another_guarantee_have_an_epsilon():
 
 def test_noise_that_is_too_small_for_the_bound_is_priced_by_rho():
     tiny = Profile((Use(DiscreteGaussian("1/5"), 1, Norm(2)),), is_worst=False)
-    assert tiny.delta(1) == 1
-    assert tiny.epsilon("1e-6") == tiny.zcdp_epsilon("1e-6")
+    assert tiny.domination.delta(40) == 1
+    epsilon = tiny.epsilon("1e-6")
+    assert epsilon == tiny.zcdp_epsilon("1e-6")
+    assert tiny.delta(epsilon) == pytest.approx(1e-6, rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma2", ["1/5", "3.8", 30, 3_000])
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-12"])
+def test_a_bound_and_its_questions_agree(sigma2, delta):
+    """ε(δ), δ(ε) and T(α) are of one promise, whichever bound is the better one."""
+    bounded = Profile((Use(DiscreteGaussian(sigma2), 2, (2, -2)),), is_worst=False)
+    epsilon = bounded.epsilon(delta)
+    assert bounded.delta(epsilon) <= float(delta) * (1 + 1e-9)
+    if epsilon > 0:
+        assert bounded.delta(epsilon * (1 - 1e-6)) > float(delta) * (1 - 1e-5)
+    line = 1 - float(delta) * (1 + 1e-9) - math.exp(epsilon) * 0.01
+    assert bounded.tradeoff(0.01) >= line - 1e-9
 
 
 def test_what_is_out_of_reach_is_answered_from_rho():

@@ -153,6 +153,16 @@ def test_nothing_overflows(sigma2, squared, guarantee):
     assert found == sorted(found, reverse=True)
 
 
+def test_what_no_float_holds_promises_nothing_or_rounds_up():
+    assert alone(Fraction(1, 4) + Fraction(1, 10**400), 10**400).delta(1.0) == 1
+    certain = (PairLoss(Fraction(1), 1 - Fraction(1, 10**20)), 1)
+    assert Domination(alone(5, 1).gaussians, (certain,)).delta(5.0) == 1
+    small = (PairLoss(Fraction(0), Fraction(1, 10**400)), 1)
+    assert 0 < Domination((), (small,)).delta(1.0) < 1e-300
+    many = (PairLoss(Fraction(1, 1000), Fraction(0)), 10**12)  # told at once
+    assert Domination((), (many,)).delta(10.0) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("epsilon", [math.inf, -math.inf, math.nan])
 def test_epsilon_must_be_finite(epsilon):
     with pytest.raises(BudgetError, match="epsilon must be a finite number, got"):

@@ -11,7 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.privacy import zcdp
-from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon, rho_within
+from hedgerow.privacy.zcdp import (
+    bun_steinke_epsilon,
+    float_above,
+    optimal_delta,
+    optimal_epsilon,
+    rho_within,
+)
 
 EPSILONS = st.fractions(min_value=Fraction(1, 10**6), max_value=1000).filter(bool)
 RHOS = st.fractions(min_value=Fraction(1, 10**9), max_value=1000)
@@ -172,3 +178,20 @@ def test_a_loss_beyond_the_floats_is_infinite():
     assert float_above(Fraction(10**400)) == float("inf")
     assert float_above(Decimal("0.1")) == 0.1
     assert Decimal(float_above(Decimal("0.3"))) >= Decimal("0.3")
+
+
+@given(RHOS, DELTAS)
+def test_the_delta_of_the_optimal_epsilon_is_the_one_asked_for(rho, delta):
+    """The two conversions are each other's inverse, each rounded up."""
+    epsilon = Fraction(optimal_epsilon(rho, delta))
+    if epsilon > 0:
+        assert 1 <= Fraction(optimal_delta(rho, epsilon)) / delta < 1 + Fraction(1, 10**9)
+
+
+@given(RHOS, EPSILONS)
+def test_no_order_gives_a_smaller_delta(rho, epsilon):
+    found = real(optimal_delta(rho, epsilon))
+    for order in (mpmath.mpf(10) ** k for k in range(-6, 7)):
+        power = order * ((1 + order) * real(rho) - real(epsilon))
+        power += (1 + order) * mpmath.log(order / (1 + order)) - mpmath.log(order)
+        assert found <= min(mpmath.exp(power), 1) * (1 + mpmath.mpf("1e-9"))

@@ -405,7 +405,9 @@ SPOILED = [
     (edit("measurements/depth=6.parquet", lambda f: f.slice(1)), "more or fewer"),
     (edit("domain/a0.parquet", lambda f: f.slice(1)), "not those of the plan"),
     (rewrite(lambda m: m["software"].pop("hedgerow")), "does not say which version"),
-    (rewrite(lambda m: m["software"].update(hedgerow=[1])), "does not say which version"),
+    (rewrite(lambda m: m["software"].update(hedgerow=[1])), "more than names and versions"),
+    (rewrite(lambda m: m["software"].update(numpy="2.0 or so")), "more than names and versions"),
+    (rewrite(lambda m: m["software"].update({"a note": "1"})), "more than names and versions"),
     (rewrite(lambda m: m.update(software="hedgerow")), "does not say which version"),
 ]
 

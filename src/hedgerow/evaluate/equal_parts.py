@@ -11,10 +11,11 @@ x_i <= t + c_i unless it is one of o_c. Hence, whatever the counts are,
     #{i: x_i > t + c_i} - o_c  <=  M  <=  #{i: x_i >= t + 1 - c_i} + O_c.
 
 The law of O_c and o_c is that of the noise, correlations included, so their quantiles come from
-draws of the errors, exact as the draws grow. The bounds are taken for each c of `WIDTHS` (times the
-standard deviation of e_i) and the best holds, each paid for by its part of the chance to miss
-(Bonferroni): nothing is assumed of the counts, of how many lie near the threshold, or of
-independence.
+draws of the errors, exact as the draws grow (where the draws are exact: an area with measured
+levels below it has a part of its error drawn as normal, see `hedgerow.evaluate.share_intervals`).
+The bounds are taken for each c of `WIDTHS` (times the standard deviation of e_i) and the best
+holds, each paid for by its part of the chance to miss (Bonferroni): nothing is assumed of the
+counts, of how many lie near the threshold, or of independence.
 """
 
 import numpy as np
@@ -35,6 +36,8 @@ def equal_parts(
 ) -> tuple[Float64, Float64]:
     """The ends of each area's interval, as parts of the amount: two float64 (cells).
 
+    The areas are all that share: those that were measured.
+
     An interval holds what the area is due with the chance asked for or more: M and the area's own
     count are bounded at once. An area that may be on either side of the threshold reaches from 0.
 
@@ -49,13 +52,14 @@ def equal_parts(
         EstimateError: too few draws for the confidence.
     """
     draws, missed = len(errors), 1 - confidence.level
-    fewest, most = eligible(threshold, estimate, errors, COUNT_PART * missed)
+    bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
+    fewest, most = min(bounds), max(bounds)
     rank = _rank((1 - COUNT_PART) * missed / 2, draws)
     spread = np.partition(errors, draws - rank, axis=0)[draws - rank]
     certain = estimate - spread > threshold + ROUND_OFF
     possible = estimate + spread > threshold + 1 - ROUND_OFF
     low = np.where(certain, 1 / max(most, 1), 0.0)
-    high = np.where(possible, 1 / max(fewest, 1), 0.0)
+    high = np.where(possible | certain, 1 / max(fewest, 1), 0.0)
     return low, high
 
 
@@ -78,6 +82,11 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
         fewest = max(fewest, int(above.sum() - astray))
         most = min(most, int(near.sum() + astray))
     return fewest, most
+
+
+def least_draws(confidence: Confidence) -> int:
+    """How many draws `equal_parts` needs."""
+    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.level)) - 1e-6))
 
 
 def _rank(missed: float, draws: int) -> int:

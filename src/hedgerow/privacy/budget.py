@@ -74,6 +74,19 @@ def weakness(budget: Budget) -> str | None:
     )
 
 
+def check_budget(budget: object) -> None:
+    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say.
+
+    Raises:
+        BudgetError: it is none.
+    """
+    if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
+        raise BudgetError(
+            'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '
+            f"got {budget!r}"
+        )
+
+
 def probability(delta: Fraction) -> Fraction:
     """``delta`` itself, strictly between 0 and 1.
 

@@ -12,7 +12,14 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
-from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import (
+    WELL_BELOW,
+    Budget,
+    Epsilon,
+    EpsilonDelta,
+    Rho,
+    check_budget,
+)
 from hedgerow.privacy.neighbours import Change, l1, l2_squared
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
@@ -53,6 +60,7 @@ def calibrate(
         BudgetError: a budget that the mechanism cannot spend, shares that are no shares, or a base
             that does not keep the budget.
     """
+    check_budget(budget)
     _check_shares(shares, shifts)
     if mechanism is DiscreteGaussian and isinstance(budget, Rho):
         return _gaussian(1 / (2 * budget.rho), shares, shifts, is_worst=is_worst)
@@ -161,15 +169,15 @@ def _widest(
 
 def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     """Above 0 where the profile costs more than the budget; falls as its noise grows."""
-    loose = profile.zcdp_epsilon(budget.delta) - math.nextafter(float(budget.epsilon), 0)
-    if budget.delta < SMALLEST_DELTA:
-        return loose
-    delta = math.nextafter(float(budget.delta), 0)
-    try:
-        tight = math.log(max(profile.delta(budget.epsilon), sys.float_info.min) / delta)
-    except TooFineError:
-        return loose
-    return tight if profile.is_worst else min(tight, loose)
+    least = sys.float_info.min
+    if budget.delta >= SMALLEST_DELTA:
+        delta = math.nextafter(float(budget.delta), 0)
+        try:
+            return math.log(max(profile.delta(budget.epsilon), least) / delta)
+        except TooFineError:
+            pass
+    epsilon = math.nextafter(float(budget.epsilon), 0)
+    return math.log(max(profile.zcdp_epsilon(budget.delta), least) / epsilon)
 
 
 def _check_shares(shares: Sequence[Fraction], shifts: Sequence[Change]) -> None:

@@ -39,6 +39,7 @@ Other guarantees of the same composition take part by the pair of laws that domi
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -48,6 +49,7 @@ from scipy.special import erfcx, gammaln, ndtr
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.loss import PairLoss
+from hedgerow.privacy.zcdp import float_above
 
 Float64 = NDArray[np.float64]
 
@@ -103,17 +105,18 @@ class Domination:
             for mu, doubt in self._bounds()
         ]
         never, finite = -math.expm1(sound), math.exp(sound) * min(found, default=1.0)
-        return min(1.0, (never + finite) * (1 + 1e-10))
+        return min(1.0, (never + finite) * (1 + 1e-9))
 
     def _bounds(self) -> list[tuple[float, float]]:
-        """μ and C for each s² that is small enough, both rounded up."""
+        """μ and C for each s² that is small enough, both rounded up; not those beyond floats."""
         if not self.gaussians:
             return [(0.0, 0.0)]
-        return [
-            (_mu(self.gaussians, spread), _doubt(self.gaussians, spread))
-            for spread in SPREADS
-            if all(spread < g.sigma2 for g in self.gaussians)
-        ]
+        found = []
+        for spread in SPREADS:
+            if all(spread < g.sigma2 for g in self.gaussians):
+                with suppress(OverflowError):
+                    found.append((_mu(self.gaussians, spread), _doubt(self.gaussians, spread)))
+        return found
 
     def _others(self) -> tuple[Float64, Float64, float]:
         """The finite losses of the other guarantees, their chances, and ln P[L < ∞].
@@ -124,16 +127,17 @@ class Domination:
         sound = 0.0
         for pair, uses in self.pairs:
             times[pair.epsilon] += uses
-            sound += uses * math.log1p(-float(pair.delta))
+            delta = float_above(pair.delta)
+            sound += uses * math.log1p(-delta) if delta < 1 else -math.inf
         losses, chances = np.zeros(1), np.ones(1)
         for epsilon, uses in times.items():
-            up = np.arange(uses + 1)
-            most = float(epsilon) * (1 + ROUND_OFF)
-            weight = _binomial(uses, most)
-            if len(losses) * len(up) > MOST_LOSSES:
-                up, weight = np.array([uses]), np.ones(1)
-            losses = np.add.outer(losses, most * (2 * up - uses)).ravel()
-            chances = np.multiply.outer(chances, weight).ravel()
+            most = float_above(epsilon) * (1 + ROUND_OFF)
+            if len(losses) * (uses + 1) > MOST_LOSSES:
+                losses = losses + most * uses
+                continue
+            signs = 2.0 * np.arange(uses + 1) - uses
+            losses = np.add.outer(losses, most * signs).ravel()
+            chances = np.multiply.outer(chances, _binomial(uses, most)).ravel()
         return losses + ROUND_OFF * (np.abs(losses) > 0), chances, sound
 
 

@@ -31,7 +31,9 @@ def figure_above(value: Fraction | float) -> str:
 
 
 def delta_text(delta: Exact | float) -> str:
-    """δ as people write it: 1e-10, not 1/10000000000."""
+    """δ as people write it: 1e-10, not 1/10000000000; a float as it prints, never below `asked`."""
+    if isinstance(delta, float):
+        return str(float(delta))
     value = asked(delta, "delta")
     short = f"{float(value):.6g}"
     return short if exact(short, "delta") == value else str(value)

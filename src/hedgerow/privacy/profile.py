@@ -26,7 +26,7 @@ from hedgerow.privacy.figures import asked, delta_text, figure_above
 from hedgerow.privacy.loss import Losses, gathered
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use, read_use
-from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_epsilon
+from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Profile:
         is_worst: whether the shifts are proved to be the worst that one unit can do, for the whole
             profile and not for their norms alone (see `Neighbours.is_worst`): then all figures are
             exact. Where they are not, or a `Norm` is all that is known, figures are proved bounds
-            for whatever has these norms (`hedgerow.privacy.domination`), a little above.
+            for whatever has these norms (`hedgerow.privacy.domination`, or ρ), a little above.
     """
 
     uses: tuple[Use, ...]
@@ -194,8 +194,11 @@ class Profile:
     def _delta_above(self, epsilon: float) -> float:
         if self.is_worst:
             return accountant.delta_bounds(self.losses, epsilon)[1]
-        pure = self.pure_epsilon
-        return 0.0 if pure is not None and epsilon >= pure else self.domination.delta(epsilon)
+        pure, rho = self.pure_epsilon, self.rho
+        if pure is not None and epsilon >= pure:
+            return 0.0
+        loose = 1.0 if rho is None else float_above(optimal_delta(rho, Fraction(epsilon)))
+        return min(loose, self.domination.delta(epsilon))
 
 
 Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]

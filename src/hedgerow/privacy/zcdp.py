@@ -54,6 +54,30 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     return max(epsilon, Decimal(0))
 
 
+def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
+    """An upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
+
+    The other way round of `optimal_epsilon`: with a = α - 1 > 0
+
+        ln δ(a) = a((1+a)ρ - ε) + (1+a) ln(a/(1+a)) - ln a,
+
+    whose derivative (1+2a)ρ - ε + ln(a/(1+a)) increases, so the best a is its only root. Every
+    a > 0 is valid: what is proved is the value at the a used, rounded up; 1 at most.
+    """
+    low, high, cost, loss = -80.0, 80.0, float(rho), float(epsilon)
+    for _ in range(80):
+        middle = (low + high) / 2
+        slope = (1 + 2 * math.exp(middle)) * cost - loss - math.log1p(math.exp(-middle))
+        low, high = (middle, high) if slope < 0 else (low, middle)
+    order = Decimal(math.exp(low))
+    alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
+    excess = _UP.subtract(_UP.multiply(alpha_up, _divided(_UP, rho)), _divided(_DOWN, epsilon))
+    shrink = _log_above(_UP.divide(order, alpha_down))
+    gained = _UP.multiply(alpha_down if shrink < 0 else alpha_up, shrink)
+    power = _UP.subtract(_UP.add(_UP.multiply(order, excess), gained), _log_below(order))
+    return min(_UP.exp(power).next_plus(_UP), Decimal(1)) if power < 0 else Decimal(1)
+
+
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ of twelve significant digits that is proved to keep (ε, δ).
 

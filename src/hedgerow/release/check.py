@@ -8,6 +8,7 @@ nor that a whole directory was not forged: compare the plan's hash with the one 
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +43,10 @@ from hedgerow.release.report import REPORT, check_report
 from hedgerow.release.stored import read_nodes, stated_plan
 
 Int64 = NDArray[np.int64]
+
+PACKAGE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}((a|b|rc)\d{1,4})?(\.post\d{1,4})?(\.dev\d{1,4})?\+?")
+"""No room for words: the page prints the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +114,11 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
         odd = ", ".join(sorted(set(manifest) ^ MANIFEST_KEYS))
         raise ReleaseError(f"the manifest has other keys than a release's: {odd}")
     software = manifest["software"]
-    if not isinstance(software, dict) or not isinstance(software.get("hedgerow"), str):
+    if not isinstance(software, dict) or "hedgerow" not in software:
         raise ReleaseError("the manifest does not say which version of Hedgerow made the release")
+    for name, made_by in software.items():
+        if not (PACKAGE.fullmatch(name) and VERSION.fullmatch(str(made_by))):
+            raise ReleaseError("the manifest names software by more than names and versions")
     listed, there = manifest["files"], file_names(folder)
     for name in sorted({*listed, *there}):
         if name not in there:
