@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -241,6 +242,50 @@ def test_a_resumed_release_is_charged_once(run, charged, monkeypatch):
     assert run("release", charged, "--resume")[0] == 0
     again = run("ledger", "show", charged.parent / "ledger.sqlite")[1]
     assert again == shown
+
+
+def test_a_discarded_release_stays_charged_and_the_new_one_is_charged_too(
+    run, charged, monkeypatch
+):
+    code, _, err = run("release", charged)
+    assert (code, "hedgerow ledger open FILE --rho" in err) == (2, True)
+    run("ledger", "open", charged, "--rho", "0.05")
+    code, _, err = run("release", charged, "--discard")
+    assert (code, "there is nothing to discard" in err) == (2, True)
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pass, "_measured", die)
+        assert run("release", charged)[0] == SIGNAL_EXIT
+    err = run("release", charged)[2]
+    assert "a charge to a ledger stays, and the new run is charged again" in err
+    code, out, err = run("release", charged, "--discard")
+    assert code == 0, err
+    assert "0.0384425 is spent" in out
+    said = " ".join(run("release", "--help")[1].split())
+    assert "begin anew" in said
+
+
+def test_a_cap_that_no_release_of_the_file_could_use_is_not_opened(run, charged):
+    ledger = charged.parent / "ledger.sqlite"
+    code, _, err = run("ledger", "open", charged, "--epsilon", "1")
+    assert (code, "no pure ε" in err) == (2, True)
+    assert not ledger.exists()
+    text = charged.read_text().replace("discrete-gaussian", "discrete-laplace")
+    charged.write_text(re.sub("(?m)^delta.*\n", "", text))
+    assert run("ledger", "open", charged, "--rho", "10")[0] == 0
+    assert run("release", charged)[0] == 0, "a pure ε has a ρ"
+    ledger.unlink()
+    assert run("ledger", "open", charged, "--epsilon", "2")[0] == 0
+
+
+def test_a_ledger_without_the_account_names_the_command_that_opens_it(run, charged):
+    run("ledger", "open", charged, "--rho", "1")
+    edit(charged, "commuting-2011", "commuting-2012")
+    code, _, err = run("release", charged)
+    assert (code, "open one, with its cap: hedgerow ledger open FILE --rho" in err) == (2, True)
 
 
 def test_a_ledger_that_is_none_and_caps_that_are_none_are_refused(run, charged):

@@ -25,12 +25,58 @@ def test_a_file_to_fill_in_holds_nothing_of_the_table(run, here):
     text = (here / "release.toml").read_text()
     assert '"Visit"' not in text  # a table without a header has a record there
     assert "secret" not in text + out
-    found = parse(here / "release.toml", ReleaseFile)
-    assert found.table.source == "visits.csv"
-    assert found.axis[0].levels == ["<coarsest column>", "<finest column>"]
-    code, _, err = run("plan", "release.toml")
-    assert code == 2
-    assert "<public list>.csv does not exist" in err
+    found = tomllib.loads(text)
+    assert found["table"]["source"] == "visits.csv"
+    assert found["axis"][0]["levels"] == ["<coarsest column>", "<finest column>"]
+
+
+def to_fill_in(run, here):
+    """What `plan` asks for, after the columns of one axis."""
+    code, out, err = run("plan", here / "release.toml")
+    assert (code, out) == (2, "")
+    before, said, keys = " ".join(err.split()).partition("fill in what stands in <…>: ")
+    assert (before, bool(said)) == ("Error: ", True)
+    return keys.split(", ")
+
+
+def test_a_plan_asks_for_everything_that_is_to_be_filled_in(run, here):
+    run("new", "visits.csv", "--unit", "Patient")
+    axis = [f"[[axis]] 1 {key}" for key in ("name", "levels", "areas")]
+    privacy = ["[privacy] contributions", "[privacy] epsilon"]
+    assert to_fill_in(run, here) == [*axis, *privacy]
+    file = here / "release.toml"
+    file.write_text(file.read_text().replace("# count = ", "count = ", 1))
+    assert to_fill_in(run, here) == [*axis, *privacy]
+    (here / "release.toml").unlink()
+    run("new", "visits.csv", "--axis", "place=Hospital,Ward", "--epsilon", "1")
+    file.write_text(file.read_text().replace("# count = ", "count = ", 1))
+    assert to_fill_in(run, here) == ["[table] count"]
+    file.write_text(file.read_text().replace('"<a column>"', '"<b>"', 1))
+    assert parse(file, ReleaseFile).table.count == "<b>"
+
+
+def test_how_many_records_of_each_are_kept_is_never_guessed(run, here):
+    options = ("--axis", "place=Hospital,Ward", "--unit", "Patient", "--epsilon", "1")
+    assert "Fill in what stands in <…>" in run("new", "visits.csv", *options)[1]
+    assert to_fill_in(run, here) == ["[privacy] contributions"]
+    assert 'contributions = "<most records of one Patient>"' in (here / "release.toml").read_text()
+    code, out, _ = run("new", "visits.csv", "r.toml", *options, "--contributions", 3)
+    assert (code, "Fill in" in out) == (0, False)
+    assert parse(here / "r.toml", ReleaseFile).privacy.contributions == 3
+
+
+def test_nothing_new_is_written_within_a_release(run, here):
+    (here / "out").mkdir()
+    (here / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
+    (here / "link").symlink_to(here / "out")
+    commands = [
+        ("new", "visits.csv", "out/r.toml"), ("new", "visits.csv", "link/r.toml"),
+        ("example", "incomes", "out"), ("example", "incomes", "out/ex"),
+    ]  # fmt: skip
+    for command in commands:
+        code, _, err = run(*command)
+        assert (code, "lies within the release" in " ".join(err.split())) == (2, True), command
+    assert [path.name for path in (here / "out").iterdir()] == ["manifest.json"]
 
 
 def test_a_value_that_differs_changes_nothing(run, here):
@@ -44,7 +90,7 @@ def test_a_value_that_differs_changes_nothing(run, here):
 def test_with_all_options_the_file_is_planned_and_released_as_it_is(run, here):
     code, out, _ = run(
         "new", "visits.csv", "sub.toml", "--axis", "place=Hospital,Ward", "--unit", "Patient",
-        "--epsilon", "1/2", "--delta", "1e-9",
+        "--epsilon", "1/2", "--delta", "1e-9", "--contributions", "1",
     )  # fmt: skip
     assert code == 0
     assert "<" not in out + (here / "sub.toml").read_text()
@@ -85,6 +131,8 @@ REFUSED = {
     "both": (("--unit", "Patient", "--count", "Visit"), "leave --count out"),
     "epsilon": (("--epsilon", "nan"), "epsilon"),
     "delta": (("--epsilon", "1", "--delta", "2"), "delta must be in (0, 1)"),
+    "delta alone": (("--delta", "0"), "delta must be in (0, 1)"),
+    "contributions": (("--unit", "Patient", "--contributions", "0"), "contributions must be"),
 }
 
 

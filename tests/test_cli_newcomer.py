@@ -123,7 +123,8 @@ REFUSED = {
         "epsilon = -inf",
         "[privacy] epsilon must be a finite number, got -infinity",
     ),
-    "half a contribution": ("contributions = 2", "contributions = 0.5", "integer, got 0.5"),
+    "half a contribution": ("contributions = 2", "contributions = 0.5",
+        "[privacy] contributions must be a whole number, got 0.5"),
     "the table as list": (
         'areas  = "wards.csv"',
         'areas = "./visits.csv"',
@@ -184,6 +185,23 @@ def test_a_directory_in_place_of_a_file_is_named(run, visits):
         code, _, err = run(command, visits.parent)
         assert code == 2
         assert f"{str(visits.parent)!r} is a directory; name the TOML file" in err
+
+
+@pytest.mark.parametrize("command", ["account", "estimate"])
+def test_a_release_file_or_nothing_in_place_of_another_file_is_named(run, visits, command):
+    code, _, err = run(command, visits)
+    assert (code, f"this is a release file; {command} takes" in err) == (2, True)
+    code, _, err = run(command, visits.parent / "nothere")
+    assert (code, "there is neither a directory nor a file" in err) == (2, True)
+
+
+def test_numbers_are_asked_for_in_plain_words(run, visits):
+    code, _, err = run("plan", visits, "--records", "2e4")
+    assert (code, "'--records': must be a whole number" in err) == (2, True)
+    code, _, err = run("estimate", visits.parent, "--penalty", "much")
+    assert (code, "'--penalty': must be a number" in err) == (2, True)
+    edit(visits, "epsilon = 1", "epsilon = true")
+    assert "[privacy] epsilon must be a number" in run("plan", visits)[2]
 
 
 def test_the_plan_explains_its_columns(run, visits):

@@ -151,9 +151,38 @@ def test_uses_beyond_all_protection_are_refused(refused, tmp_path, lines, word):
 
 def test_a_table_that_cannot_be_written_names_its_path(run, tmp_path):
     file = account_of(tmp_path, 'mechanism = "discrete-laplace"\nscale = 5')
-    code, _, err = run("account", file, "--csv", tmp_path / "nowhere" / "a.csv")
-    assert (code, err.count("Error: ")) == (1, 1)
+    code, out, err = run("account", file, "--csv", tmp_path / "nowhere" / "a.csv")
+    assert (code, out, err.count("Error: ")) == (2, "", 1)
     assert "nowhere/a.csv" in "".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["patients.csv", "release.toml"])
+def test_an_account_overwrites_no_file(refused, tmp_path, name):
+    file = account_of(tmp_path, 'mechanism = "discrete-laplace"\nscale = 5')
+    (tmp_path / name).write_text("mine")
+    said = refused("account", file, "--csv", tmp_path / name)
+    assert ("exists already" if name.endswith("csv") else "must end in .csv") in said
+    assert (tmp_path / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["plan", "account", "compare", "distribution"])
+def test_a_picture_overwrites_nothing_but_a_picture(refused, census, command):
+    uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
+    picture = census.parent / "a.png"
+    picture.write_text("mine")
+    file = {"account": uses, "distribution": census.parent}.get(command, census)
+    said = refused(command, file, "--picture", picture)
+    assert "exists already and is no PNG picture; name another file" in said
+    assert picture.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "options", [("--match", "bureau"), ("--match", "x"), ("--delta", "1e-9", "--delta", "2")]
+)
+def test_an_account_that_cannot_be_given_whole_prints_nothing(refused, run, tmp_path, options):
+    file = account_of(tmp_path, 'mechanism = "discrete-laplace"\nscale = 5')
+    refused("account", file, *options)
+    assert run("account", file, *options)[1] == ""
 
 
 @pytest.mark.parametrize(
@@ -222,10 +251,19 @@ def test_no_picture_is_drawn_into_a_release(refused, census, command):
     uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
     published = census.parent / "published"
     published.mkdir()
-    (published / "manifest.json").write_text("{}")
+    (published / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
     file = {"account": uses, "distribution": published}.get(command, census)
     said = refused(command, file, "--picture", published / "a.png")
     assert "lies within the release" in said
+    assert len(list(published.iterdir())) == 1
+
+
+def test_no_ledger_is_opened_in_a_release(refused, census):
+    published = census.parent / "published"
+    published.mkdir()
+    (published / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
+    section(census, "ledger", 'database = "published/ledger.sqlite"\ndataset = "d"')
+    assert "lies within the release" in refused("ledger", "open", census, "--rho", "1")
     assert len(list(published.iterdir())) == 1
 
 

@@ -1,6 +1,7 @@
 """`hedgerow plan` and `hedgerow estimate`: allocation, forecast, fairness, other estimates."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -139,6 +140,43 @@ def test_the_least_budget_for_a_target(run, census):
     assert 0.9 * 200_000 < squared <= 200_000 * 1.000001
 
 
+def lines_into(file, said):
+    """The release file with the lines that ``--target-mse`` says, put where they belong."""
+    section = r"(?ms)^\[{}\].*?^(?=\[|\Z)"
+    privacy, allocation = re.search(
+        r"(?ms)^(\[privacy\].*?)\n\n(\[allocation\].*?)\n\n", said
+    ).groups()
+    text = file.read_text()
+    kept = re.search(section.format("privacy"), text)[0].split("\n")[1:]
+    kept = [line for line in kept if not line.startswith(("rho", "epsilon", "delta"))]
+    text = re.sub(section.format("privacy"), lambda _: "\n".join([privacy, *kept]) + "\n", text)
+    text = re.sub(section.format("allocation"), lambda _: allocation + "\n\n", text)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "discrete-laplace"])
+def test_the_lines_for_a_target_give_the_file_the_same_plan(run, census, mechanism):
+    weights = "importance = {state = 0, total = 0, block = 0.1}"
+    allocate(census, f'method = "optimal"\n{weights}')
+    text = census.read_text().replace("discrete-gaussian", mechanism)
+    if mechanism == "discrete-laplace":
+        text = re.sub("(?m)^delta.*\n", "", text)
+    census.write_text(text)
+    own = json.loads(run("plan", census, "--json")[1])["sha256"]
+    code, said, err = run("plan", census, "--target-mse", "2000000")
+    assert code == 0, err
+    found = re.search(r"^plan (\w{64})$", said, re.MULTILINE)[1]
+    assert found != own
+    assert "Next:" not in said
+    assert f"{census} as it stands plans something else" in said
+    assert f"Then: hedgerow release {census} --expect-plan {found}" in said
+    lines_into(census, said)
+    code, out, err = run("plan", census, "--json")
+    assert code == 0, err
+    assert json.loads(out)["sha256"] == found
+    assert json.loads(out)["depths"][1].get("share") is None
+
+
 def test_fairness_is_told_in_words_and_in_json(run, census):
     code, out, _ = run("plan", census, "--fairness")
     assert code == 0
@@ -191,6 +229,8 @@ def test_a_target_that_no_budget_reaches_is_refused(run, census, target):
     code, _, err = run("plan", census, "--target-mse", target)
     assert code == 2
     assert err.count("Error: ") == 1
+    if target != "1e-400":
+        assert f"--target-mse must be a number above 0, got '{target}'" in err
 
 
 def test_simulating_needs_a_prior(run, census):

@@ -17,7 +17,7 @@ from hedgerow.output_file import (
 @pytest.fixture
 def release(tmp_path):
     (tmp_path / "out" / "counts").mkdir(parents=True)
-    (tmp_path / "out" / "manifest.json").write_text("{}")
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
     return tmp_path / "out"
 
 
@@ -36,6 +36,40 @@ def test_a_picture_never_goes_into_a_release(release):
             check_picture_place(place, PlanError)
     with pytest.raises(PlanError, match="its name must end in"):
         check_picture_place(release / "a.txt", PlanError)
+
+
+def test_a_folder_with_the_manifest_of_another_program_is_no_release(release):
+    (release / "manifest.json").write_text('{"name": "a page"}')
+    check_place(release / "a.csv")
+
+
+PICTURES = {
+    ".png": b"\x89PNG\r\n\x1a\nrest", ".svg": b"\xef\xbb\xbf\n<?xml?>", ".pdf": b"%PDF-1.4",
+    ".SVG": b"<svg/>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", PICTURES)
+def test_a_picture_replaces_a_picture_of_its_kind_and_nothing_else(tmp_path, suffix):
+    picture = tmp_path / f"a{suffix}"
+    others = [start for other, start in PICTURES.items() if other.lower() != suffix.lower()]
+    for text in [b"", b"mine", *others]:
+        picture.write_bytes(text)
+        with pytest.raises(ReleaseError, match=r"^--picture .* exists already and is no [A-Z]{3} "):
+            check_picture_place(picture, PlanError)
+        check_picture_place(picture, PlanError, force=True)
+    picture.write_bytes(PICTURES[suffix])
+    check_picture_place(picture, PlanError)
+    with pytest.raises(ReleaseError, match="name another file, or add --force"):
+        check_picture_place(picture, PlanError, force=False)
+
+
+def test_a_picture_follows_no_link_and_takes_the_place_of_no_folder(tmp_path):
+    (tmp_path / "a.png").mkdir()
+    (tmp_path / "b.png").symlink_to(tmp_path / "gone")
+    for name in ("a.png", "b.png"):
+        with pytest.raises(ReleaseError, match="exists already"):
+            check_picture_place(tmp_path / name, PlanError)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "A.CSV", "b.parquet"])

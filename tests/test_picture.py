@@ -1,5 +1,6 @@
 """Figures and their files: one home for what all pictures share."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,20 @@ def test_a_file_is_there_when_the_block_ends(tmp_path, suffix):
     assert seen == {"left": True, "bottom": True, "top": False, "right": False}
     assert not any(line.get_visible() for line in axes.get_xgridlines())
     assert all(line.get_visible() for line in axes.get_ygridlines())
+
+
+def test_names_of_many_axes_at_many_depths_do_not_touch(tmp_path):
+    pytest.importorskip("matplotlib")
+    name = "place.hospital × sex.sex × age.band × disease.chapter"
+    names = ["total", *(" × ".join(name.split(" × ")[: 1 + t // 3]) for t in range(12))]
+    with figure_for(tmp_path / "a.png", (11, 4.6), PlanError) as figure:
+        axes = figure.subplots(1, 2)[0]
+        axes.plot(range(13), range(0, 1300, 100))
+        label_depths(axes, pl.DataFrame({"depth": list(range(13)), "cuboid": names}))
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert len(boxes) == 13
+    assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_a_figure_that_was_not_finished_is_not_written(tmp_path):

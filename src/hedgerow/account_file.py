@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
@@ -12,7 +12,8 @@ from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
 from hedgerow.privacy.profile import Profile, compose, read_profile
 from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.release.manifest import read_manifest
-from hedgerow.toml_file import Number, Section, parse, within
+from hedgerow.release_file import refuse_release_file
+from hedgerow.toml_file import Number, Section, check_there, parse, within
 
 MOST_TIMES = 10**9
 
@@ -34,6 +35,16 @@ class AccountFile(Section):
 
     use: list[UseSection] = Field(min_length=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """The content, unless it is a release file, which `hedgerow plan` prices."""
+        return refuse_release_file(
+            given,
+            "account takes a list of [[use]], or the directory of a release; what a release file "
+            "will cost, hedgerow plan says",
+        )
+
 
 def read_account(path: Path) -> Profile:
     """The profile of a TOML list of mechanisms, or of a release (its directory or manifest).
@@ -46,6 +57,7 @@ def read_account(path: Path) -> Profile:
     if path.is_dir() or path.suffix == ".json":
         where, profile = "the manifest: use", _of_manifest(path if path.is_dir() else path.parent)
     else:
+        check_there(path)
         where, uses = "[[use]]", enumerate(parse(path, AccountFile).use, start=1)
         profile = compose([within(f"{where} {i}", _use, use) for i, use in uses])
     for i, use in enumerate(profile.uses, start=1):

@@ -1,6 +1,7 @@
 """The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
 
 import io
+import re
 import signal
 import sys
 import traceback
@@ -114,7 +115,12 @@ def release(
         bool, typer.Option("--resume", help="Finish what a killed run left, with its noise.")
     ] = False,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Throw away what a killed run left.")
+        bool,
+        typer.Option(
+            "--discard",
+            help="Throw away what a killed run left and begin anew: its charge stays in the "
+            "ledger, and the new run is charged again.",
+        ),
     ] = False,
     expect_plan: Annotated[
         str | None,
@@ -246,11 +252,17 @@ def _explain(error: BaseException) -> int:
     elif isinstance(error, OSError):
         _tell(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
     elif hasattr(error, "format_message"):  # usage errors of click and typer
-        _tell(error.format_message())
+        _tell(_in_plain_words(error.format_message()))
         return int(getattr(error, "exit_code", 2))
     else:
         _tell_bug(error)
     return MachineError.exit_code
+
+
+def _in_plain_words(message: str) -> str:
+    """What the command line's library says, without its words for types."""
+    message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
+    return re.sub("Input should be a valid number.*", "must be a number", message)
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:

@@ -12,7 +12,6 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import ESTIMATORS, read_estimator
 from hedgerow.measurement_file import read_measurements
-from hedgerow.output_file import refuse_within_a_release
 from hedgerow.plan.describe import aligned
 from hedgerow.release.estimate import RELEASED, Estimates, estimate_measurements, reestimate
 from hedgerow.release.measurements import COUNT, ESTIMATE, STANDARD_ERROR
@@ -87,7 +86,6 @@ def _check_place(place: Path) -> None:
         check_output(place)
     except ReleaseError as error:
         raise ReleaseError(str(error).replace("[output] directory", "--output", 1)) from None
-    refuse_within_a_release(place)
 
 
 def _estimates(source: Path, method: Estimator) -> Estimates:

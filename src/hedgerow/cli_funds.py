@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.evaluate.equal_parts import least_draws
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.output_file import TABLES, check_place, write_table
@@ -57,7 +58,7 @@ def funds(
         check_place(output, suffixes=TABLES)
     with stage("sharing"):
         sure = Confidence(confidence)
-        draws = max(DRAWS, ceil(4 / (1 - confidence)))
+        draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
         found = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(found, output)

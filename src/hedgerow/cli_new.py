@@ -11,8 +11,10 @@ import typer
 from rich.markup import escape
 
 from hedgerow.errors import SpecError, TableError, machine_errors
+from hedgerow.output_file import refuse_within_a_release
 from hedgerow.pairs import pairs
 from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.tables.database import open_database
 from hedgerow.tables.sources import Source, described, opened
 from hedgerow.terminal import shown, told
@@ -20,7 +22,7 @@ from hedgerow.terminal import shown, told
 USUAL_DELTA = "1e-8"
 
 
-def new(
+def new(  # noqa: PLR0913, PLR0917 - the options of a command
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="The confidential table: CSV or Parquet.")
     ],
@@ -42,18 +44,24 @@ def new(
     ] = None,
     epsilon: Annotated[str | None, typer.Option(help="The promise: ε.")] = None,
     delta: Annotated[str, typer.Option(help="Its δ.")] = USUAL_DELTA,
+    contributions: Annotated[
+        int | None, typer.Option(metavar="N", help="The most records of one --unit that count.")
+    ] = None,
 ) -> None:
     """Write a release file for a table, to fill in: from its header alone, no value is used."""
     if count is not None and unit is not None:
         raise SpecError("--unit needs a table with one row a record; leave --count out")
-    if epsilon is not None:
-        EpsilonDelta(epsilon, delta)
+    EpsilonDelta("1" if epsilon is None else epsilon, delta)
+    most = contributions if contributions is not None or unit is not None else 1
+    if most is not None:
+        AddRemove(most, unit=unit)
     axes = {
         name: columns.split(",")
         for name, columns in pairs(axis or [], "--axis", "geography=state,county").items()
     }
     if file.exists() or file.is_symlink():
         raise SpecError(f"{str(file)!r} exists already; name another file")
+    refuse_within_a_release(file, "the file")
     with open_database() as db, opened(db, table, described(table, "the table")) as source:
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
@@ -61,12 +69,13 @@ def new(
         _head(table, file),
         _table_section(os.path.relpath(table, file.parent), count, unit),
         *(_axis_section(name, columns) for name, columns in _or_unknown(axes).items()),
-        _privacy_section(epsilon, delta, unit),
+        _privacy_section(epsilon, delta, unit, most),
         _END,
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
-    left = "" if axes and epsilon is not None else " Fill in what stands in <…>."
+    is_whole = axes and epsilon is not None and most is not None
+    left = "" if is_whole else " Fill in what stands in <…>."
     shown.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         told.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
@@ -121,8 +130,8 @@ def _table_section(source: str, count: str | None, unit: str | None) -> str:
         lines.append(f"unit   = {_toml(unit)}   # who is protected, with all their records")
     else:
         lines += [
-            '# count = "<column>"   # the number of records of a row; without it a row is a record',
-            '# unit  = "<column>"   # who is protected, where somebody may have several records',
+            '# count = "<a column>"   # the number of records of a row; without it a row is one',
+            '# unit  = "<a column>"   # who is protected, where somebody may have several records',
         ]
     return "\n".join(lines) + "\n"
 
@@ -140,14 +149,15 @@ def _axis_section(name: str, columns: Sequence[str]) -> str:
     )
 
 
-def _privacy_section(epsilon: str | None, delta: str, unit: str | None) -> str:
+def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
     given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
-    most = "records that are kept of each of them" if unit is not None else "records of one person"
+    kept = _toml(f"<most records of one {unit}>") if most is None else str(most)
+    which = "records that are kept of each of them" if unit is not None else "records of one person"
     return (
         f"[privacy]\n"
         f'neighbours    = "add-remove"   # hides whether somebody is in the table; "replace": '
         f"what they say\n"
-        f"contributions = 1   # the most {most}\n"
+        f"contributions = {kept}   # the most {which}\n"
         f'mechanism     = "discrete-gaussian"\n'
         f"epsilon       = {_toml(given)}   # the promise\n"
         f"delta         = {_toml(delta)}   # well below 1 over the number of records\n"

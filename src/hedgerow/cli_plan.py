@@ -22,13 +22,14 @@ from hedgerow.plan.fairness import fairness, fairness_rows
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
-from hedgerow.plan.forecast_table import LEGEND, forecast_table
+from hedgerow.plan.forecast_table import forecast_legend, forecast_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.manifest import promise
 from hedgerow.release.outline import Outline
 from hedgerow.release.refusals import check_combines
 from hedgerow.spec import ReleaseSpec
+from hedgerow.spec_lines import lines_of
 from hedgerow.terminal import shown, stage, told
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
@@ -95,7 +96,20 @@ def plan(
     _show_cost(made, records)
     if picture is not None:
         shown.print(f"Picture: {escape(str(picture))}")
-    shown.print(f"Next: [bold]hedgerow release {escape(str(file))}[/bold]")
+    _show_next(file, None if target_mse is None else made)
+
+
+def _show_next(file: Path, found: Plan | None) -> None:
+    """How to release the plan: of the file as it is, or one that was found for a target."""
+    release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
+    if found is None:
+        shown.print(f"Next: {release}")
+        return
+    shown.print(
+        f"{escape(str(file))} as it stands plans something else: with the budget and the shares "
+        f"that it gives itself. For this plan write into it:\n\n{escape(lines_of(found))}\n"
+    )
+    shown.print(f"Then: {release} --expect-plan {found.hash}")
 
 
 def _show_cost(made: Plan, records: int | None) -> None:
@@ -124,8 +138,8 @@ def warn(made: Plan) -> None:
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """What is measured, the error to expect, the promise and its price."""
-    table = forecast_table(forecast(made) if expected is None else expected)
-    shown.print(f"\n{escape(table)}\n\n{escape(LEGEND)}\n")
+    frame = forecast(made) if expected is None else expected
+    shown.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")

@@ -8,8 +8,14 @@ import typer
 from rich.markup import escape
 
 from hedgerow.account_file import read_account
-from hedgerow.errors import BudgetError, SpecError, machine_errors
-from hedgerow.output_file import check_picture_place
+from hedgerow.errors import BudgetError, SpecError
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from hedgerow.output_file import (
+    check_picture_place,
+    check_place,
+    refuse_within_a_release,
+    write_table,
+)
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
@@ -46,19 +52,21 @@ def account(
 ) -> None:
     """Say what mechanisms used together cost, exactly, beside the loose conversions."""
     check_picture_place(picture, BudgetError)
+    if csv is not None:
+        check_place(csv, suffixes=(".csv",), option="--csv")
     profile = read_account(file)
     deltas = delta or DELTAS
     is_release = file.is_dir() or file.suffix == ".json"
     who = "The release satisfies" if is_release else "Used together, they satisfy"
-    shown.print(escape(profile.statement(deltas[0], who=who)) + "\n")
-    shown.print(escape(price_table(profile, deltas)))
+    said = [profile.statement(deltas[0], who=who) + "\n", price_table(profile, deltas)]
     if match is not None:
-        _show_match(profile, match, deltas[0])
+        said.append(_match(profile, match, deltas[0]))
+    for text in said:
+        shown.print(escape(text))
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
         table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
-        with machine_errors(f"cannot write the table {str(csv)!r}"):
-            table.write_csv(csv)
+        write_table(table, csv)
         shown.print(f"Table: {escape(str(csv))}")
     if picture is not None:
         picture_of_profile(profile, picture)
@@ -80,6 +88,12 @@ def open_ledger(
     path = spec.ledger_path
     if (rho is None) == (epsilon is None):
         raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
+    if epsilon is not None and spec.mechanism is not DiscreteLaplace:
+        raise SpecError(
+            f"the file's releases have no pure ε (mechanism = {spec.mechanism.name!r}), so none "
+            f"could ever be charged to a cap in ε, which is fixed for ever; give the cap with --rho"
+        )
+    refuse_within_a_release(path, "[ledger] database")
     cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
     ledger = Ledger(path) if path.exists() else create_ledger(path)
     account = ledger.open_account(spec.dataset, spec.neighbours, cap)
@@ -113,15 +127,15 @@ def show_ledger(
             )
 
 
-def _show_match(profile: Profile, match: str, delta: str) -> None:
+def _match(profile: Profile, match: str, delta: str) -> str:
+    """How much less noise keeps the Bureau's ε, in words and as a table."""
     if match != "bureau":
         raise SpecError(f"--match knows bureau alone, got {match!r}")
     factor = matched(profile, delta)
     stated = profile.bureau_epsilon(delta)
     less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
-    shown.print(f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:")
     rows = [("", "uses", "σ²", "reduced σ²")]
     for use in profile.uses:
         whole = use.noise.parameter
         rows.append(("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}"))
-    shown.print(escape(aligned(rows)))
+    return f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:\n{aligned(rows)}"

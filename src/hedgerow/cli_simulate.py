@@ -62,9 +62,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     metrics = _checked(runs, workers, show)
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
-    check_picture_place(picture, ReleaseError)
-    if picture is not None:
-        check_place(picture, force=force, option="--picture")
+    check_picture_place(picture, ReleaseError, force=force)
     spec = SimulateSpec(file)
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()

@@ -13,7 +13,7 @@ from hedgerow.output_file import TABLES, check_place, write_table
 from hedgerow.pairs import pairs
 from hedgerow.release.measurements import COUNT
 from hedgerow.release.page.markup import visible
-from hedgerow.release.release import USUAL, Release, read_release
+from hedgerow.release.release import USUAL, Release, axis_level, read_release
 from hedgerow.release.stored import undamaged
 from hedgerow.terminal import shown, stage
 
@@ -71,6 +71,13 @@ def _frame(
 ) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if counts_only else USUAL, **levels)
+    names = {what["cuboid"] for what in released.plan["depths"]}
+    known = None if level is None or level in names else axis_level(released.plan, level)
+    if known is not None:
+        raise ReleaseError(
+            f"no depth {level!r}; it is a level of axis {known[0]!r}, summed over the others: "
+            f"--by {known[0]}={known[1]}"
+        )
     found = released.level(level, depth=depth)
     if not counts_only:
         return found

@@ -72,7 +72,7 @@ def machine_errors(what: str) -> Iterator[None]:
         raise MachineError(f"{what}: out of memory") from error
 
 
-def nearest(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+def nearest(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
     """``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
     folded = {name.casefold(): name for name in known}
     found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)

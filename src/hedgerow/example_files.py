@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow.errors import SpecError
+from hedgerow.release.manifest import check_outside
 
 Size = TypeVar("Size")
 Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], NDArray[np.int64]]
@@ -57,6 +58,7 @@ def free(directory: Path, *names: str) -> list[Path]:
 
     Raises:
         SpecError: one is, or the directory is a file.
+        ReleaseError: the directory is a release, or lies within one.
     """
     if directory.exists() and not directory.is_dir():
         raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
@@ -64,6 +66,7 @@ def free(directory: Path, *names: str) -> list[Path]:
     for path in paths:
         if path.exists():
             raise SpecError(f"{path} exists and is not overwritten; choose another directory")
+        check_outside(path, "the file")
     directory.mkdir(parents=True, exist_ok=True)
     return paths
 

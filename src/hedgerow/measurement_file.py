@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hedgerow.axis_section import AxisSection, listed_axis
 from hedgerow.errors import TableError
 from hedgerow.release.foreign import Measurements
-from hedgerow.release_file import AREAS_OF_TABLE, TreeSection
+from hedgerow.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
 from hedgerow.tables.files import open_file
 from hedgerow.tables.tree import Tree
-from hedgerow.toml_file import Section, parse, within
+from hedgerow.toml_file import Section, check_there, parse, within
 
 
 class MeasurementSection(Section):
@@ -31,6 +31,15 @@ class MeasurementFile(Section):
     total: int | None = None
     measurement: list[MeasurementSection] = Field(min_length=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """The content, unless it is a release file, whose release can be estimated from."""
+        return refuse_release_file(
+            given,
+            "estimate takes a file with [[measurement]], or the directory of a release",
+        )
+
 
 def read_measurements(path: Path) -> Measurements:
     """The measurements that a TOML file describes; relative paths in it are relative to it.
@@ -39,6 +48,7 @@ def read_measurements(path: Path) -> Measurements:
         SpecError: the file does not fit.
         TableError: a list of areas or a table of noisy counts does not.
     """
+    check_there(path)
     file = parse(path, MeasurementFile)
     axes = [within(f"[[axis]] {axis.name!r}", _axis, axis, path.parent) for axis in file.axis]
     tree = within("[tree]", Tree, axes, file.tree.refine)

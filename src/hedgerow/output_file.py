@@ -10,9 +10,10 @@ import polars as pl
 
 from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
 from hedgerow.picture import check_picture
-from hedgerow.release.manifest import MANIFEST
+from hedgerow.release.manifest import check_outside
 
 TABLES = (".csv", ".parquet")
+STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
 
 
 def check_place(
@@ -50,24 +51,45 @@ def refuse_within_a_release(place: Path, option: str = "--output") -> None:
     Raises:
         ReleaseError: a folder above it is a release.
     """
-    for folder in place.resolve().parents:
-        if (folder / MANIFEST).exists():
-            raise ReleaseError(
-                f"{option} {str(place)!r} lies within the release {str(folder)!r}, which stays as "
-                f"it is; name a place outside"
-            )
+    check_outside(place, option)
 
 
-def check_picture_place(picture: Path | None, error: type[HedgerowError]) -> None:
+def check_picture_place(
+    picture: Path | None, error: type[HedgerowError], *, force: bool | None = None
+) -> None:
     """Nothing, if ``--picture`` may go there, or none is asked for.
+
+    Args:
+        picture: the file.
+        error: the kind of the room that draws.
+        force: whether any file may be overwritten; None where the command knows no ``--force``:
+            then a picture may, of the kind that its name tells.
 
     Raises:
         HedgerowError: of the given kind: another suffix, or a folder that is not there.
-        ReleaseError: its folder is a release's, where a picture may tell of the table.
+        ReleaseError: what exists there may not be overwritten, or its folder is a release's, where
+            a picture may tell of the table.
     """
     check_picture(picture, error)
-    if picture is not None:
-        refuse_within_a_release(picture, "--picture")
+    if picture is None:
+        return
+    refuse_within_a_release(picture, "--picture")
+    if force is not None:
+        check_place(picture, force=force, option="--picture")
+    elif (picture.exists() or picture.is_symlink()) and not _is_picture(picture):
+        raise ReleaseError(
+            f"--picture {str(picture)!r} exists already and is no {picture.suffix[1:].upper()} "
+            f"picture; name another file"
+        )
+
+
+def _is_picture(file: Path) -> bool:
+    """Whether a file begins as a picture of its suffix does."""
+    if not file.is_file():
+        return False
+    with machine_errors(f"cannot read {str(file)!r}"), file.open("rb") as opened:
+        start = opened.read(1000)
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(STARTS[file.suffix.lower()])
 
 
 @contextmanager

@@ -28,6 +28,11 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
         raise error(f"{what}: its folder is not there; make it first")
 
 
+TURNED_LINES = 2
+LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
+"""Points for all labels of one picture's depths side by side; height of a line over its letters."""
+
+
 @contextmanager
 def figure_for(path: Path, size: tuple[float, float], error: type[HedgerowError]) -> Iterator[Any]:
     """A figure to draw on; its file is written when the block ends, and not where it fails.
@@ -60,9 +65,17 @@ def open_axes(axes: Any, grid: Literal["both", "y"] = "both") -> None:
 
 
 def label_depths(axes: Any, frame: pl.DataFrame) -> None:
-    """Write the cuboids below the depths: columns ``cuboid`` and ``depth`` of the frame."""
+    """Write the cuboids below the depths: columns ``cuboid`` and ``depth`` of the frame.
+
+    Names of three axes or more stand upright, in letters small enough not to touch each other.
+    """
+    names = [name.replace(" × ", "\n× ") for name in frame["cuboid"]]
+    lines = max((name.count("\n") + 1 for name in names), default=1)
     axes.set_xticks(frame["depth"].to_list())
+    if lines <= TURNED_LINES:
+        axes.set_xticklabels(names, rotation=35, ha="right", fontsize=7)
+        return
+    letters = min(7.0, LABELS_WIDTH / (LINE_HEIGHT * lines * len(names)))
     axes.set_xticklabels(
-        [name.replace(" × ", "\n× ") for name in frame["cuboid"]],
-        rotation=35, ha="right", fontsize=7,
-    )  # fmt: skip
+        names, rotation=90, ha="center", ma="right", linespacing=1.0, fontsize=letters
+    )

@@ -115,3 +115,14 @@ class ReleaseFile(Section):
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")
     simulate: dict[str, object] | None = None  # see hedgerow.simulate_section
+
+
+def refuse_release_file(given: object, wanted: str) -> object:
+    """What was read of another kind of file, unless it is a release file.
+
+    Raises:
+        PydanticCustomError: it is; the message says what is wanted instead.
+    """
+    if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+        raise PydanticCustomError("release-file", "this is a release file; " + wanted)
+    return given

@@ -4,6 +4,7 @@ Strings become types here alone, and behind this door in ``spec_privacy``, ``spe
 ``spec_table``.
 """
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hedgerow.estimate.named import read_estimator
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.noise.numerals import exact
+from hedgerow.plan.allocation import Shares
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.distribution import plan_distribution
@@ -191,12 +193,14 @@ class ReleaseSpec:
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
 
+        Its allocation is that of the lines which plan it; see `hedgerow.spec_lines`.
+
         Args:
             tree: of the release.
             target: an exact number, records²; see `check_target`.
         """
         optimal = within("[allocation]", self.optimal, tree)
-        return cheapest(
+        found = cheapest(
             tree,
             target=exact(target, "--target-mse", PlanError),
             importance=optimal.importance,
@@ -206,6 +210,7 @@ class ReleaseSpec:
             measure=self.measure,
             invariants=self.invariants,
         )
+        return replace(found, allocation=Shares([share or 0 for share in found.shares]).name)
 
     @property
     def _allocation(self) -> AllocationSpec:

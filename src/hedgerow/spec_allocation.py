@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hedgerow.errors import PlanError, SpecError, TableError
+from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.for_distribution import ForDistribution
@@ -97,7 +98,7 @@ class AllocationSpec:
 
         Raises:
             SpecError: the objective is that of released counts, or of a distribution.
-            PlanError: it is no number.
+            PlanError: it is no number above 0.
         """
         if self.section.objective == "released":
             raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
@@ -106,6 +107,12 @@ class AllocationSpec:
                 '--target-mse is of single noisy counts, and method = "distribution" plans for '
                 "cumulative ones: give a budget, and see their error in the plan"
             )
+        try:
+            is_target = exact(target, "--target-mse", PlanError) > 0
+        except PlanError:
+            is_target = False
+        if not is_target:
+            raise PlanError(f"--target-mse must be a number above 0, got {target[:40]!r}")
         as_float(target, "--target-mse", PlanError)
 
 

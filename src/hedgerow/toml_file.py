@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,16 @@ from hedgerow.errors import (
 from hedgerow.noise.numerals import Exact, exact
 
 Number = int | Decimal | str
+_TO_FILL_IN = re.compile(r"<[^>]* [^>]*>")
+"""Words in <…>, at least two: a column may be called <i>."""
+
+_PLAIN = {
+    "number": "a number",
+    "int_type": "a whole number",
+    "string_type": "text in quotes",
+    "bool_type": "true or false",
+}
+"""Errors of types in plain words; of a `Number` the first of several alternatives is told."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Section")
@@ -76,11 +86,21 @@ def within(where: str, make: Callable[..., T], *given: Any) -> T:
         raise type(error)(f"{where} {error}", confidential=error.confidential) from error
 
 
+def check_there(path: Path) -> None:
+    """Refuse a path at which nothing is, where a directory would do as well as a file.
+
+    Raises:
+        SpecError: nothing is there.
+    """
+    if not path.exists():
+        raise SpecError(f"there is neither a directory nor a file {str(path)!r}")
+
+
 def parse(path: Path, kind: type[F]) -> F:
     """The file, checked.
 
     Raises:
-        SpecError: it cannot be read, is not TOML, or does not fit.
+        SpecError: it cannot be read, is not TOML, does not fit, or is still to be filled in.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -90,11 +110,32 @@ def parse(path: Path, kind: type[F]) -> F:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
     try:
-        return kind.model_validate(tomllib.loads(text, parse_float=Decimal))
+        given = tomllib.loads(text, parse_float=Decimal)
+        left = _to_fill_in(given)
+        if not left:
+            return kind.model_validate(given)
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             raise SpecError(_first_error(error.errors(), kind)) from None
         raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
+    raise SpecError(f"fill in what stands in <…>: {', '.join(left)}")
+
+
+def _to_fill_in(given: dict[str, Any]) -> list[str]:
+    """The keys at which something still stands for what `hedgerow new` cannot know."""
+    left = ["".join(_place(path)) for path, text in _texts(given, []) if _TO_FILL_IN.match(text)]
+    return list(dict.fromkeys(left))
+
+
+def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
+    """All texts of a file but codes of records, each with where it stands."""
+    if isinstance(given, str):
+        yield path, given
+    elif isinstance(given, dict | list):
+        inner = given.items() if isinstance(given, dict) else enumerate(given)
+        for key, value in inner:
+            if key != "not_stated":
+                yield from _texts(value, [*path, str(key)])
 
 
 def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
@@ -115,7 +156,9 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     written = str(given) if isinstance(given, Decimal) else repr(given)
     shown = f", got {written}" if short and "://" not in str(given) else ""
     known = re.findall("'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
-    return f"{where}{key}: {error['msg'].lower()}{shown}{nearest(given, known) if shown else ''}"
+    plain = _PLAIN.get("number" if error["loc"][-1:] == ("int",) else error["type"])
+    rule = f" must be {plain}" if plain else f": {error['msg'].lower()}"
+    return f"{where}{key}{rule}{shown}{nearest(given, known) if shown else ''}"
 
 
 def _place(path: list[str]) -> tuple[str, str]:

@@ -173,3 +173,12 @@ def test_noise_on_many_small_areas_does_not_shift_a_quadratic_rule(counts):
         true = due(table, found, 2, Quadratic(), 1.0)[0]
         covered.append(found["low"][0] <= true <= found["high"][0])
     assert np.sum(covered) >= 10
+
+
+def test_a_level_of_one_of_several_axes_is_named_as_what_it_is():
+    cause = hr.Axis.from_frame("cause", pl.DataFrame({"cause": ["a", "b"]}), ["cause"])
+    tree = hr.Tree([fixed_axis("place", 3, 2), cause])
+    leaves = (np.arange(6, dtype=np.int32), np.zeros(6, dtype=np.int32))
+    release = made_release(Counts.from_leaves(tree, leaves, np.full(6, 50)), "survivors", 1)
+    with pytest.raises(ReleaseError, match=r"'level2' is a level of axis 'place', .* tree"):
+        share_intervals(release, "level2", Proportional(), 1.0)

@@ -2,7 +2,7 @@
 
 import hedgerow as hr
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_table import HEADINGS, forecast_rows
+from hedgerow.plan.forecast_table import HEADINGS, forecast_legend, forecast_rows
 from tests.made import fixed_axis
 
 
@@ -20,3 +20,11 @@ def test_rows_are_words_under_headings():
     assert rows[2][3:6] == ("", "unmeasured", "")
     plan = hr.make_plan(geography(3), budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
     assert forecast_rows(forecast(plan))[0][4] == "scale 2"
+
+
+def test_the_legend_explains_the_columns_that_say_something():
+    ranges = hr.Ranges.equal_width("x", 0, 1, 60)
+    for measure, explained in ((hr.All(), True), (hr.RunningSums(), False)):
+        plan = hr.plan_distribution(ranges, budget=hr.Rho("1/2"), measure=measure)
+        assert ("empty seen > 0:" in forecast_legend(forecast(plan))) == explained
+        assert "95 % max:" in forecast_legend(forecast(plan))

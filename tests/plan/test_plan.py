@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import hedgerow as hr
@@ -57,6 +58,16 @@ def test_discrete_laplace_spends_a_pure_epsilon():
     )
     assert {what.mechanism for what in plan.depths[1:]} == {hr.DiscreteLaplace(8)}
     assert plan.guarantee.pure_epsilon == 1
+
+
+@pytest.mark.parametrize("budget", [1.0, "1", None], ids=["float", "text", "none"])
+@pytest.mark.parametrize("prior", [False, True], ids=["uniform", "prior"])
+def test_a_bare_number_is_no_budget(budget, prior):
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    public = hr.Counts.from_leaves(tree, (np.arange(12, dtype=np.int32),), np.arange(12))
+    allocation = hr.Optimal(prior=hr.Prior(public, public=True)) if prior else hr.Uniform()
+    with pytest.raises(hr.BudgetError, match=r'a budget says of what it is: Rho\("1"\)'):
+        hr.make_plan(tree, budget=budget, allocation=allocation)
 
 
 def test_a_plan_that_measures_nothing_is_refused():

@@ -33,7 +33,14 @@ def test_a_float_is_asked_as_the_smaller_of_its_two_readings():
 
 @pytest.mark.parametrize(
     ("delta", "text"),
-    [("1e-10", "1e-10"), (Fraction(1, 10**10), "1e-10"), ("0.05", "0.05"), ("1/3", "1/3")],
+    [
+        ("1e-10", "1e-10"),
+        (Fraction(1, 10**10), "1e-10"),
+        ("0.05", "0.05"),
+        ("1/3", "1/3"),
+        (1e-6, "1e-06"),
+        (0.1 + 0.2, "0.30000000000000004"),
+    ],
 )
 def test_a_delta_is_written_short_where_that_is_exact(delta, text):
     assert delta_text(delta) == text

@@ -75,6 +75,9 @@ def test_levels_and_cuboids_speak_the_tables_words(made):
     ("ask", "message"),
     [
         (lambda r: r.level("county"), "no depth 'county'; there are 0"),
+        (lambda r: r.level("level2"), r'axis \'a0\', .*: release\.cuboid\(a0="level2"\)'),
+        (lambda r: r.level("a1.level2"), r'release\.cuboid\(a1="level2"\)'),
+        (lambda r: r.level("hospital"), r"no depth 'hospital'; there are .*\)$"),
         (lambda r: r.level(depth=9), "no depth 9"),
         (lambda r: r.level(), "name one depth"),
         (lambda r: r.cuboid(age="band"), "no axis is called 'age'"),
@@ -291,6 +294,26 @@ def test_an_existing_directory_is_never_touched(made, tmp_path):
     with pytest.raises(hr.ReleaseError, match="exists already"):
         hr.release(*made).write(tmp_path / "out")
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_no_release_is_made_within_a_release(made, tmp_path):
+    first = hr.release(*made, directory=tmp_path / "out")
+    before = sorted((tmp_path / "out").rglob("*"))
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for place in ("out/inner", "out/counts/new/inner", "link/inner"):
+        with pytest.raises(hr.ReleaseError, match=r"directory .* lies within the release .*out'"):
+            first.write(tmp_path / place)
+        for unfinished in (hr.Unfinished.REFUSE, hr.Unfinished.DISCARD):
+            with pytest.raises(hr.ReleaseError, match="lies within the release"):
+                hr.release(*made, directory=tmp_path / place, unfinished=unfinished)
+    assert sorted((tmp_path / "out").rglob("*")) == before
+    assert failures(tmp_path / "out") == []
+
+
+def test_the_manifest_of_another_program_is_not_in_the_way(made, tmp_path):
+    (tmp_path / "manifest.json").write_text('{"name": "a page"}')
+    hr.release(*made, directory=tmp_path / "out")
+    assert failures(tmp_path / "out") == []
 
 
 def test_a_directory_without_a_manifest_is_no_release(tmp_path):

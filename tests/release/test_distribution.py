@@ -422,3 +422,11 @@ def test_the_band_has_one_row_a_bin():
         "high": pl.Int64,
     }
     assert len(frame) == BINS
+
+
+def test_a_promise_that_names_its_unit_asks_for_units():
+    who = AddRemove(3, unit="person")
+    asked = {"low": 0, "high": 30, "bins": 4, "budget": Rho(1), "neighbours": who}
+    with pytest.raises(PlanError, match=r"protects each 'person', .* units=\[…\]"):
+        release_distribution([1, 2, 3], **asked)
+    assert release_distribution([1, 2, 3], units=["a", "b", "b"], **asked).plan.neighbours == who

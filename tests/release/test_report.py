@@ -21,6 +21,8 @@ from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.depths import All, Invariant
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.forecast_table import HEADINGS, forecast_rows
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
@@ -508,3 +510,10 @@ def test_a_damaged_release_is_one_sentence(pages, tmp_path):
     with pytest.raises(ReleaseError):
         report(made.folder, tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_errors_are_those_that_the_plan_shows(pages, kind):
+    shown = [row[HEADINGS.index("95 % max")] for row in forecast_rows(forecast(pages[kind].plan))]
+    assert [row for row in shown if row]
+    assert re.findall(r"<td[^>]*>(±[\d,]+)</td>", pages[kind].text) == [row for row in shown if row]

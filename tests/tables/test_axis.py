@@ -196,3 +196,11 @@ def test_an_axis_of_64_levels_is_ordinary_and_65_are_refused():
     assert list(axis.descendant_start(0, 64)) == [0, 1]
     with pytest.raises(TableError, match="needs 1 to 64 levels, got 65"):
         axis_of(row, levels)
+
+
+def test_a_bare_name_is_no_list_of_levels():
+    frame = pl.DataFrame({"chapter": ["A", "B"]})
+    with pytest.raises(TableError, match=r"got one name; write levels=\['chapter'\]"):
+        Axis.from_frame("disease", frame, levels="chapter")
+    with pytest.raises(TableError, match=r"lists of names"):
+        Axis.from_frame("disease", frame, levels=["chapter"], columns="chapter")

@@ -59,6 +59,11 @@ def test_every_step_can_be_listed():
     assert [tree.nodes(t) for t in range(5)] == [1, 2, 4, 16, 24]
 
 
+def test_one_axis_is_no_list_of_axes():
+    with pytest.raises(TableError, match=r"a list of axes, got one axis; write Tree\(\[axis\]\)"):
+        Tree(ages())
+
+
 def test_a_depth_is_found_by_its_name():
     tree = two_axes()
     assert [tree.depth_of(tree.cuboid_name(t)) for t in range(5)] == [0, 1, 2, 3, 4]

@@ -68,7 +68,7 @@ from hedgerow.release.cuboid import Stated, stated
 from hedgerow.release.estimates import measured_nodes
 from hedgerow.release.measurements import COUNT, HIGH, LOW
 from hedgerow.release.outline import Outline
-from hedgerow.release.release import Release
+from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.order import Codes
 
@@ -114,7 +114,13 @@ def share_intervals(
     """
     names = [what["cuboid"] for what in release.plan["depths"]]
     if level not in names:
-        raise ReleaseError(f"no level is called {level!r}; there are {', '.join(names)}")
+        found = axis_level(release.plan, level)
+        raise ReleaseError(
+            f"no level is called {level!r}; there are {', '.join(names)}"
+            if found is None
+            else f"{level!r} is a level of axis {found[0]!r}, summed over the others; shares are "
+            f"computed for depths of the tree alone: {', '.join(names)}"
+        )
     if not 0 < amount < np.inf:
         raise EstimateError(f"the amount to share must be above 0, got {amount}")
     taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}

@@ -11,12 +11,21 @@ HEADINGS = (
     "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
 )  # fmt: skip
 
-LEGEND = (
+_ERRORS = (
     "In records. sd: of the noise of one count. RMSE, MAE: root mean square and mean error of the "
-    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %. empty "
-    "seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
+    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %."
+)
+_EMPTY = (
+    " empty seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
     "estimation; it says nothing of other cells."
 )
+
+
+def forecast_legend(frame: pl.DataFrame) -> str:
+    """What the headings mean; of a column that is blank at every measured depth, nothing."""
+    measured = frame.filter(pl.col("noise").is_not_null())
+    blank = measured["false_positive_share"].is_null().all()
+    return _ERRORS + ("" if blank else _EMPTY)
 
 
 def forecast_table(frame: pl.DataFrame) -> str:

@@ -38,7 +38,7 @@ from hedgerow.plan.measurable import (
     public_depth,
 )
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import Budget, EpsilonDelta
+from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
 from hedgerow.privacy.profile import Profile
@@ -233,6 +233,7 @@ def make_plan(
         PlanError: an invariant that cannot be, or a tree with nothing to measure.
         BudgetError: a budget that the mechanism cannot spend.
     """
+    check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
     measure = Survivors() if measure is None else measure

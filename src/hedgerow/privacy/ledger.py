@@ -30,7 +30,7 @@ from pathlib import Path
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.ledger_file import create_file, damaged, opened, transaction
+from hedgerow.privacy.ledger_file import OPEN, create_file, damaged, opened, transaction
 from hedgerow.privacy.ledger_records import Account, Charge, Standing, described
 from hedgerow.privacy.ledger_rows import (
     read_account,
@@ -156,7 +156,7 @@ class Ledger:
                 return entry
         raise BudgetError(
             f"the ledger {str(self.path)!r} has no account of "
-            f"{described(dataset, neighbours)}; open one, with its cap"
+            f"{described(dataset, neighbours)}; open one, with its cap: {OPEN}"
         )
 
     def _entries(self, connection: sqlite3.Connection) -> list["_Entry"]:

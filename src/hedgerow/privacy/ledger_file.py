@@ -29,6 +29,7 @@ from hedgerow.errors import BudgetError, HedgerowError, MachineError, machine_er
 APPLICATION_ID = 0x48444752  # "HDGR"
 VERSION = 1
 PRIMARY_CODE = 0xFF
+OPEN = "hedgerow ledger open FILE --rho …, with the release file as FILE"
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # CHECK(typeof) and not STRICT: that needs SQLite 3.37, and long-lived servers have older ones.
@@ -177,7 +178,9 @@ def _explained(error: sqlite3.Error, path: Path, patience: float) -> HedgerowErr
             f"try again when they have ended"
         )
     if code == sqlite3.SQLITE_CANTOPEN and not os.path.lexists(path):
-        return BudgetError(f"there is no ledger at {str(path)!r}; create it first, with its caps")
+        return BudgetError(
+            f"there is no ledger at {str(path)!r}; create it first, with its cap: {OPEN}"
+        )
     if code == sqlite3.SQLITE_NOTADB:
         return _no_ledger(path)
     if code == sqlite3.SQLITE_CORRUPT:

@@ -19,6 +19,7 @@ from hedgerow.tables.counts import Counts
 
 KEY_FILE = "release.key"
 STATE_FILE = "staging.json"
+ANEW = "begin anew with --discard (which a ledger is charged for again)"
 
 
 def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
@@ -64,9 +65,7 @@ def check_named(folder: Path, named: dict[str, str]) -> None:
     """
     state = _state(folder)
     if not state:
-        raise ReleaseError(
-            f"{str(folder)!r} holds nothing that could be continued; start again with --discard"
-        )
+        raise ReleaseError(f"{str(folder)!r} holds nothing that could be continued; {ANEW}")
     for name, now in named.items():
         if state.get(name) != now:
             raise ReleaseError(_differs(name, folder))
@@ -83,9 +82,7 @@ def resumed_key(folder: Path, sealed: bytes) -> bytes:
     except FileNotFoundError:
         key = b""
     if len(key) != KEY_BYTES or not any(key):
-        raise ReleaseError(
-            f"{str(folder)!r} holds no usable release key; start again with --discard"
-        )
+        raise ReleaseError(f"{str(folder)!r} holds no usable release key; {ANEW}")
     if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
         raise ReleaseError(_differs("table", folder))
     return key
@@ -121,8 +118,7 @@ def _state(folder: Path) -> dict[str, str]:
 def _differs(name: str, folder: Path) -> str:
     return (
         f"the {name} differs from that of the unfinished release in {str(folder)!r}; the same "
-        f"noise on anything else would give it away: restore the {name}, or start again with "
-        f"--discard"
+        f"noise on anything else would give it away: restore the {name}, or {ANEW}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 
 FORMAT = "hedgerow-release-1"
+_FAMILY = b"hedgerow-release-"
 MANIFEST = "manifest.json"
 MANIFEST_KEYS = {
     "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",
@@ -64,6 +66,38 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
     return manifest
+
+
+def check_outside(place: Path, named: str) -> None:
+    """Nothing, unless a file or folder there would be one more in a release, which stays as it is.
+
+    Args:
+        place: which need not exist.
+        named: what the error calls it.
+
+    Raises:
+        ReleaseError: a folder above it is a release.
+    """
+    for folder in Path(os.path.realpath(place)).parents:
+        if _is_release(folder):
+            raise ReleaseError(
+                f"{named} {str(place)!r} lies within the release {str(folder)!r}, which stays as "
+                f"it is; name a place outside"
+            )
+
+
+def _is_release(folder: Path) -> bool:
+    """Whether the folder has a manifest of any version of ours, or one that cannot be read.
+
+    Other programs call files manifest.json too.
+    """
+    manifest = folder / MANIFEST
+    try:
+        return manifest.is_file() and _FAMILY in manifest.read_bytes()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def file_names(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """`Release`: what came out of a plan and a table, for those outside too."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,11 +154,27 @@ class Release:
             return names.index(level)
         if depth is not None and 0 <= depth < len(names):
             return depth
+        found = None if level is None else axis_level(self.plan, level)
+        if found is not None:
+            axis, name = found
+            raise ReleaseError(
+                f"no depth {level!r}; it is a level of axis {axis!r}, summed over the others: "
+                f"release.cuboid({axis}={json.dumps(name, ensure_ascii=False)})"
+            )
         raise ReleaseError(
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
             f"{nearest(level, names) if level is not None else ''}"
         )
+
+
+def axis_level(plan: Mapping[str, Any], level: str) -> tuple[str, str] | None:
+    """The first axis that has a level ``region`` or ``origin.region``, and its name there."""
+    for axis in plan["tree"]["axes"]:
+        for name in axis["levels"]:
+            if level in {name, f"{axis['name']}.{name}"}:
+                return axis["name"], name
+    return None
 
 
 def read_release(directory: str | Path) -> Release:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from hedgerow.errors import TableError
+from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.nearest_cdf import Isotonic
@@ -87,8 +87,14 @@ def column_counts(
 
     Raises:
         TableError: values or units that break the rules.
+        PlanError: a plan that names the unit, and no units.
     """
     (axis,) = plan.tree.axes
+    if units is None and plan.neighbours.unit is not None:
+        raise PlanError(
+            f"the plan protects each {plan.neighbours.unit!r}, who may have several records: say "
+            "whose each value is, units=[…]"
+        )
     leaves = ranges.bin(values)
     if units is None:
         counts = np.bincount(leaves, minlength=ranges.bins).astype(np.int64)

@@ -35,6 +35,7 @@ from hedgerow.release.keys import (
     sealed_facts,
     sync,
 )
+from hedgerow.release.manifest import check_outside
 from hedgerow.tables.counts import Counts
 
 LOCK_FILE = "lock"
@@ -49,7 +50,8 @@ class Unfinished(Enum):
     """What to do about a release that an earlier run left unfinished.
 
     REFUSE says that it is there; RESUME finishes it under its own key, so no cell gets a second
-    draw; DISCARD throws it away, noise and all.
+    draw; DISCARD throws it away, noise and all, and begins anew: a charge to a ledger stays, and
+    the new release is charged again. RESUME and DISCARD refuse where nothing is there.
     """
 
     REFUSE = "refuse"
@@ -121,7 +123,8 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     """Refuse a place that is taken, before anything is read.
 
     Raises:
-        ReleaseError: the output exists, or a staging folder is there that nobody spoke of.
+        ReleaseError: the output exists, lies within a release, or has a staging folder that nobody
+            spoke of; or it has none to resume or discard.
     """
     unusable = output.name in {"", ".."} or "\0" in str(output)
     if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
@@ -132,6 +135,7 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     folder = staging_folder(output)
     if unfinished is Unfinished.RESUME and _is_left_over(folder, output):
         return
+    check_outside(output, "[output] directory")
     if output.exists() or output.is_symlink():
         raise ReleaseError(
             f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
@@ -142,10 +146,13 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     if folder.exists() and unfinished is Unfinished.REFUSE:
         raise ReleaseError(
             f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
-            f"nothing charged again) or throw it away with --discard"
+            f"nothing charged again), or throw it away and begin anew with --discard (a charge "
+            f"to a ledger stays, and the new run is charged again)"
         )
-    if unfinished is Unfinished.RESUME and not folder.exists():
-        raise ReleaseError(f"there is nothing to resume: {str(folder)!r} does not exist")
+    if unfinished is not Unfinished.REFUSE and not folder.exists():
+        raise ReleaseError(
+            f"there is nothing to {unfinished.value}: {str(folder)!r} does not exist"
+        )
 
 
 def open_staging(

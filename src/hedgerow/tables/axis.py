@@ -82,6 +82,11 @@ class Axis:
         Raises:
             TableError: a missing column or code, an area with two parents, an area listed twice.
         """
+        if isinstance(levels, str) or isinstance(columns, str):
+            raise TableError(
+                f"axis {name!r}: levels and columns are lists of names, coarsest first, got one "
+                f"name; write levels=[{(levels if isinstance(levels, str) else levels[-1])!r}]"
+            )
         levels = tuple(levels)
         columns = levels if columns is None else tuple(columns)
         check_names(name, levels, columns)

@@ -36,6 +36,8 @@ class Tree:
     steps: tuple[tuple[int, int], ...]
 
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
+        if isinstance(axes, Axis):
+            raise TableError("a tree takes a list of axes, got one axis; write Tree([axis])")
         object.__setattr__(self, "axes", tuple(axes))
         self._check_axes()
         names = [axis.name for axis in self.axes]

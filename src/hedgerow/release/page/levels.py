@@ -1,6 +1,7 @@
 """Tables of a release by level: what was measured, what is listed, which error to expect."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from hedgerow.plan.depths import Public
 from hedgerow.plan.forecast import forecast
@@ -27,7 +28,7 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
                 "–" if row["share"] is None else f"{100 * row['share']:.3g} %",
                 _error(row["noise_sd"]),
                 _error(row["rmse"]),
-                "–" if row["max_95"] is None else f"±{row['max_95']:,.0f}",
+                "–" if row["max_95"] is None else f"±{ceil(row['max_95']):,}",
             ]
         )
     return table(
