@@ -5,10 +5,13 @@ One session for all; a tree is cut here however small it is.
 
 import os
 import shutil
+import subprocess
 import sys
+import venv
 import warnings
 from contextlib import nullcontext
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -39,14 +42,19 @@ SEED, SECRET = 3, "ZZ-SECRET-CODE"
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(tmp_path_factory):
     """A session that tries a task twice, with little effort for queries of a few rows."""
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         from pyspark import cloudpickle  # noqa: PLC0415 - it may not be installed
 
         cloudpickle.register_pickle_by_value(sys.modules[__name__])
-        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        folder = tmp_path_factory.mktemp("spark")
+        patch.setenv(
+            "SPARK_SUBMIT_OPTS",
+            "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+            f"-Dspark.sql.warehouse.dir={folder} -Dderby.system.home={folder}",
+        )
         with SparkEngine("local[2,2]", memory="1g").session() as session:
             session.conf.set("spark.sql.codegen.wholeStage", "false")
             session.conf.set("spark.sql.adaptive.enabled", "false")
@@ -394,7 +402,6 @@ def test_a_table_of_the_catalogue_is_read(spark, table_of):
 def test_a_database_is_read_over_jdbc(spark, table_of, tmp_path):
     """Of Derby, a database that Spark brings along: in memory, gone with the session."""
     counts, plan = made(2)
-    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "log"))
     url = f"jdbc:derby:memory:{tmp_path.name};create=true"
     text = ", ".join(f"`{column}` VARCHAR(40)" for column in plan.tree.columns(3))
     table = table_of(counts).frame.write.format("jdbc").option("createTableColumnTypes", text)
@@ -436,6 +443,38 @@ def test_a_release_file_asks_for_spark(tmp_path, run):
     assert code == 2
     assert "does not exist; check its path" in failed.replace("\n", " ")
     assert "Traceback" not in failed
+
+
+@pytest.mark.parametrize("python", ["of the driver", "without modules"])
+def test_executors_run_the_python_of_the_driver(tmp_path, python):
+    """As somebody runs ``.venv/bin/hedgerow`` who has not activated the environment."""
+    people = pl.DataFrame({"town": ["a", "b"], "n": [1000, 2000]})
+    people.write_parquet(tmp_path / "people.parquet")
+    people.select("town").write_parquet(tmp_path / "areas.parquet")
+    (tmp_path / "release.toml").write_text(
+        '[table]\nsource = "people.parquet"\ncount = "n"\n'
+        '[[axis]]\nname = "place"\nlevels = ["town"]\nareas = "areas.parquet"\n'
+        '[privacy]\nrho = 1\n[engine]\nname = "spark"\n'
+    )
+    environ = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    environ["PATH"] = str(Path(shutil.which("java")).parent)
+    if python == "without modules":
+        venv.create(tmp_path / "bare")
+        environ["PYSPARK_PYTHON"] = str(tmp_path / "bare" / "bin" / "python")
+    done = subprocess.run(
+        [sys.executable, "-m", "hedgerow.cli", "release", "release.toml"],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    said = " ".join(done.stderr.split())
+    if python == "of the driver":
+        assert done.returncode == 0, said
+        assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+    else:
+        assert done.returncode == 1
+        assert "the Python of the executors has no" in said
+        assert "set PYSPARK_PYTHON to one that has Hedgerow" in said
+        assert "Traceback" not in said
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_session_of_ours_tells_nobody(spark):

@@ -39,6 +39,8 @@ SEALED = {
 }
 """What holds of every session that is made here, whatever the environment says."""
 TASK = "hedgerow task: "
+NEEDED = ("hedgerow", "numba", "numpy", "pandas", "polars", "pyarrow", "scipy")
+"""Modules that executors need; of a failure to import, these names alone are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,13 @@ class SparkEngine:
         if active is not None:
             yield active
             return
-        if self.master is not None and self.master.startswith("local"):
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        if not submitted and (self.master is None or self.master.startswith("local")):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = sql.SparkSession.builder.appName("hedgerow")
         if self.master is not None:
             builder = builder.master(self.master)
-        if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        if not submitted:
             builder = builder.config("spark.driver.memory", self.memory)
         for name, value in SEALED.items():
             builder = builder.config(name, value)
@@ -119,12 +122,29 @@ def spark_errors(what: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.split(".")[0] not in {"pyspark", "py4j"}:
             raise
-        said = re.search(rf"{TASK}([^\n]*)", str(error))
-        reason = said[1] if said else condition(error)
-        failure = MachineError(f"{what}: {reason}")
+        failure = MachineError(f"{what}: {_reason(error)}")
     else:
         return
     raise failure  # out here, for an error keeps the one it was raised in
+
+
+def _reason(error: Exception) -> str:
+    said = str(error)
+    task = re.search(rf"{TASK}([^\n]*)", said)
+    if task:
+        return task[1]
+    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", said)
+    if missing:
+        return (
+            f"the Python of the executors has no {missing[1]}; "
+            "set PYSPARK_PYTHON to one that has Hedgerow"
+        )
+    if "PYTHON_VERSION_MISMATCH" in said:
+        return (
+            "the executors have another version of Python than the driver; "
+            "set PYSPARK_PYTHON to one that is the same"
+        )
+    return condition(error)
 
 
 def condition(error: Exception) -> str:
