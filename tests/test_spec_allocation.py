@@ -60,9 +60,10 @@ def test_an_allocation_is_what_its_keys_say(spec_of, tree, keys, made):
         ({}, (None, "cells", None)),
         ({"importance": {"town": "1/2"}}, ({"town": 0.5}, "cells", None)),
         ({"importance": [1, "1/2"], "objective": "released"}, ([1.0, 0.5], "released", None)),
+        ({"importance": "levels", "objective": "released"}, (hr.PerLevel(), "released", None)),
         ({"importance": "relative", "prior": "earlier.csv"}, (hr.Relative(), "cells", 5)),
     ],
-    ids=["plain", "of-a-level", "released", "relative"],
+    ids=["plain", "of-a-level", "released", "levels", "relative"],
 )
 def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, keys, made):
     found = spec_of(method="optimal", **keys).allocation(tree)

@@ -40,7 +40,7 @@ from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.fairness import fairness
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.importance import Relative
+from hedgerow.plan.importance import PerLevel, Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
@@ -93,6 +93,7 @@ __all__ = [
     "Measurements",
     "NoiseError",
     "Optimal",
+    "PerLevel",
     "Plan",
     "PlanError",
     "Prior",

@@ -166,8 +166,9 @@ def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: in
 
 _END = """\
 [allocation]
-method    = "optimal"
-objective = "released"   # the error after estimation is least
+method     = "optimal"
+objective  = "released"   # the error after estimation is least
+importance = "levels"     # of all levels alike; leave out: of all counts alike, so of the finest
 
 [estimate]
 method  = "euclidean"

@@ -59,7 +59,7 @@ class AllocationSection(Section):
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
     shares: list[Number] | None = None
-    importance: list[Number] | dict[str, Number] | Literal["relative"] | None = None
+    importance: list[Number] | dict[str, Number] | Literal["relative", "levels"] | None = None
     prior: PriorSection | None = None
     objective: Literal["cells", "released"] | None = None
     ratio: Number | None = None

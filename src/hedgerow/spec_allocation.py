@@ -7,7 +7,7 @@ from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.importance import Relative
+from hedgerow.plan.importance import Importance, PerLevel, Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release_file import AllocationSection
@@ -54,9 +54,10 @@ class AllocationSpec:
     def optimal(self, tree: Tree) -> Optimal:
         """The optimal allocation with the importance, prior and objective of the section."""
         given = self.section
-        importance = Relative() if given.importance == "relative" else _floats(given.importance)
         return Optimal(
-            importance=importance, prior=self.prior(tree), objective=given.objective or "cells"
+            importance=_importance(given.importance),
+            prior=self.prior(tree),
+            objective=given.objective or "cells",
         )
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -117,19 +118,20 @@ class AllocationSpec:
 
 
 def _fair(given: AllocationSection, ratio: Number) -> Fair:
-    weights = _floats(given.importance)
     if isinstance(given.importance, dict | str) or given.prior or given.objective:
         raise SpecError('method = "fair" takes ratio, and importance as a list')
     most = as_float(ratio, "ratio", PlanError)
-    return Fair(most, tuple(weights) if isinstance(weights, list) else None)
+    return Fair(most, None if given.importance is None else tuple(_floats(given.importance)))
 
 
-def _floats(
-    importance: list[Number] | dict[str, Number] | str | None,
-) -> list[float] | dict[str, float] | None:
+def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
     """The importances as given: no privacy rests on their last digits."""
-    if isinstance(importance, list):
-        return [as_float(w, "importance", PlanError) for w in importance]
-    if isinstance(importance, dict):
-        return {n: as_float(w, f"importance of {n}", PlanError) for n, w in importance.items()}
-    return None
+    if isinstance(given, str):
+        return Relative() if given == "relative" else PerLevel()
+    if isinstance(given, dict):
+        return {n: as_float(w, f"importance of {n}", PlanError) for n, w in given.items()}
+    return None if given is None else _floats(given)
+
+
+def _floats(numbers: list[Number]) -> list[float]:
+    return [as_float(number, "importance", PlanError) for number in numbers]

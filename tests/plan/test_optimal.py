@@ -120,6 +120,29 @@ def test_relative_errors_without_a_prior_weigh_by_the_square_of_the_nodes():
     assert floats(shares) == pytest.approx(expected / expected.sum(), abs=1.1e-4)
 
 
+def test_levels_that_matter_alike_share_equally_where_each_noisy_count_is_meant():
+    """Σ_ℓ of mean variances: w n = 1 at every level, so that ρ_ℓ ∝ (w n)^(1/2) is constant."""
+    given = problem()
+    assert Optimal(importance=hr.PerLevel()).shares(given) == (Fraction(1, 4),) * 4
+    numbers = [1 / n for n in (1, 4, 20, 120)]
+    for objective in ("cells", "released"):
+        named, numbered = (
+            Optimal(importance=importance, objective=objective).shares(given)
+            for importance in (hr.PerLevel(), numbers)
+        )
+        assert named == numbered
+
+
+def test_estimates_of_levels_that_matter_alike_have_the_least_sum_of_mean_errors():
+    given = problem(measure=hr.All())
+    sums = {}
+    for name, importance in (("levels", hr.PerLevel()), ("cells", None)):
+        allocation = Optimal(importance=importance, objective="released")
+        plan = hr.make_plan(TREE, budget=RHO, allocation=allocation, measure=given.measure)
+        sums[name] = (hr.forecast(plan)["rmse"] ** 2).sum()
+    assert sums["levels"] < 0.95 * sums["cells"]
+
+
 def test_relative_errors_with_a_prior_weigh_each_cell_by_its_count():
     prior = prior_of()
     _, levels = levels_of(problem(), Relative(), prior)

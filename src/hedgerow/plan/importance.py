@@ -23,9 +23,18 @@ class Relative:
     """
 
 
-Importance = Sequence[float] | Mapping[str, float] | Relative | None
+@dataclass(frozen=True, slots=True)
+class PerLevel:
+    """Every depth the same, however many nodes it has: n of them cost 1/n each.
+
+    What is minimised is then the sum of the depths' mean squared errors. With importance 1 for all
+    counts the few coarse ones hardly matter beside the many fine ones.
+    """
+
+
+Importance = Sequence[float] | Mapping[str, float] | Relative | PerLevel | None
 """What a squared error of one count costs: one number a measurable depth, coarsest first; or some
-by the cuboid's name, and 1 for the others; or `Relative`; None: 1 for all."""
+by the cuboid's name, and 1 for the others; or `Relative` or `PerLevel`; None: 1 for all."""
 
 
 def check_importance(importance: Importance) -> None:
@@ -34,10 +43,10 @@ def check_importance(importance: Importance) -> None:
     Raises:
         PlanError: one below 0 or not finite, or all 0.
     """
-    if importance is None or isinstance(importance, Relative):
+    if importance is None or isinstance(importance, Relative | PerLevel):
         return
     if isinstance(importance, str):
-        raise PlanError(f"importance must be numbers or Relative(), got {importance!r}")
+        raise PlanError(f"importance must be numbers, Relative() or PerLevel(), got {importance!r}")
     given = list(importance.values() if isinstance(importance, Mapping) else importance)
     for number in given:
         if not isfinite(number) or number < 0:
@@ -50,7 +59,7 @@ def check_importance(importance: Importance) -> None:
 
 
 def importances(
-    problem: Problem, importance: Sequence[float] | Mapping[str, float] | None
+    problem: Problem, importance: Sequence[float] | Mapping[str, float] | PerLevel | None
 ) -> Floats:
     """One number for each of `Problem.depths`: float64 (depths).
 
@@ -60,6 +69,8 @@ def importances(
     names = problem.cuboids
     if importance is None:
         return np.ones(len(names))
+    if isinstance(importance, PerLevel):
+        return 1 / np.array([problem.tree.nodes(t) for t in problem.depths], dtype=np.float64)
     if isinstance(importance, Mapping):
         unknown = [name for name in importance if name not in names]
         if unknown:
