@@ -1,8 +1,11 @@
 """Compiled kernels are the ones that were asked for, however many processes compile them."""
 
 import os
+import shutil
 import subprocess
 import sys
+
+from hedgerow import kernels
 
 KERNEL = """
 from hedgerow.kernels import kernel
@@ -47,3 +50,26 @@ def test_two_processes_that_compile_at_once_do_not_mix_their_kernels_up(tmp_path
     assert [process.communicate(timeout=600)[0] for process in at_once] == ["6\n", "6.0\n"]
     for kind, sum_ in (("float64", "6.0\n"), ("int64", "6\n")):
         assert begun(kind, "0", "0").communicate(timeout=600)[0] == sum_
+
+
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(tmp_path):
+    """Numba by itself looks at the kernel's own file alone, and would go on with the old code."""
+    package = tmp_path / "hedgerow"
+    package.mkdir()
+    shutil.copy(kernels.__file__, package / "kernels.py")
+    (package / "__init__.py").touch()
+    start = "from hedgerow.kernels import kernel\n"
+    (package / "outer.py").write_text(
+        f"{start}from hedgerow.inner import half\n\n"
+        "@kernel\ndef twice(x):\n    return 4 * half(x)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
+    for divisor, expected in ((2, "12.0"), (20, "1.2"), (20, "1.2")):
+        (package / "inner.py").write_text(
+            f"{start}\n@kernel\ndef half(x):\n    return x / {divisor}\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", "from hedgerow.outer import twice; print(twice(6))"],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == expected

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -38,9 +39,22 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home
         return cast("Callable[P, R]", numba.njit(**options)(function))
     files = compiled._cache._cache_file  # noqa: SLF001 - Numba offers no other way in
+    files._source_stamp = (files._source_stamp, sources())  # noqa: SLF001
     files.save = _in_turn(files.save, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     files.load = _in_turn(files.load, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     return cast("Callable[P, R]", compiled)
+
+
+@cache
+def sources() -> str:
+    """A digest that is another one once any file of the package is.
+
+    Kernels are kept with those that they call inside, but Numba asks only whether a kernel's own
+    file has changed: after an update it would go on with the old insides of an unchanged file.
+    """
+    found = [(path, path.stat()) for path in sorted(Path(__file__).parent.rglob("*.py"))]
+    text = repr([(str(path), stat.st_mtime_ns, stat.st_size) for path, stat in found])
+    return sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
