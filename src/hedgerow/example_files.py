@@ -32,7 +32,7 @@ _USUAL = """\
 method = "uniform"              # every measured depth gets the same share of the budget
 
 [estimate]
-method = "chebyshev"            # how noisy counts become counts that add up
+method = "euclidean"            # how noisy counts become counts that add up
 """
 
 _END = """\

@@ -13,7 +13,6 @@ from hedgerow.axis_section import AxisSection, listed_axis, numeric_axis
 from hedgerow.engines.spark import SparkEngine
 from hedgerow.engines.spark_table import SparkSource, SparkTable
 from hedgerow.errors import EstimateError, PlanError, SpecError
-from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import read_estimator
@@ -123,7 +122,7 @@ class ReleaseSpec:
         """What ``[estimate] method`` is where it is left out."""
         if isinstance(self.measure, RunningSums):
             return Isotonic.name
-        return (Euclidean if self.file.allocation.method == "distribution" else Chebyshev).name
+        return Euclidean.name
 
     @property
     def measure(self) -> Measure:

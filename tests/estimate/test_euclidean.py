@@ -56,7 +56,7 @@ def test_large_weighted_families_hold_the_cheapest_units(kind):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_unit_costs_decide_where_the_real_level_is_rounded(seed):
-    """No unit inside comes after a unit outside, in the order of (cost, -x, -index)."""
+    """No unit inside costs more than one outside; of equal ones an empty cell's comes last."""
     rng = np.random.default_rng(seed)
     shape = (300_000, [3, 4, 6][seed % 3])
     x = rng.integers(-20, 40, shape)
@@ -67,21 +67,11 @@ def test_unit_costs_decide_where_the_real_level_is_rounded(seed):
     outside = (2.0 * (y + 1 - x) - 1) / v
     dearest, cheapest = inside.max(axis=1), outside.min(axis=1)
     assert (dearest <= cheapest).all()
-    rank = x.argsort(axis=1, kind="stable").argsort(axis=1)
-    last_inside = np.where(inside == dearest[:, None], rank, 99).min(axis=1)
-    first_outside = np.where(outside == cheapest[:, None], rank, -1).max(axis=1)
-    assert (last_inside > first_outside)[dearest == cheapest].all()
-
-
-def test_equal_costs_are_settled_alike_in_any_order_of_the_cells():
-    rng = np.random.default_rng(512)
-    for _ in range(3000):
-        x = rng.permutation(np.arange(-12, 40))[: rng.integers(2, 12)]
-        v = rng.integers(1, 8, len(x)).astype(np.float64)
-        c = int(rng.integers(0, 60))
-        order = rng.permutation(len(x))
-        y = np.array(one_family(Euclidean(), x, c, variance=v))
-        assert one_family(Euclidean(), x[order], c, variance=v[order]) == y[order].tolist()
+    woken = ((inside == dearest[:, None]) & (y == 1)).any(axis=1)
+    passed_over = ((outside == cheapest[:, None]) & (y > 0)).any(axis=1)
+    tied = dearest == cheapest
+    assert 0 < tied.mean() < 1
+    assert not (woken & passed_over)[tied].any()
 
 
 def test_equal_variances_change_nothing():
@@ -107,30 +97,35 @@ def test_a_cell_of_smaller_variance_moves_less():
     assert one_family(Euclidean(), [10, 10], 30, variance=np.array([1.0, 4.0])) == [12, 18]
 
 
-def test_equal_costs_take_small_cells_to_zero_first():
+def test_of_equal_costs_empty_cells_stay_empty_and_the_others_share_evenly():
     assert one_family(Euclidean(), [1, 2], 2) == [0, 2]
-    assert one_family(Euclidean(), [3, 3, 3, 3], 10) == [2, 2, 3, 3]
-    assert one_family(Euclidean(), [3, 3, 3, 3], 10, variance=np.full(4, 7.0)) == [2, 2, 3, 3]
+    assert one_family(Euclidean(), [2, 1, 2], 4) == [2, 0, 2]
+    for more in ({}, {"variance": np.full(4, 7.0)}):
+        assert one_family(Euclidean(), [3, 3, 3, 3], 10, **more) in ([2, 3, 2, 3], [3, 2, 3, 2])
 
 
-def test_one_more_record_never_lowers_a_cell():
+def test_one_more_record_never_lowers_a_cell_but_by_an_even_share():
     rng = np.random.default_rng(128)
     for x, c in small_families(rng, 1000, cells=12, total=40, spread=15):
         v = any_variances(rng, len(x), "wild")
         for more in ({}, {"variance": v}):
             before = one_family(Euclidean(), x, c, **more)
             after = one_family(Euclidean(), x, c + 1, **more)
-            assert all(a <= b for a, b in zip(before, after, strict=True)), (x, c, more)
+            least = 0 if more else -1
+            assert all(b - a >= least for a, b in zip(before, after, strict=True)), (x, c, more)
 
 
 @pytest.mark.parametrize("c", [0, 7, 2**61])
 @pytest.mark.parametrize("value", [2**61, -(2**61)])
 def test_sums_far_beyond_int64_do_not_wrap(value, c):
-    """Equal cells share the total evenly, the last ones the remainder."""
+    """Equal cells share the total evenly, evenly spread ones the remainder."""
     cells = 100_000
     y = Euclidean().project(np.full(cells, value), np.array([0, cells]), np.array([c]))
     share, rest = divmod(c, cells)
-    assert y.tolist() == [share] * (cells - rest) + [share + 1] * rest
+    assert set(y.tolist()) <= {share, share + 1}
+    assert sum(y.tolist()) == c
+    ahead = np.cumsum(y - share) - np.arange(1, cells + 1) * rest / cells
+    assert np.abs(ahead).max() < 1
 
 
 def test_the_largest_spread_does_not_wrap():
@@ -142,4 +137,5 @@ def test_a_sum_that_would_wrap_to_zero_is_seen_as_large():
     """48 cells of 2^61 sum to 6 · 2^64."""
     y = one_family(Euclidean(), [2**61] * 48 + [-(2**61)] * 48, 2**61)
     share, rest = divmod(2**61, 48)
-    assert y == [share] * (48 - rest) + [share + 1] * rest + [0] * 48
+    assert sorted(y) == [0] * 48 + [share] * (48 - rest) + [share + 1] * rest
+    assert y[48:] == [0] * 48

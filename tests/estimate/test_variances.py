@@ -121,7 +121,8 @@ def test_cells_of_variance_0_beyond_the_total_are_projected_alone(estimator):
 def test_cells_of_infinite_variance_share_evenly_what_the_others_leave(estimator):
     variance = np.array([1.0, np.inf, 0.0, np.inf, np.inf])
     y = one_family(estimator, [20.3, -7.0, 4.0, 1e9, 0.0], 35, variance=variance)
-    assert y == [20, 3, 4, 4, 4]
+    assert (y[0], y[2]) == (20, 4)
+    assert sorted([y[1], *y[3:]]) == [3, 4, 4]
 
 
 @every_estimator

@@ -89,14 +89,14 @@ def _project(
         sum_s += s[i]
     lower, middle, upper = _write_ranges(x, s, distance, gap / sum_s, float(total), least, most)
     if upper < total:
-        raised, equal_left = cheapest_units(x, s, rank, (0.0, total), keys, y)
+        raised, equal_left = cheapest_units(x, s, rank, (0.0, total, 0), keys, y)
         if not equal_left:
             return
         for i in range(len(x)):
             least[i] = _lowest(x[i], s[i], raised)
             most[i] = y[i] + ((y[i] + 1 - x[i]) / s[i] <= raised)
     elif lower > total:
-        cheapest_units(x, s, rank, (1.0, total), keys, y)
+        cheapest_units(x, s, rank, (1.0, total, 0), keys, y)
         return
     elif middle < total:
         _write_upper(x, s, distance, float(total), most)

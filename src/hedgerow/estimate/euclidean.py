@@ -6,15 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.ascending import (
-    floor_quotient,
-    lower_in_ascending_order,
-    survey,
-    water_level,
-)
+from hedgerow.estimate.ascending import floor_quotient, survey, water_level
 from hedgerow.estimate.estimator import check_combine, over_integers
 from hedgerow.estimate.known import is_real, project_real
 from hedgerow.estimate.marginal_cost import cheapest_units, write_variances
+from hedgerow.estimate.spread import gets_one, hash_of
 from hedgerow.kernels import kernel
 
 
@@ -35,9 +31,9 @@ class Euclidean:
     integer with ``Σ max(x - s, 0) <= c``. The units with ``k - x_i < -s`` give
     ``y = max(x - s, 0)``; the rest of c goes to units with ``k - x_i = -s``, one for each cell with
     x >= s, and as s is the smallest there are more of those than needed. Which of them, the cost
-    leaves open: here the cells largest in (x, index) get one. Seen from ``max(x - s + 1, 0)``,
-    cells lose one in ascending order of x, ties by index, so small cells go to zero first. The
-    result is exact.
+    leaves open: here cells that hold something anyway (x > s), and only then empty ones, so that
+    empty cells stay empty; among them evenly, so that no cell gains from its size or place
+    (`hedgerow.estimate.spread`). The result is exact.
 
     For real x or unequal v see `hedgerow.estimate.marginal_cost`.
     """
@@ -94,13 +90,36 @@ def _project(
             continue
         x = noisy[begin:end]
         total = totals[family]
-        least, greatest, high, low = survey(x, total)
+        _, greatest, high, low = survey(x, total)
         # s >= (Σx - c) / b, as max(x - s, 0) >= x - s; s >= max x - c, as one cell holds at most c.
         at_least = max(-floor_quotient(high, low, len(x)), greatest - total)
         level, held = water_level(x, total, at_least)
-        bounds = (least, greatest)
-        shifts = (1 - level, level)
-        lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])
+        _write_above(x, level, total, total - held, result[begin:end])
+
+
+@kernel
+def _write_above(
+    x: NDArray[np.int64], level: int, total: int, spare: int, y: NDArray[np.int64]
+) -> None:
+    """Write ``max(x - level, 0)``, and of the spare units one each to cells from the level on."""
+    filled = 0
+    empty = 0
+    for i in range(len(x)):
+        filled += x[i] > level
+        empty += x[i] == level
+    kept = min(spare, filled)
+    rest = spare - kept
+    hashed = hash_of(x, total) if spare > 0 else 0
+    filled_place = 0
+    empty_place = 0
+    for i in range(len(x)):
+        y[i] = max(x[i] - level, 0)
+        if x[i] > level:
+            y[i] += rest > 0 or (kept > 0 and gets_one(filled_place, hashed, kept, filled))
+            filled_place += 1
+        elif x[i] == level:
+            y[i] += rest > 0 and gets_one(empty_place, hashed, rest, empty)
+            empty_place += 1
 
 
 @kernel
@@ -126,4 +145,5 @@ def project_least_squares(
             continue
         x = noisy[begin:end]
         write_variances(variance, begin, len(x), s)
-        cheapest_units(x, s, x, (0.5, totals[family]), keys, result[begin:end])
+        problem = (0.5, totals[family], hash_of(x, totals[family]))
+        cheapest_units(x, s, x[:0], problem, keys, result[begin:end])

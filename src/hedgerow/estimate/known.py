@@ -8,8 +8,9 @@ was never measured. They are the limits of small and large variances, so they ar
    themselves, as cells of equal variance, and all other cells are 0.
 2. Where there are cells of infinite variance, every other cell takes the count nearest its value
    by itself (what a penalty makes 0 is 0), if these counts fit into what is left of the total; the
-   cells of infinite variance, whatever their values, share the rest evenly, the last by index one
-   record more. If the counts do not fit, the cells of infinite variance are 0.
+   cells of infinite variance, whatever their values, share the rest evenly, and some of them, as
+   `hedgerow.estimate.spread` has it, one record more. If the counts do not fit, the cells of
+   infinite variance are 0.
 3. All remaining cells are projected on what is left, by the estimator.
 """
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_structure, check_vector
+from hedgerow.estimate.spread import gets_one, hash_of
 from hedgerow.kernels import kernel, over_families
 
 LARGEST_REAL_COUNT = 1 << 40
@@ -158,7 +160,9 @@ def _settle(
         spare = total - int(exact + own) if settled else 0
         rest[family] = 0 if settled else total if alone else total - int(exact)
         share = spare // unknowns if unknowns > 0 else 0
-        firsts = unknowns - (spare - share * unknowns)
+        more = spare - share * unknowns
+        hashed = hash_of(x, spare) if more > 0 else 0
+        place = 0
         size = 0
         for i in range(len(x)):
             known, unknown = variance[i] == 0.0, variance[i] == np.inf
@@ -167,8 +171,8 @@ def _settle(
             if known and not alone:
                 part[i] = int(x[i])
             elif settled and unknown:
-                part[i] = share + (firsts <= 0)
-                firsts -= 1
+                part[i] = share + (more > 0 and gets_one(place, hashed, more, unknowns))
+                place += 1
             elif settled:
                 part[i] = int(_nearest(x[i], variance[i], penalty))
         start[family + 1] = start[family] + size

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimate.marginal_cost import cheapest_units, write_variances
+from hedgerow.estimate.spread import gets_one, hash_of
 from hedgerow.estimate.support_edge import is_doubtful, last_worthwhile, narrower, wider
 from hedgerow.kernels import kernel
 
@@ -67,16 +68,21 @@ def project_penalised(
         equal = write_variances(variance, begin, len(x), s)
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
         price = price if equal else penalty
-        level = cheapest_units(x, s, x, (0.5, totals[family]), keys, y)[0]
+        hashed = hash_of(x, totals[family])
+        level = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
         if len(x) == 2:
-            _sparsen_two(x, s, price, y)
+            _sparsen_two(x, s, price, hashed, y)
         elif len(x) > 2 and price > 0.0:
-            _sparsen(x, s, (level, price, equal), scratch, units, y)
+            _sparsen(x, s, (level, price, equal, hashed), scratch, units, y)
 
 
 @kernel
 def _sparsen_two(
-    x: NDArray[np.float64], s: NDArray[np.float64], price: float, y: NDArray[np.int64]
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    price: float,
+    hashed: int,
+    y: NDArray[np.int64],
 ) -> None:
     """From integer least squares of two cells to the penalised optimum, whatever the variances."""
     if y[0] == 0 or y[1] == 0:
@@ -86,7 +92,10 @@ def _sparsen_two(
     first = (total - x[0]) ** 2 / s[0] + x[1] ** 2 / s[1]
     second = x[0] ** 2 / s[0] + (total - x[1]) ** 2 / s[1]
     if min(first, second) <= both:
-        y[0] = total if first < second else 0
+        ahead = first < second
+        if first == second:
+            ahead = gets_one(0, hashed, 1, 2)
+        y[0] = total if ahead else 0
         y[1] = total - y[0]
 
 
@@ -94,16 +103,17 @@ def _sparsen_two(
 def _sparsen(
     x: NDArray[np.float64],
     s: NDArray[np.float64],
-    problem: tuple[float, float, bool],
+    problem: tuple[float, float, bool, int],
     scratch: NDArray[np.float64],
     units: NDArray[np.int64],
     y: NDArray[np.int64],
 ) -> None:
     """From integer least squares in y to the penalised optimum in y.
 
-    The problem: the level of least squares, the price of a count, and whether variances are equal.
+    The problem: the level of least squares, the price of a count, whether variances are equal, and
+    a hash of the family.
     """
-    level, price, equal = problem
+    level, price, equal, hashed = problem
     size = 0
     total = 0
     places = units[0]
@@ -127,14 +137,14 @@ def _sparsen(
         return
     best = scratch[3, :size]
     trial = scratch[4, :size]
-    cost = _solve(scratch, size, total, price, edge, units[1], best)
+    cost = _solve(scratch, size, (total, price, hashed), edge, units[1], best)
     for direction in (1, -1):
         moved = doubtful
         while moved:
             after = wider(ranks, edge) if direction > 0 else narrower(ranks, edge)
             tried = np.inf
             if after[1] > 0:
-                tried = _solve(scratch, size, total, price, after, units[1], trial)
+                tried = _solve(scratch, size, (total, price, hashed), after, units[1], trial)
             # Of two equally good supports the smaller one.
             moved = tried < cost or (direction < 0 and tried == cost and tried < np.inf)
             if moved:
@@ -148,23 +158,31 @@ def _sparsen(
 def _solve(
     scratch: NDArray[np.float64],
     size: int,
-    total: int,
-    price: float,
+    problem: tuple[int, float, int],
     edge: tuple[float, int],
     units: NDArray[np.int64],
     found: NDArray[np.float64],
 ) -> float:
-    """Write integer least squares on the support with this edge, 0 elsewhere; the objective."""
+    """Write integer least squares on the support with this edge, 0 elsewhere; the objective.
+
+    Which of the cells of the edge's rank: of alike ones evenly spread ones, else the last ones.
+    """
+    total, price, hashed = problem
     ranks = scratch[2]
-    skipped = -edge[1]
+    ties = 0
+    alike = True
     for i in range(size):
-        skipped += ranks[i] == edge[0]
+        ties += ranks[i] == edge[0]
+        alike &= scratch[1, i] == scratch[1, 0]
+    place = 0
     k = 0
     for i in range(size):
         inside = ranks[i] > edge[0]
         if ranks[i] == edge[0]:
-            inside = skipped <= 0
-            skipped -= 1
+            inside = gets_one(place, hashed, edge[1], ties)
+            if not alike:
+                inside = place >= ties - edge[1]
+            place += 1
         found[i] = 1.0 if inside else 0.0
         if inside:
             scratch[5, k] = scratch[0, i] - 1.0
@@ -173,7 +191,7 @@ def _solve(
     if k > total:
         return np.inf
     x = scratch[5, :k]
-    cheapest_units(x, scratch[6, :k], x, (0.5, total - k), scratch[7, :k], units[:k])
+    cheapest_units(x, scratch[6, :k], x[:0], (0.5, total - k, hashed), scratch[7, :k], units[:k])
     cost = price * k
     k = 0
     for i in range(size):

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hedgerow.errors import BudgetError, ReleaseError, machine_errors
-from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.charging import Charging
@@ -46,7 +46,7 @@ def release(
     Args:
         counts: the confidential table, over the plan's tree.
         plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
-        estimator: from noisy counts to consistent counts; `Chebyshev` unless given.
+        estimator: from noisy counts to consistent counts; `Euclidean` unless given.
         directory: where the release appears, whole or not at all, built in bounded memory; left
             out, the release stays in memory.
         progress: whom to tell how far the pass is.
@@ -60,7 +60,7 @@ def release(
         MachineError: the disk is full, or the memory.
     """
     check_match(counts, plan)
-    estimator = Chebyshev() if estimator is None else estimator
+    estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
     check_range(counts.total, estimator, plan)
     progress = Progress() if progress is None else progress

@@ -19,8 +19,8 @@ from hedgerow.engines.spark import (
     spark_errors,
 )
 from hedgerow.engines.spark_table import SparkTable
-from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
@@ -70,7 +70,7 @@ def release_on_spark(
         TableError: a column or code that does not fit, a count that is none.
         PlanError, ReleaseError, MachineError: as of `release`; Spark failed; the table changed.
     """
-    estimator = Chebyshev() if estimator is None else estimator
+    estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
     bound = table.contributions if table.unit is not None else None
     with kept(table.leaves(plan.tree)) as leaves:
