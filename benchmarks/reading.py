@@ -17,7 +17,7 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio, number, publish
-from hedgerow.example_commuting import write_commuting
+from hedgerow.examples.commuting import write_commuting
 
 ROWS = 4_000_000
 RUNS = 3

@@ -11,7 +11,7 @@ import hedgerow as hr
 from benchmarks.clock import Timed, timed
 from benchmarks.machine import MissingPeer, needed
 from benchmarks.page import Benchmark, clock, publish, table
-from hedgerow.example_commuting import write_commuting
+from hedgerow.examples.commuting import write_commuting
 
 LEVELS = ("region", "province", "municipality")
 MASTER = "local[2]"

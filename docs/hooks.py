@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 import hedgerow
-from hedgerow.cli import app
-from hedgerow.release_file import ReleaseFile
-from hedgerow.simulate_section import SimulateSection
+from hedgerow.cli.app import app
+from hedgerow.spec.release_file import ReleaseFile
+from hedgerow.spec.simulate_section import SimulateSection
 
 DOCS = Path(__file__).parent
 MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)

@@ -31,11 +31,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from hedgerow import cli
-from hedgerow.account_file import AccountFile
-from hedgerow.measurement_file import MeasurementFile
-from hedgerow.release_file import ReleaseFile
-from hedgerow.simulate_section import SimulateFile, SimulateSection
-from hedgerow.toml_file import Section
+from hedgerow.spec.account_file import AccountFile
+from hedgerow.spec.measurement_file import MeasurementFile
+from hedgerow.spec.release_file import ReleaseFile
+from hedgerow.spec.simulate_section import SimulateFile, SimulateSection
+from hedgerow.spec.toml_file import Section
 
 LANGUAGES = {"python", "output", "console", "toml", "csv", "text"}
 STRICTNESS = {"<!-- noisy -->": "noisy", "<!-- about -->": "about"}

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.example_commuting import write_commuting
+from hedgerow.examples.commuting import write_commuting
 
 SEED = 42
 PARETO = 3

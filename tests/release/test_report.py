@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from hedgerow.cli_report import report
+from hedgerow.cli.report import report
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.euclidean import Euclidean

@@ -1,0 +1,282 @@
+"""The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
+
+import io
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, NoReturn, cast
+
+import typer
+from rich.markup import escape
+
+from hedgerow import __version__
+from hedgerow.cli.check import check
+from hedgerow.cli.distribution import distribution
+from hedgerow.cli.estimate import estimate
+from hedgerow.cli.funds import funds
+from hedgerow.cli.new import new
+from hedgerow.cli.output_file import check_picture_place
+from hedgerow.cli.plan import plan, show_plan, warn
+from hedgerow.cli.privacy import account, ledgers
+from hedgerow.cli.report import report
+from hedgerow.cli.simulate import simulate
+from hedgerow.cli.table import table
+from hedgerow.cli.terminal import bar, kept, shown, stage, tell_kept, told
+from hedgerow.engines.spark import SparkEngine
+from hedgerow.errors import (
+    HedgerowError,
+    MachineError,
+    PlanError,
+    ReleaseError,
+    SpecError,
+    nearest,
+)
+from hedgerow.evaluate.error_picture import picture_of_errors
+from hedgerow.evaluate.metrics import HEADINGS as ERROR_HEADINGS
+from hedgerow.evaluate.metrics import error_by_depth, error_rows
+from hedgerow.examples import EXAMPLES
+from hedgerow.plan.describe import aligned
+from hedgerow.plan.plan import Plan
+from hedgerow.release.execution import release as make_release
+from hedgerow.release.memory import check_memory, physical_memory, read_memory
+from hedgerow.release.on_spark import release_on_spark
+from hedgerow.release.refusals import check_combines
+from hedgerow.release.release import Release, read_release
+from hedgerow.release.staging import Unfinished, check_output
+from hedgerow.spec.release_spec import ReleaseSpec
+
+app = typer.Typer(
+    name="hedgerow",
+    help="Release hierarchical count tables under differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(ledgers, name="ledger", no_args_is_help=True)
+app.command()(plan)
+app.command()(estimate)
+app.command()(distribution)
+app.command()(account)
+app.command()(simulate)
+app.command()(funds)
+app.command()(report)
+app.command()(check)
+app.command()(table)
+app.command()(new)
+
+STOPPED = 130
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        shown.print(f"hedgerow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hedgerow(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Release hierarchical count tables under differential privacy."""
+
+
+@app.command()
+def example(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
+    size: Annotated[str, typer.Option(help="small, or national: the size of a country.")] = "small",
+) -> None:
+    """Write a synthetic table, its public list of areas and a release file to try."""
+    if kind not in EXAMPLES:
+        known = ", ".join(EXAMPLES)
+        raise SpecError(
+            f"no example is called {kind!r}; there are {known}{nearest(kind, EXAMPLES)}"
+        )
+    with stage(f"writing the {size} {kind} example"):
+        file = EXAMPLES[kind](directory, size)
+    shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+
+
+@app.command()
+def release(
+    file: ReleaseFile,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Finish what a killed run left, with its noise.")
+    ] = False,
+    discard: Annotated[
+        bool,
+        typer.Option(
+            "--discard",
+            help="Throw away what a killed run left and begin anew: its charge stays in the "
+            "ledger, and the new run is charged again.",
+        ),
+    ] = False,
+    expect_plan: Annotated[
+        str | None,
+        typer.Option(metavar="SHA256", help="Refuse to run any plan but the one with this hash."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Aim to stay below it, such as 4GB; else all there is."),
+    ] = None,
+) -> None:
+    """Make the release: measure, estimate, write; it appears whole or not at all."""
+    if resume and discard:
+        raise SpecError("--resume and --discard exclude each other")
+    unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
+    unfinished = Unfinished.DISCARD if discard else unfinished
+    limit = None if memory is None else read_memory(memory)
+    spec = ReleaseSpec(file)
+    estimator = spec.estimator
+    check_output(spec.output, unfinished)
+    with stage("reading the lists of areas"):
+        made = spec.plan(spec.tree())
+    warn(made)
+    check_combines(estimator, made)
+    if spec.spark is not None and limit is not None:
+        raise SpecError("--memory is for this machine; on Spark its own settings say how much")
+    if spec.spark is None:
+        check_memory(made, physical_memory() if limit is None else limit)
+    if expect_plan is not None and expect_plan != made.hash:
+        raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
+    charging = spec.charging
+    if charging is not None and unfinished is not Unfinished.RESUME:
+        charging.check(made)
+    options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
+    options |= {"estimator": estimator, "directory": spec.output}
+    if spec.spark is not None:
+        made_release = _released_on_spark(spec, made, options)
+    else:
+        with stage("reading the table"):
+            counts = spec.counts(made.tree, limit)
+            spec.refuse_own_prior(made.tree, counts)
+        tell_kept(counts)
+        with bar("measuring and estimating") as progress:
+            made_release = make_release(counts, made, progress=progress, **options)
+    released = int(made_release.level(depth=0)["count"].sum())
+    shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
+    show_plan(made)
+    if charging is not None:
+        shown.print(escape(charging.standing(made).describe()))
+    shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+
+
+def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -> Release:
+    with ExitStack() as stack:
+        with stage("starting Spark"):
+            session = stack.enter_context(cast("SparkEngine", spec.spark).session())
+            table = spec.spark_table(session, made.tree)
+        progress = stack.enter_context(bar("measuring and estimating on Spark"))
+        return release_on_spark(table, made, progress=progress, **options)
+
+
+@app.command()
+def compare(
+    file: ReleaseFile,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
+    ] = None,
+) -> None:
+    """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
+
+    For the people who may see the table: exact errors give true counts away. Publish them only
+    where the table is public or synthetic.
+    """
+    check_picture_place(picture, ReleaseError)
+    spec = ReleaseSpec(file)
+    released = read_release(spec.output)
+    with stage("reading the table"):
+        counts = spec.counts(spec.tree())
+    with stage("comparing"):
+        errors = error_by_depth(counts, released)
+    bounded = kept(counts)
+    if bounded is not None:
+        shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
+    shown.print("Error of the released counts against the truth (confidential):\n")
+    shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
+    if picture is not None:
+        picture_of_errors({"release": errors}, picture, title="CONFIDENTIAL: error of the release")
+        shown.print(f"Picture: {escape(str(picture))}")
+
+
+def main() -> None:
+    """Run the command that the process was started with."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    sys.exit(run())
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as Ctrl-C does, so that temporary files of the table go away."""
+    sys.exit(128 + number)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of a command; every failure is one sentence, never a traceback."""
+    try:
+        code = app(arguments, standalone_mode=False) or 0
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = STOPPED
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
+        return _explain(error)
+    if code == STOPPED:
+        _tell("stopped; what a release had begun is kept beside its output directory")
+    return int(code)
+
+
+def _explain(error: BaseException) -> int:
+    """Say in one sentence what went wrong; the exit code."""
+    if isinstance(error, HedgerowError):
+        _tell(str(error), error.confidential)
+        return error.exit_code
+    if isinstance(error, MemoryError):
+        _tell("out of memory")
+    elif isinstance(error, OSError):
+        _tell(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
+    elif hasattr(error, "format_message"):  # usage errors of click and typer
+        _tell(_in_plain_words(error.format_message()))
+        return int(getattr(error, "exit_code", 2))
+    else:
+        _tell_bug(error)
+    return MachineError.exit_code
+
+
+def _in_plain_words(message: str) -> str:
+    """What the command line's library says, without its words for types."""
+    message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
+    return re.sub("Input should be a valid number.*", "must be a number", message)
+
+
+def _tell(sentence: str, confidential: str | None = None) -> None:
+    told.print(f"[red]Error:[/red] {escape(sentence)}")
+    if confidential and sys.stderr.isatty():
+        told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
+
+
+def _tell_bug(error: BaseException) -> None:
+    """Where it broke, but not what it says: that may quote the confidential table."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    _tell(
+        f"internal error, please report it: {type(error).__name__} at "
+        f"{Path(where.filename).name}:{where.lineno}"
+    )
+    if sys.stderr.isatty():
+        told.print("".join(traceback.format_exception(error)), markup=False, style="dim")

@@ -1,0 +1,176 @@
+"""The command `plan`: what a release will measure, promise, and get wrong, before it is made."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.markup import escape
+
+from hedgerow.cli.output_file import check_picture_place
+from hedgerow.cli.terminal import shown, stage, told
+from hedgerow.errors import PlanError, SpecError
+from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
+from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
+from hedgerow.kernels import core_count
+from hedgerow.plan.cost import expected_cost
+from hedgerow.plan.depths import RunningSums, Survivors
+from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.distribution import mean_cut_variance
+from hedgerow.plan.fairness import fairness, fairness_rows
+from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.forecast_picture import picture_of_forecast
+from hedgerow.plan.forecast_table import forecast_legend, forecast_table
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import weakness
+from hedgerow.release.manifest import promise
+from hedgerow.release.outline import Outline
+from hedgerow.release.refusals import check_combines
+from hedgerow.spec.lines import lines_of
+from hedgerow.spec.release_spec import ReleaseSpec
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+
+
+def plan(
+    file: ReleaseFile,
+    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Draw the expected error here.")] = None,
+    simulate: Annotated[
+        int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
+    ] = 0,
+    fair: Annotated[
+        bool, typer.Option("--fairness", help="Who is counted less precisely for having siblings.")
+    ] = False,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Tell time, memory and disk for N records (public, or a bound)."
+        ),
+    ] = None,
+    target_mse: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MSE", help="The least budget whose weighted squared error is at most this."
+        ),
+    ] = None,
+) -> None:
+    """Show what a release will measure, the error to expect, and what it promises.
+
+    Reads the public lists of areas and no confidential table (unless the file says
+    areas = "table").
+    """
+    check_picture_place(picture, PlanError)
+    spec = ReleaseSpec(file)
+    if target_mse is not None:
+        spec.check_target(target_mse)
+    estimator = spec.estimator
+    with stage("reading the lists of areas"):
+        tree = spec.tree()
+        made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
+    warn(made)
+    check_combines(estimator, made)
+    if records is not None and records < 0:
+        raise PlanError(f"--records must be 0 or more, got {records}")
+    expected = forecast(made)
+    simulated = _simulated(spec, made, simulate) if simulate else None
+    if picture is not None:
+        picture_of_forecast(expected, picture)
+    if as_json:
+        facts = {**made.to_dict(), "sha256": made.hash, "forecast": expected.to_dicts()}
+        if fair:
+            facts["fairness"] = fairness(made).to_dicts()
+        if simulated is not None:
+            facts["simulated"] = simulated.to_dicts()
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        return
+    show_plan(made, expected)
+    if simulated is not None:
+        shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(simulated)])) + "\n")
+    if fair:
+        _show_fairness(made)
+    _show_cost(made, records)
+    if picture is not None:
+        shown.print(f"Picture: {escape(str(picture))}")
+    _show_next(file, None if target_mse is None else made)
+
+
+def _show_next(file: Path, found: Plan | None) -> None:
+    """How to release the plan: of the file as it is, or one that was found for a target."""
+    release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
+    if found is None:
+        shown.print(f"Next: {release}")
+        return
+    shown.print(
+        f"{escape(str(file))} as it stands plans something else: with the budget and the shares "
+        f"that it gives itself. For this plan write into it:\n\n{escape(lines_of(found))}\n"
+    )
+    shown.print(f"Then: {release} --expect-plan {found.hash}")
+
+
+def _show_cost(made: Plan, records: int | None) -> None:
+    """Where the tree is cut, and time, memory and disk, where public facts tell them."""
+    if not isinstance(made.measure, RunningSums):
+        outline = Outline.of(made)
+        if outline.first < outline.cut < made.tree.depth:
+            shown.print(
+                f"The tree is cut into subtrees at depth {outline.cut} "
+                f"({escape(made.tree.cuboid_name(outline.cut))}), on one machine or many.\n"
+            )
+    everything = not isinstance(made.measure, Survivors)
+    if records is None and not everything:
+        shown.print("Time, memory and disk to expect: give the number of records with --records\n")
+        return
+    bound = made.tree.leaves if records is None else records
+    shown.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
+
+
+def warn(made: Plan) -> None:
+    """Say on standard error what is lawful and hardly meant."""
+    weak = weakness(made.budget)
+    if weak is not None:
+        told.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
+
+
+def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
+    """What is measured, the error to expect, the promise and its price."""
+    frame = forecast(made) if expected is None else expected
+    shown.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
+    if made.allocation == ForDistribution().name:
+        error = mean_cut_variance(made) ** 0.5
+        shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
+    shown.print(f"{escape(promise(made))}\n")
+    shown.print(escape(price_table(made.guarantee, made.deltas)))
+    if made.saved is not None:
+        shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
+    shown.print(f"\nplan {made.hash}\n")
+
+
+def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> pl.DataFrame:
+    """The errors of simulated releases of the file's public prior."""
+    prior = spec.prior(made.tree)
+    if prior is None:
+        raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
+    with stage(f"simulating {runs} releases of the prior"):
+        return simulated_errors(made, prior, spec.estimator, runs=runs)
+
+
+def _show_fairness(made: Plan) -> None:
+    shown.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
+    sentences = fairness_rows(made)
+    for sentence in sentences:
+        shown.print(escape(sentence))
+    if not sentences:
+        frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+        heading = ("depth", "cuboid", "siblings", "families", "sd", "ratio")
+        rows = [
+            (str(r["depth"]), r["cuboid"], f"{r['siblings']:,}", f"{r['families']:,}",
+             f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
+            for r in frame.iter_rows(named=True)
+        ]  # fmt: skip
+        shown.print(escape(aligned([heading, *rows])))
+    shown.print("")

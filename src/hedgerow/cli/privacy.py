@@ -1,0 +1,141 @@
+"""The commands about the price of privacy: `account` and `ledger`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.markup import escape
+
+from hedgerow.cli.output_file import (
+    check_picture_place,
+    check_place,
+    refuse_within_a_release,
+    write_table,
+)
+from hedgerow.cli.terminal import shown, told
+from hedgerow.errors import BudgetError, SpecError
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from hedgerow.plan.describe import aligned, price_table
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.figures import figure_above
+from hedgerow.privacy.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile_picture import epsilon_grid, picture_of_profile
+from hedgerow.privacy.zcdp import float_above
+from hedgerow.spec.account_file import read_account
+from hedgerow.spec.release_spec import ReleaseSpec
+
+ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
+DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+
+
+def account(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
+    ],
+    delta: Annotated[
+        list[str] | None, typer.Option(help="δ to state ε at; may be given several times.")
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            help="bureau: the σ² that keeps the Bureau's ε at --delta, exactly accounted."
+        ),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write ε, δ(ε) and its bounds here.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
+) -> None:
+    """Say what mechanisms used together cost, exactly, beside the loose conversions."""
+    check_picture_place(picture, BudgetError)
+    if csv is not None:
+        check_place(csv, suffixes=(".csv",), option="--csv")
+    profile = read_account(file)
+    deltas = delta or DELTAS
+    is_release = file.is_dir() or file.suffix == ".json"
+    who = "The release satisfies" if is_release else "Used together, they satisfy"
+    said = [profile.statement(deltas[0], who=who) + "\n", price_table(profile, deltas)]
+    if match is not None:
+        said.append(_match(profile, match, deltas[0]))
+    for text in said:
+        shown.print(escape(text))
+    if csv is not None:
+        rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
+        table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
+        write_table(table, csv)
+        shown.print(f"Table: {escape(str(csv))}")
+    if picture is not None:
+        picture_of_profile(profile, picture)
+        shown.print(f"Picture: {escape(str(picture))}")
+
+
+@ledgers.command("open")
+def open_ledger(
+    file: ReleaseFile,
+    rho: Annotated[
+        str | None, typer.Option(help="All that releases of the dataset may cost, in ρ.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The same in pure ε (discrete Laplace releases alone).")
+    ] = None,
+) -> None:
+    """Open the account that a release file names in [ledger], with its cap; fixed for ever."""
+    spec = ReleaseSpec(file)
+    path = spec.ledger_path
+    if (rho is None) == (epsilon is None):
+        raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
+    if epsilon is not None and spec.mechanism is not DiscreteLaplace:
+        raise SpecError(
+            f"the file's releases have no pure ε (mechanism = {spec.mechanism.name!r}), so none "
+            f"could ever be charged to a cap in ε, which is fixed for ever; give the cap with --rho"
+        )
+    refuse_within_a_release(path, "[ledger] database")
+    cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
+    ledger = Ledger(path) if path.exists() else create_ledger(path)
+    account = ledger.open_account(spec.dataset, spec.neighbours, cap)
+    shown.print(escape(ledger.standing(account).describe()))
+
+
+@ledgers.command("show")
+def show_ledger(
+    database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
+    delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
+) -> None:
+    """Show all accounts of a ledger: what was charged, what is spent, what is left."""
+    ledger = Ledger(database)
+    datasets = [account.dataset for account in ledger.accounts()]
+    for dataset in sorted({name for name in datasets if datasets.count(name) > 1}):
+        told.print(escape(f"Note: the accounts of {dataset!r} do not limit each other; caps add."))
+    for account in ledger.accounts():
+        standing = ledger.standing(account)
+        rows = [("release", "charged", "plan", standing.account.symbol)]
+        for charge in standing.charges:
+            cost = figure_above(float_above(account.cost(charge.profile)))
+            at = charge.at.isoformat(timespec="seconds")
+            rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
+        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}"))
+        for note in sorted({charge.note for charge in standing.charges if charge.note}):
+            shown.print(escape(f"Of some of them: {note}"))
+        if standing.together is not None:
+            figure = figure_above(standing.together.epsilon(delta))
+            shown.print(
+                escape(f"\nAll together: ε = {figure} at δ = {delta}. {PLANNED_TOGETHER}\n")
+            )
+
+
+def _match(profile: Profile, match: str, delta: str) -> str:
+    """How much less noise keeps the Bureau's ε, in words and as a table."""
+    if match != "bureau":
+        raise SpecError(f"--match knows bureau alone, got {match!r}")
+    factor = matched(profile, delta)
+    stated = profile.bureau_epsilon(delta)
+    less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
+    rows = [("", "uses", "σ²", "reduced σ²")]
+    for use in profile.uses:
+        whole = use.noise.parameter
+        rows.append(("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}"))
+    return f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:\n{aligned(rows)}"

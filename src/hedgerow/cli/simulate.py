@@ -1,0 +1,120 @@
+"""The command `simulate`: settings compared by releasing a public table under each, many times."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from hedgerow.cli.output_file import check_picture_place, check_place, whole_file
+from hedgerow.cli.terminal import bar, shown, stage
+from hedgerow.errors import PlanError, ReleaseError, SpecError
+from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
+from hedgerow.evaluate.simulate import simulate as simulate_settings
+from hedgerow.evaluate.simulation_output import (
+    WORDS,
+    legend,
+    metric_rows,
+    write_simulation,
+)
+from hedgerow.evaluate.simulation_picture import picture_of_simulation
+from hedgerow.plan.describe import aligned
+from hedgerow.spec.simulate_settings import LeftOut
+from hedgerow.spec.simulate_spec import SimulateSpec
+
+USUAL = ("rmse", "max_error", "false_discovery_rate")
+
+
+def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A release file with [simulate], or one that names its release."
+        ),
+    ],
+    runs: Annotated[int, typer.Option(metavar="R", help="Releases of each setting.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of all noise; the same seed, the same table.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Threads; one a core unless given. Results do not change.")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help=f"May be repeated: {', '.join(METRICS)}."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write every metric into this Parquet file.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the output and the picture.")
+    ] = False,
+) -> None:
+    """Compare settings on a PUBLIC or synthetic table, by simulated releases.
+
+    The file's [simulate] section says that the table is public, and lists allocations,
+    mechanisms, measures, estimators, budgets and baselines to compare; what it leaves out is the
+    file's own setting and usual ones. Nothing that is simulated may be published as a release.
+    """
+    metrics = _checked(runs, workers, show)
+    if output is not None:
+        check_place(output, suffixes=(".parquet",), force=force)
+    check_picture_place(picture, ReleaseError, force=force)
+    spec = SimulateSpec(file)
+    with stage("reading the lists of areas and the public table"):
+        tree = spec.tree()
+        counts = spec.counts(tree)
+    with stage("planning"):
+        settings, left_out = spec.settings(tree)
+    with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
+        errors = simulate_settings(
+            counts,
+            settings,
+            public=spec.section.public,
+            runs=runs,
+            seed=seed,
+            workers=workers,
+            progress=progress.on_fraction,
+        )
+    shown.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
+    shown.print(escape(legend(errors)))
+    if spec.is_distribution and show is None:
+        metrics = ("cumulative_rmse", *metrics)
+    for metric in metrics:
+        shown.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
+        shown.print(escape(aligned(metric_rows(errors, metric))))
+    _tell_left_out(left_out)
+    if output is not None:
+        with whole_file(output) as opened:
+            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
+        shown.print(f"\nEvery metric: {escape(str(output))}")
+    if picture is not None:
+        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
+        picture_of_simulation(errors, picture, title=title)
+        shown.print(f"\nPicture: {escape(str(picture))}")
+
+
+def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:
+    """The metrics to show; refuses what cannot be before anything is read."""
+    if runs < FEWEST_RUNS:
+        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, to tell how sure they are")
+    if workers is not None and workers < 1:
+        raise PlanError(f"--workers must be at least 1, got {workers}")
+    for metric in show or ():
+        if metric not in METRICS:
+            raise SpecError(
+                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
+            )
+    return show or USUAL
+
+
+def _tell_left_out(left_out: Sequence[LeftOut]) -> None:
+    """Which settings cannot be, by reason."""
+    ordered = sorted(left_out, key=lambda each: each.reason)
+    for reason, group in groupby(ordered, key=lambda each: each.reason):
+        names = [each.name for each in group]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        shown.print(f"\nLeft out: {escape(names[0])}{more}: {escape(reason)}")

@@ -1,0 +1,108 @@
+"""The command `table`: the counts of a release as a table, in a file or on the terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.markup import escape
+
+from hedgerow.cli.output_file import TABLES, check_place, write_table
+from hedgerow.cli.pairs import pairs
+from hedgerow.cli.terminal import shown, stage
+from hedgerow.errors import ReleaseError
+from hedgerow.release.measurements import COUNT
+from hedgerow.release.page.markup import visible
+from hedgerow.release.release import USUAL, Release, axis_level, read_release
+from hedgerow.release.stored import undamaged
+
+FIRST_ROWS = 20
+
+
+def table(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+    level: Annotated[
+        str | None, typer.Option(help="A depth by the name that the plan shows: county.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(help="A depth by its number, 0: the total.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=LEVEL", help="Sums by one level an axis; repeat it for more axes."
+        ),
+    ] = None,
+    counts_only: Annotated[
+        bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet file; else the first rows are shown.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+) -> None:
+    """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
+
+    Columns: the codes, count, standard_error, and low and high, the 95 % interval of each count.
+    Combinations that are not listed have a count of 0. Reads the release directory alone; it costs
+    no privacy.
+    """
+    if output is not None:
+        check_place(output, suffixes=TABLES, force=force)
+    levels = pairs(by or [], "--by", "origin=region")
+    if (level is not None) + (depth is not None) + bool(levels) != 1:
+        raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
+    with stage("reading the release"), undamaged(directory):
+        released = read_release(directory)
+        found = _frame(released, level, depth, levels, counts_only=counts_only)
+    if output is None:
+        _show(found, [column for columns in released.columns.values() for column in columns])
+        return
+    write_table(found, output)
+    shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+
+
+def _frame(
+    released: Release,
+    level: str | None,
+    depth: int | None,
+    levels: dict[str, str],
+    *,
+    counts_only: bool,
+) -> pl.DataFrame:
+    if levels:
+        return released.cuboid(None if counts_only else USUAL, **levels)
+    names = {what["cuboid"] for what in released.plan["depths"]}
+    known = None if level is None or level in names else axis_level(released.plan, level)
+    if known is not None:
+        raise ReleaseError(
+            f"no depth {level!r}; it is a level of axis {known[0]!r}, summed over the others: "
+            f"--by {known[0]}={known[1]}"
+        )
+    found = released.level(level, depth=depth)
+    if not counts_only:
+        return found
+    labels = [name for columns in released.columns.values() for name in columns]
+    return found.select(name for name in found.columns if name in {*labels, COUNT})
+
+
+def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
+    """The first rows: codes to the left, numbers to the right."""
+    head = found.head(FIRST_ROWS)
+    rows = [head.columns, *([_word(value) for value in row] for row in head.iter_rows())]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head.columns))]
+    for row in rows:
+        words = (
+            word.ljust(width) if name in labels else word.rjust(width)
+            for name, word, width in zip(head.columns, row, widths, strict=True)
+        )
+        shown.print(escape(visible("  ".join(words).rstrip())))
+    shown.print(
+        f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
+        f"--output FILE.csv writes them all."
+    )
+
+
+def _word(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

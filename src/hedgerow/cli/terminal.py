@@ -1,0 +1,102 @@
+"""What people see: results on standard output, progress on standard error."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
+from hedgerow.cli.tally import Tally
+from hedgerow.plan.describe import aligned
+from hedgerow.release.progress import Progress as PassProgress
+from hedgerow.tables.counts import Counts
+
+shown = Console(soft_wrap=True, highlight=False)
+told = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def on_terminal() -> bool:
+    """Whether a person sees it: FORCE_COLOR makes a log look like a terminal to rich."""
+    return told.is_terminal and sys.stderr.isatty()
+
+
+def kept(counts: Counts) -> str | None:
+    """How many records the bound of contributions kept: confidential; None where there is none."""
+    if counts.before is None:
+        return None
+    return (
+        f"kept {counts.total:,} of {counts.before:,} records (contributions at most "
+        f"{counts.contributions:,} a unit; confidential, shown here only)"
+    )
+
+
+def tell_kept(counts: Counts) -> None:
+    """Say it on a terminal; in a log, where it can be read."""
+    sentence = kept(counts)
+    if sentence is None:
+        return
+    if not sys.stderr.isatty():
+        sentence = (
+            f"contributions at most {counts.contributions:,} a unit; how many records that keeps "
+            f"is confidential: hedgerow compare shows it"
+        )
+    told.print(sentence)
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """A spinner on a terminal, a plain line elsewhere."""
+    if on_terminal():
+        with told.status(what):
+            yield
+    else:
+        told.print(what)
+        yield
+
+
+@contextmanager
+def bar(what: str) -> Iterator[PassProgress]:
+    """On a terminal a bar with rate and time left, and then what was done at each depth.
+
+    Elsewhere a plain line: how much was done tells of the table, and logs may be published.
+    """
+    if not on_terminal():
+        told.print(what)
+        yield PassProgress()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=told) as shown_bar:
+        task = shown_bar.add_task(what, total=1.0, rate="")
+        cells = 0
+
+        def on_cells(more: int) -> None:
+            nonlocal cells
+            cells += more
+            elapsed = shown_bar.tasks[0].elapsed or 0.0
+            if elapsed > 0:
+                shown_bar.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
+
+        tally = Tally()
+        yield PassProgress(
+            on_cells,
+            lambda fraction: shown_bar.update(task, completed=fraction),
+            tally.on_depth,
+        )
+    if tally.work:
+        told.print(f"\n{aligned([TALLY_HEADINGS, *tally.rows()])}")

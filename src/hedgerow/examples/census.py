@@ -1,0 +1,130 @@
+"""A synthetic census over its geography, and the same by age and sex as well."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.examples.areas import codes_of, parents_of, place_in_family
+from hedgerow.examples.files import SEED, free, size_of, write_release_file
+from hedgerow.examples.people import PEOPLE_FILE, write_ages, write_people
+
+STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
+
+
+@dataclass(frozen=True, slots=True)
+class CensusSize:
+    """How many areas at each level, and how many people live in them."""
+
+    states: int
+    counties: int
+    tracts: int
+    blocks: int
+    population: int
+
+
+CENSUS_SIZES = {
+    "small": CensusSize(3, 60, 1_000, 20_000, 830_000),
+    "national": CensusSize(51, 3_200, 80_000, 8_000_000, 331_449_281),  # the United States, 2020
+}
+CROSSED_SIZES = {
+    "usa": CensusSize(51, 3_143, 84_414, 8_132_968, 331_449_281),  # by age and sex as well
+}
+
+_CENSUS = """\
+[table]
+source = "population.parquet"   # the confidential table: one row a block with people in it
+count  = "population"           # the column that holds the count; leave out for one row a person
+
+[[axis]]
+name   = "geography"
+levels = ["state", "county", "tract", "block"]   # from coarse to fine: the columns
+areas  = "areas.parquet"        # the public list of all blocks, empty ones included
+
+[privacy]
+neighbours    = "add-remove"    # protects whether a person is in the table at all
+contributions = 1               # a person is counted once
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
+"""
+
+
+def write_census(directory: Path, size: str = "small") -> Path:
+    """The path of ``release.toml``, written beside a synthetic census and its list of areas.
+
+    Files: ``areas.parquet`` (state, county, tract, block: one row a block),
+    ``population.parquet`` (the same and population: one row a block with people in it).
+
+    Args:
+        directory: made if it is not there.
+        size: a key of `CENSUS_SIZES`; or of `CROSSED_SIZES`, with files of its own:
+            ``ages.parquet`` and ``sexes.parquet``, and ``people.parquet`` (block, age, sex,
+            people: one row a combination with people in it) for ``population.parquet``.
+
+    Raises:
+        SpecError: another size, or the directory holds one of the files already.
+    """
+    if size in CROSSED_SIZES:
+        return _write_crossed_census(directory, CROSSED_SIZES[size])
+    chosen = size_of(CENSUS_SIZES, size, *CROSSED_SIZES)
+    files = free(directory, "release.toml", "areas.parquet", "population.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, tract_of = _blocks(rng, chosen)
+    population = _population(rng, tract_of, chosen)
+    areas.write_parquet(files[1])
+    people = areas.with_columns(population=population).filter(pl.col("population") > 0)
+    people.write_parquet(files[2])
+    write_release_file(files[0], "A census over its geography", _CENSUS)
+    return files[0]
+
+
+def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
+    names = "areas.parquet", "ages.parquet", "sexes.parquet", "people.parquet"
+    files = free(directory, "release.toml", *names)
+    rng = np.random.default_rng(SEED)
+    areas, tract_of = _blocks(rng, size)
+    areas.write_parquet(files[1])
+    write_ages(files[2], files[3])
+    write_people(files[4], rng, areas["block"], _population(rng, tract_of, size))
+    write_release_file(files[0], "A census by block, age and sex", PEOPLE_FILE)
+    return files[0]
+
+
+def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """The list of blocks in the manner of FIPS, and the tract of each.
+
+    A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
+    the tract (hundreds), 4 for the block (from 1000 on).
+    """
+    state_of = parents_of(rng, size.states, size.counties, spread=0.8)
+    county_of = parents_of(rng, size.counties, size.tracts, spread=1.2)
+    tract_of = parents_of(rng, size.tracts, size.blocks, spread=0.6)
+    states = np.array(STATE_CODES[: size.states])
+    counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
+    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
+    blocks = tracts[tract_of] * 10_000 + 1_000 + place_in_family(tract_of)
+    county_rows = county_of[tract_of]
+    areas = [
+        codes_of("state", states, 2)[state_of[county_rows]],
+        codes_of("county", counties, 5)[county_rows],
+        codes_of("tract", tracts, 11)[tract_of],
+        codes_of("block", blocks, 15),
+    ]
+    return pl.DataFrame(areas), tract_of
+
+
+def _population(
+    rng: np.random.Generator, tract_of: NDArray[np.int64], size: CensusSize
+) -> NDArray[np.int64]:
+    """People in each block: none in two fifths of them (more in some tracts), heavy tails."""
+    inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
+    inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])
+    density = rng.lognormal(sigma=0.5, size=size.tracts)[tract_of[inhabited]]
+    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
+    population = np.zeros(size.blocks, dtype=np.int64)
+    extra = rng.multinomial(size.population - len(inhabited), pull / pull.sum())
+    population[inhabited] = 1 + extra
+    return population

@@ -1,0 +1,184 @@
+"""Synthetic trips to work, by origin and destination: near and large places attract more."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.examples.areas import codes_of, parents_of, place_in_family
+from hedgerow.examples.files import SEED, free, size_of, write_release_file
+from hedgerow.examples.sections import SECTIONS_FILE, draw_sections, write_flows
+
+
+@dataclass(frozen=True, slots=True)
+class CommutingSize:
+    """How many areas at each level, pairs with any trip between them, and trips."""
+
+    regions: int
+    provinces: int
+    municipalities: int
+    pairs: int
+    trips: int
+
+
+@dataclass(frozen=True, slots=True)
+class SectionSize:
+    """How many areas below the municipalities of a commuting example."""
+
+    above: CommutingSize
+    localities: int
+    sections: int
+
+
+COMMUTING_SIZES = {
+    "small": CommutingSize(4, 12, 120, 3_000, 50_000),
+    "national": CommutingSize(20, 110, 8_092, 500_000, 28_805_440),  # Italy, 2011
+}
+SECTION_SIZES = {
+    "sections": SectionSize(COMMUTING_SIZES["national"], localities=50_000, sections=362_292),
+}
+
+_COMMUTING = """\
+[table]
+source = "trips.parquet"        # the confidential table: one row a pair with any trip
+count  = "trips"                # the column that holds the count; leave out for one row a trip
+
+[[axis]]
+name    = "origin"
+levels  = ["region", "province", "municipality"]         # from coarse to fine
+columns = ["o_region", "o_province", "o_municipality"]   # what the table calls them
+areas   = "municipalities.parquet"                       # the public list
+
+[[axis]]
+name    = "destination"
+levels  = ["region", "province", "municipality"]
+columns = ["d_region", "d_province", "d_municipality"]
+areas   = "municipalities.parquet"
+
+[tree]
+refine = ["destination", "origin"]   # destination regions first, then origin regions, and so on
+
+[privacy]
+neighbours    = "replace"       # protects where a trip starts and ends; their number is public
+contributions = 1               # every person makes exactly one trip
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-8            # what is allowed beyond epsilon: below one over the number of trips
+"""
+
+
+def write_commuting(directory: Path, size: str = "small") -> Path:
+    """The path of ``release.toml``, written beside synthetic trips and their list of areas.
+
+    Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
+    (o_region … d_municipality, trips: one row a pair with any trip).
+
+    Args:
+        directory: made if it is not there.
+        size: a key of `COMMUTING_SIZES`; or of `SECTION_SIZES`, with two more levels (locality,
+            section) and ``sections.parquet`` for ``municipalities.parquet``.
+
+    Raises:
+        SpecError: another size, or the directory holds one of the files already.
+    """
+    if size in SECTION_SIZES:
+        return _write_sections(directory, SECTION_SIZES[size])
+    chosen = size_of(COMMUTING_SIZES, size, *SECTION_SIZES)
+    files = free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, place = _municipalities(rng, chosen)
+    origin, destination, trips = _trips(rng, place, chosen)
+    areas.write_parquet(files[1])
+    ends = [
+        areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
+        for end, rows in (("o", origin), ("d", destination))
+    ]
+    pl.concat([*ends, pl.DataFrame({"trips": trips})], how="horizontal").write_parquet(files[2])
+    write_release_file(files[0], "Trips to work over origin × destination", _COMMUTING)
+    return files[0]
+
+
+def _write_sections(directory: Path, size: SectionSize) -> Path:
+    files = free(directory, "release.toml", "sections.parquet", "trips.parquet")
+    rng = np.random.default_rng(SEED)
+    areas, place = _municipalities(rng, size.above)
+    pairs = _trips(rng, place, size.above)
+    sections = draw_sections(rng, areas, place.people, (size.localities, size.sections))
+    sections.areas.write_parquet(files[1])
+    write_flows(files[2], rng, sections, pairs)
+    write_release_file(files[0], "Trips to work between census sections", SECTIONS_FILE)
+    return files[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """Where the municipalities lie (plane coordinates) and how many people travel from each."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float32]
+    people: NDArray[np.float64]
+
+
+def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
+    """The list of municipalities in the manner of ISTAT, and a map of them.
+
+    A municipality's code is its province's with three more digits; provinces are numbered through.
+    """
+    region_of = parents_of(rng, size.regions, size.provinces, spread=0.5)
+    province_of = parents_of(rng, size.provinces, size.municipalities, spread=0.7)
+    numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
+    region_rows = region_of[province_of]
+    areas = [
+        codes_of("region", np.arange(1, size.regions + 1), 2)[region_rows],
+        codes_of("province", np.arange(1, size.provinces + 1), 3)[province_of],
+        codes_of("municipality", numbers, 6),
+    ]
+    # A country of side 1: provinces lie around the middle of their region, and so on down.
+    middle = rng.random((size.regions, 2))[region_of] + rng.normal(0, 0.06, (size.provinces, 2))
+    spot = middle[province_of] + rng.normal(0, 0.02, (size.municipalities, 2))
+    x, y = spot.astype(np.float32).T
+    return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
+
+
+def _trips(
+    rng: np.random.Generator, place: _Map, size: CommutingSize
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Origin, destination and trips of every pair that has any, in order of origin."""
+    n = size.municipalities
+    arrival = _arrivals(rng, place).reshape(-1)
+    last = np.partition(arrival, size.pairs - 1)[size.pairs - 1]
+    chosen = np.flatnonzero(arrival <= last)[: size.pairs]
+    origin, destination = chosen // n, chosen % n
+    at_home = origin == destination
+    pull = np.where(at_home, place.people[origin], _attraction(place, origin, destination))
+    # Half of what is left after one trip a pair stays at home.
+    share = np.where(at_home, 0.5 * pull / pull[at_home].sum(), 0.5 * pull / pull[~at_home].sum())
+    trips = 1 + rng.multinomial(size.trips - len(chosen), share / share.sum())
+    return origin, destination, trips.astype(np.int64)
+
+
+def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
+    """When each pair arrives in a race: the first k are a sample of likelier near pairs.
+
+    Exponential times with rates w arrive in the order of draws without replacement in proportion
+    to w (Efraimidis & Spirakis 2006). Staying at home always comes first.
+    """
+    n = len(place.people)
+    arrival = np.empty((n, n), dtype=np.float32)
+    for row in range(n):  # by rows: all pairs at once would take gigabytes in between
+        waiting = rng.standard_exponential(n, dtype=np.float32)
+        arrival[row] = waiting / _attraction(place, row, slice(None))
+    np.fill_diagonal(arrival, 0)
+    return arrival
+
+
+def _attraction(
+    place: _Map, origin: int | NDArray[np.int64], destination: slice | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The gravity law: people at both ends over the square of the distance."""
+    across = place.x[origin] - place.x[destination]
+    along = place.y[origin] - place.y[destination]
+    masses = place.people[origin] * place.people[destination]
+    return masses / (across * across + along * along + np.float32(1e-5))

@@ -1,0 +1,108 @@
+"""The account file: a TOML list of mechanisms, priced together."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hedgerow.errors import BudgetError, SpecError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
+from hedgerow.privacy.profile import Profile, compose, read_profile
+from hedgerow.privacy.use import Guarantee, Use
+from hedgerow.release.manifest import read_manifest
+from hedgerow.spec.release_file import refuse_release_file
+from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
+
+MOST_TIMES = 10**9
+
+
+class UseSection(Section):
+    """``[[use]]``: a mechanism, or a guarantee, and how often it is used."""
+
+    mechanism: Literal["discrete-gaussian", "discrete-laplace", "guarantee"]
+    sigma2: Number | None = None
+    scale: Number | None = None
+    epsilon: Number | None = None
+    delta: Number | None = None
+    times: int = 1
+    shift: int = 1
+
+
+class AccountFile(Section):
+    """A list of mechanisms to account for."""
+
+    use: list[UseSection] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """The content, unless it is a release file, which `hedgerow plan` prices."""
+        return refuse_release_file(
+            given,
+            "account takes a list of [[use]], or the directory of a release; what a release file "
+            "will cost, hedgerow plan says",
+        )
+
+
+def read_account(path: Path) -> Profile:
+    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest).
+
+    Raises:
+        SpecError: a manifest without the guarantee of a plan, or a file that breaks a rule.
+        ReleaseError: no manifest.
+        BudgetError, NoiseError: mechanisms that no profile can be made of, or too many of them.
+    """
+    if path.is_dir() or path.suffix == ".json":
+        where, profile = "the manifest: use", _of_manifest(path if path.is_dir() else path.parent)
+    else:
+        check_there(path)
+        where, uses = "[[use]]", enumerate(parse(path, AccountFile).use, start=1)
+        profile = compose([within(f"{where} {i}", _use, use) for i, use in uses])
+    for i, use in enumerate(profile.uses, start=1):
+        within(f"{where} {i}", _check_size, use)
+    return profile
+
+
+def _of_manifest(folder: Path) -> Profile:
+    try:
+        return read_profile(read_manifest(folder)["plan"]["guarantee"])
+    except (KeyError, TypeError, AttributeError):
+        raise SpecError(
+            f"the manifest in {str(folder)!r} describes no plan with its guarantee; restore it"
+        ) from None
+
+
+def _check_size(use: Use) -> None:
+    """Refuse what floats cannot account for: far too many uses, or far too much loss."""
+    if use.times > MOST_TIMES:
+        raise BudgetError(f"times must be at most {MOST_TIMES:,}, got {use.times}")
+    cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
+    if isinstance(use.mechanism, EpsilonDelta):
+        cost = use.times * use.mechanism.epsilon
+    if cost is not None and cost > LARGEST:
+        raise BudgetError(
+            f"costs more than {LARGEST:,} (ρ, or ε where it is pure), and beyond that nothing is "
+            f"protected; take more noise, fewer times or a smaller shift"
+        )
+
+
+def _use(use: UseSection) -> tuple[Guarantee, int, int]:
+    wanted = {
+        "discrete-gaussian": ({"sigma2"},),
+        "discrete-laplace": ({"scale"},),
+        "guarantee": ({"epsilon"}, {"epsilon", "delta"}),
+    }[use.mechanism]
+    keys = ("sigma2", "scale", "epsilon", "delta")
+    given = {key: getattr(use, key) for key in keys if getattr(use, key) is not None}
+    if set(given) not in wanted:
+        names = " or ".join(" and ".join(sorted(names)) for names in wanted)
+        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
+    kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
+        ("sigma2",): DiscreteGaussian,
+        ("scale",): DiscreteLaplace,
+        ("epsilon",): Epsilon,
+        ("epsilon", "delta"): EpsilonDelta,
+    }
+    return kinds[tuple(given)](*given.values()), use.times, use.shift

@@ -1,0 +1,137 @@
+"""``[allocation]`` of a release file as types, with the public prior that it may follow."""
+
+from dataclasses import dataclass
+
+from hedgerow.errors import PlanError, SpecError, TableError
+from hedgerow.noise.numerals import exact
+from hedgerow.plan.allocation import Allocation, Shares, Uniform
+from hedgerow.plan.fair_allocation import Fair
+from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.plan.importance import Importance, PerLevel, Relative
+from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.prior import Prior, refuse_own_table
+from hedgerow.spec.release_file import AllocationSection
+from hedgerow.spec.table import TableSpec
+from hedgerow.spec.toml_file import Number, as_float
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationSpec:
+    """The allocation of a release file.
+
+    Attributes:
+        section: what the file says.
+        table: the confidential table, which a prior must not be; it says where the file lies.
+    """
+
+    section: AllocationSection
+    table: TableSpec
+
+    def allocation(self, tree: Tree) -> Allocation:
+        """The allocation that the section names.
+
+        Raises:
+            SpecError: keys that do not go together, or a prior that is the table.
+            PlanError: numbers that are none.
+        """
+        given = self.section
+        if (given.shares is not None) != (given.method == "shares"):
+            raise SpecError('shares = [...] goes with method = "shares", and only with it')
+        if (given.ratio is not None) != (given.method == "fair"):
+            raise SpecError('ratio goes with method = "fair", which needs it')
+        if given.method == "optimal":
+            return self.optimal(tree)
+        if given.ratio is not None:
+            return _fair(given, given.ratio)
+        if (given.importance, given.prior, given.objective) != (None, None, None):
+            raise SpecError('importance, prior and objective go with method = "optimal"')
+        if given.method == "distribution":
+            return ForDistribution()
+        return Uniform() if given.shares is None else Shares(given.shares)
+
+    def optimal(self, tree: Tree) -> Optimal:
+        """The optimal allocation with the importance, prior and objective of the section."""
+        given = self.section
+        return Optimal(
+            importance=_importance(given.importance),
+            prior=self.prior(tree),
+            objective=given.objective or "cells",
+        )
+
+    def prior(self, tree: Tree) -> Prior | None:
+        """The public table that the section names.
+
+        Raises:
+            SpecError: it is the confidential table itself.
+            TableError: it is no table with the columns of the tree.
+        """
+        given = self.section.prior
+        if given is None:
+            return None
+        path = self.table.folder / given.source
+        if self.table.shares_files(path):
+            raise SpecError(
+                "the prior is the confidential table itself, or some of it: shares that follow "
+                "from it would give it away; name a public table, such as an earlier release"
+            )
+        return Prior.read(tree, path, count=given.count, public=given.public)
+
+    def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
+        """Nothing, unless the prior's file, read as the table is, has the counts of the table.
+
+        Raises:
+            PlanError: it has: the prior is a copy of the table, whatever the file says it counts.
+        """
+        given, table = self.section.prior, self.table
+        if given is None:
+            return
+        for bounded in {table.file.table.unit is not None, False}:
+            try:
+                copy = table.counts_of(table.folder / given.source, tree, bounded=bounded)
+            except TableError:  # it is no table like that, so no copy of it
+                continue
+            refuse_own_table(Prior(copy, public=True), counts)
+
+    def check_target(self, target: str) -> None:
+        """Refuse a target of error for single noisy counts where the section plans for others.
+
+        Raises:
+            SpecError: the objective is that of released counts, or of a distribution.
+            PlanError: it is no number above 0.
+        """
+        if self.section.objective == "released":
+            raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
+        if self.section.method == "distribution":
+            raise SpecError(
+                '--target-mse is of single noisy counts, and method = "distribution" plans for '
+                "cumulative ones: give a budget, and see their error in the plan"
+            )
+        try:
+            is_target = exact(target, "--target-mse", PlanError) > 0
+        except PlanError:
+            is_target = False
+        if not is_target:
+            raise PlanError(f"--target-mse must be a number above 0, got {target[:40]!r}")
+        as_float(target, "--target-mse", PlanError)
+
+
+def _fair(given: AllocationSection, ratio: Number) -> Fair:
+    if isinstance(given.importance, dict | str) or given.prior or given.objective:
+        raise SpecError('method = "fair" takes ratio, and importance as a list')
+    most = as_float(ratio, "ratio", PlanError)
+    return Fair(most, None if given.importance is None else tuple(_floats(given.importance)))
+
+
+def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
+    """The importances as given: no privacy rests on their last digits."""
+    if isinstance(given, str):
+        return Relative() if given == "relative" else PerLevel()
+    if isinstance(given, dict):
+        return {n: as_float(w, f"importance of {n}", PlanError) for n, w in given.items()}
+    return None if given is None else _floats(given)
+
+
+def _floats(numbers: list[Number]) -> list[float]:
+    return [as_float(number, "importance", PlanError) for number in numbers]

@@ -1,0 +1,126 @@
+"""``[[axis]]`` of a release file: a hierarchy with its public list, or a numeric column in bins."""
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hedgerow.errors import SpecError, TableError
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.noise.numerals import exact
+from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.spec.toml_file import Section
+from hedgerow.tables.axis import Axis, check_names
+from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.tables.binned import NumericColumn
+from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.read import Query, read_areas
+
+Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
+"""A number; infinity and NaN are refused later, in a sentence of their own."""
+
+
+class AxisSection(Section):
+    """``[[axis]]``: one hierarchy and its public list of areas, or a numeric column in bins."""
+
+    name: str
+    levels: list[str] = Field(default_factory=list)
+    columns: list[str] | None = None
+    areas: str = Field(default="", min_length=1)
+    not_stated: str | None = None
+    low: Bound | None = None
+    high: Bound | None = None
+    bins: int | None = None
+    edges: list[Bound] | None = None
+    out_of_bounds: Literal["clamp", "refuse"] | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it is a numeric column, not a hierarchy."""
+        given = (self.low, self.high, self.bins, self.edges, self.out_of_bounds)
+        return any(value is not None for value in given)
+
+    @property
+    def column(self) -> str:
+        """What the table calls a numeric column.
+
+        Raises:
+            SpecError: several are named.
+        """
+        columns = [self.name] if self.columns is None else self.columns
+        if len(columns) != 1:
+            raise SpecError(f"columns: a numeric axis has one column, got {len(columns)}")
+        return columns[0]
+
+    @property
+    def ranges(self) -> Ranges:
+        """The bins of a numeric axis.
+
+        Raises:
+            SpecError: keys that do not go together.
+            TableError: bounds, bins or edges that cannot be.
+        """
+        if self.levels or self.areas or self.not_stated is not None:
+            raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
+        outside, width = self.out_of_bounds or "refuse", (self.low, self.high, self.bins)
+        if self.edges is not None:
+            if width != (None, None, None):
+                raise SpecError("give low, high and bins, or edges, not both")
+            edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
+            return Ranges(self.name, edges, outside)
+        if self.low is None or self.high is None or self.bins is None:
+            raise SpecError("a numeric axis needs low, high and bins, or edges")
+        low, high = _number(self.low, "low"), _number(self.high, "high")
+        return Ranges.equal_width(self.name, low, high, self.bins, out_of_bounds=outside)
+
+
+def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
+    """The axis of a numeric column: the tree over its bins that suits its distribution best.
+
+    Raises:
+        SpecError, TableError: see `AxisSection.ranges`.
+    """
+    ranges, _ = section.ranges, section.column
+    return coded_axis(ranges, ForDistribution().design(ranges.bins, mechanism).branching)
+
+
+def numeric_column(section: AxisSection, axis: Axis) -> NumericColumn:
+    """The column of the table from which records get their place on a numeric axis."""
+    return NumericColumn(section.column, section.ranges, axis)
+
+
+def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
+    """The axis of a section from its list of areas, or from the table's own codes.
+
+    Raises:
+        SpecError: the section has none.
+        TableError: the list does not fit.
+    """
+    if axis.is_numeric:
+        raise SpecError("low, high, bins and edges are for tables of numbers, and this is none")
+    for key in ("levels", "areas"):
+        if key not in axis.model_fields_set:
+            raise SpecError(f"{key} is missing")
+    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
+    columns = axis.columns if of_table and axis.columns else axis.levels
+    areas = read_areas(source, columns, repeated=of_table)
+    return Axis.from_frame(
+        axis.name,
+        areas.rename(dict(zip(columns, axis.levels, strict=True))),
+        axis.levels,
+        columns=axis.columns,
+        not_stated=axis.not_stated,
+        from_table=of_table,
+    )
+
+
+def _number(given: Bound, what: str) -> Fraction:
+    """The number as it was typed, which some double must be near to."""
+    number = exact(given, what, TableError)
+    try:
+        float(number)
+    except OverflowError:
+        raise TableError(f"{what} is too large for a number with 53 bits") from None
+    return number

@@ -1,0 +1,79 @@
+"""The measurement file: somebody else's noisy counts, level by level, to be estimated."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from hedgerow.errors import TableError
+from hedgerow.release.foreign import Measurements
+from hedgerow.spec.axis_section import AxisSection, listed_axis
+from hedgerow.spec.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
+from hedgerow.spec.toml_file import Section, check_there, parse, within
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.files import open_file
+from hedgerow.tables.tree import Tree
+
+
+class MeasurementSection(Section):
+    """``[[measurement]]``: the noisy counts of one level of the tree."""
+
+    level: str
+    source: str = Field(min_length=1)
+
+
+class MeasurementFile(Section):
+    """The whole file."""
+
+    axis: list[AxisSection] = Field(min_length=1)
+    tree: TreeSection = TreeSection()
+    total: int | None = None
+    measurement: list[MeasurementSection] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """The content, unless it is a release file, whose release can be estimated from."""
+        return refuse_release_file(
+            given,
+            "estimate takes a file with [[measurement]], or the directory of a release",
+        )
+
+
+def read_measurements(path: Path) -> Measurements:
+    """The measurements that a TOML file describes; relative paths in it are relative to it.
+
+    Raises:
+        SpecError: the file does not fit.
+        TableError: a list of areas or a table of noisy counts does not.
+    """
+    check_there(path)
+    file = parse(path, MeasurementFile)
+    axes = [within(f"[[axis]] {axis.name!r}", _axis, axis, path.parent) for axis in file.axis]
+    tree = within("[tree]", Tree, axes, file.tree.refine)
+    frames = {}
+    for given in file.measurement:
+        where = f"[[measurement]] {given.level!r}"
+        depth = within(where, tree.depth_of, given.level)
+        if depth in frames:
+            raise TableError(f"{where} is there twice; put its noisy counts into one table")
+        frames[depth] = within(where, _table, path.parent / given.source)
+    return within("[[measurement]]", Measurements.from_frames, tree, frames, file.total)
+
+
+def _axis(axis: AxisSection, folder: Path) -> Axis:
+    if axis.areas == AREAS_OF_TABLE:
+        raise TableError("areas: there is no table here; name the public list of areas")
+    return listed_axis(axis, folder / axis.areas)
+
+
+def _table(path: Path) -> pa.Table:
+    """A CSV file, all text, or a Parquet file; under the names of its columns."""
+    what = f"the table {path}"
+    with open_database() as db:
+        file = open_file(db, path, what)
+        columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
+        with explained(what, file.fault):
+            read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
+    return read.rename_columns(list(file.names))

@@ -1,0 +1,128 @@
+"""The sections of a release file, as it is written."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from hedgerow.spec.axis_section import AxisSection
+from hedgerow.spec.toml_file import Number, Section
+
+AREAS_OF_TABLE = "table"
+
+
+class TableSection(Section):
+    """``[table]``: where the records are."""
+
+    source: str = Field(min_length=1)
+    query: str | None = None
+    count: str | None = None
+    unit: str | None = None
+
+
+class TreeSection(Section):
+    """``[tree]``: the order of refinement."""
+
+    refine: list[str] | None = None
+
+
+class PrivacySection(Section):
+    """``[privacy]``: who is protected, and how well."""
+
+    neighbours: Literal["add-remove", "replace"] = "add-remove"
+    contributions: int = 1
+    exactly: bool | None = None
+    mechanism: Literal["discrete-gaussian", "discrete-laplace"] = "discrete-gaussian"
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+
+
+class PriorSection(Section):
+    """``prior = {…}``: an earlier table that is public already, with the same levels."""
+
+    source: str = Field(min_length=1)
+    public: bool
+    count: str | None = None
+
+    @field_validator("source")
+    @classmethod
+    def _is_file(cls, source: str) -> str:
+        """The source; a URL, which may hold a password, is refused and not quoted."""
+        if "://" in source:
+            raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
+        return source
+
+
+class AllocationSection(Section):
+    """``[allocation]``: how the measured depths share the budget."""
+
+    method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
+    shares: list[Number] | None = None
+    importance: list[Number] | dict[str, Number] | Literal["relative", "levels"] | None = None
+    prior: PriorSection | None = None
+    objective: Literal["cells", "released"] | None = None
+    ratio: Number | None = None
+
+
+class EstimateSection(Section):
+    """``[estimate]``: how noisy counts become consistent ones."""
+
+    method: Literal["chebyshev", "euclidean", "sparse", "least-squares", "isotonic"] | None = None
+    measure: Literal["survivors", "all", "running-sums"] | None = None
+    combine: bool | None = None
+    penalty: Number | None = None
+
+
+class InvariantSection(Section):
+    """``[[invariant]]``: counts that are public and held exactly."""
+
+    axis: str
+    level: str
+
+
+class LedgerSection(Section):
+    """``[ledger]``: where releases of the dataset are charged."""
+
+    database: str = Field(min_length=1)
+    dataset: str
+
+
+class EngineSection(Section):
+    """``[engine]``: who runs the subtrees of a large release."""
+
+    name: Literal["local", "spark"] = "local"
+    master: str | None = None
+
+
+class OutputSection(Section):
+    """``[output]``: where the release appears."""
+
+    directory: str = Field(min_length=1)
+
+
+class ReleaseFile(Section):
+    """The whole file."""
+
+    table: TableSection
+    axis: list[AxisSection] = Field(min_length=1)
+    tree: TreeSection = TreeSection()
+    privacy: PrivacySection
+    allocation: AllocationSection = AllocationSection()
+    estimate: EstimateSection = EstimateSection()
+    invariant: list[InvariantSection] = Field(default_factory=list)
+    ledger: LedgerSection | None = None
+    engine: EngineSection = EngineSection()
+    output: OutputSection = OutputSection(directory="out")
+    simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
+
+
+def refuse_release_file(given: object, wanted: str) -> object:
+    """What was read of another kind of file, unless it is a release file.
+
+    Raises:
+        PydanticCustomError: it is; the message says what is wanted instead.
+    """
+    if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+        raise PydanticCustomError("release-file", "this is a release file; " + wanted)
+    return given

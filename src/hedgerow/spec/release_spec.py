@@ -1,0 +1,244 @@
+"""The release file: TOML in, trees, plans and estimators out.
+
+Strings become types here alone, and behind this door in ``privacy``, ``allocation`` and ``table``.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hedgerow.engines.spark import SparkEngine
+from hedgerow.engines.spark_table import SparkSource, SparkTable
+from hedgerow.errors import EstimateError, PlanError, SpecError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.named import read_estimator
+from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.noise.numerals import exact
+from hedgerow.plan.allocation import Shares
+from hedgerow.plan.cheapest import cheapest
+from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
+from hedgerow.plan.distribution import plan_distribution
+from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.prior import Prior
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.release.charging import Charging
+from hedgerow.spec.allocation import AllocationSpec
+from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
+from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of
+from hedgerow.spec.release_file import AREAS_OF_TABLE, ReleaseFile
+from hedgerow.spec.table import TableSpec
+from hedgerow.spec.toml_file import as_float, parse, within
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+
+class ReleaseSpec:
+    """A release file and where it lies; relative paths in it are relative to it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.file = parse(self.path, ReleaseFile)
+
+    @property
+    def output(self) -> Path:
+        """Where the release appears.
+
+        Raises:
+            SpecError: inside the folder that the table is read from: the next run would read it.
+        """
+        output = self.path.parent / self.file.output.directory
+        source = self.table.source
+        folder = source if isinstance(source, Path) and source.is_dir() else None
+        if folder is not None and folder.resolve() in output.resolve().parents:
+            raise SpecError("[output] directory lies inside the folder of the table; move it")
+        return output
+
+    @property
+    def ledger_path(self) -> Path:
+        """Where the ledger of ``[ledger]`` lies.
+
+        Raises:
+            SpecError: the file names none.
+        """
+        if self.file.ledger is None:
+            raise SpecError("the release file has no [ledger] with its database and dataset")
+        return self.path.parent / self.file.ledger.database
+
+    @property
+    def dataset(self) -> str:
+        """What the ledger calls the dataset."""
+        return "" if self.file.ledger is None else self.file.ledger.dataset
+
+    @property
+    def charging(self) -> Charging | None:
+        """From ``[ledger]``; the ledger must be there (hedgerow ledger open)."""
+        if self.file.ledger is None:
+            return None
+        return within("[ledger]", lambda: Charging(Ledger(self.ledger_path), self.dataset))
+
+    @property
+    def spark(self) -> SparkEngine | None:
+        """From ``[engine]``: where Spark is, if it runs the release."""
+        engine = self.file.engine
+        if engine.name == "spark":
+            return SparkEngine(engine.master)
+        if engine.master is not None:
+            raise SpecError('[engine] master goes with name = "spark"')
+        return None
+
+    @property
+    def mechanism(self) -> type[Mechanism]:
+        """From ``[privacy]``."""
+        return mechanism_of(self.file.privacy)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """From ``[privacy]``, and the unit of ``[table]``."""
+        return neighbours_of(self.file.privacy, self.file.table.unit)
+
+    @property
+    def invariants(self) -> list[Invariant]:
+        """From ``[[invariant]]``."""
+        return [Invariant(given.axis, given.level) for given in self.file.invariant]
+
+    @property
+    def estimator(self) -> Estimator:
+        """From ``[estimate]``."""
+        given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
+        given.setdefault("method", self._usual_method())
+        if "penalty" in given:
+            number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
+            given["penalty"] = number
+        return within("[estimate]", read_estimator, given)
+
+    def _usual_method(self) -> str:
+        """What ``[estimate] method`` is where it is left out."""
+        if isinstance(self.measure, RunningSums):
+            return Isotonic.name
+        return Euclidean.name
+
+    @property
+    def measure(self) -> Measure:
+        """From ``measure`` in ``[estimate]``; for a distribution the better one unless given."""
+        given = self.file.estimate.measure
+        if given is not None:
+            return MEASURES[given]
+        return Survivors() if self._designed is None else self._designed.measure
+
+    @cached_property
+    def _designed(self) -> Plan | None:
+        """The plan of a distribution over one numeric axis, where the file asks for one."""
+        axis, measure = self.file.axis[0], self.file.estimate.measure
+        alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
+        if not alone or not axis.is_numeric or measure == Survivors.name:
+            return None
+        if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
+            measure = "all"  # the method is one for trees
+        _ = axis.column  # which may not be named
+        return plan_distribution(
+            within(f"[[axis]] {axis.name!r}", lambda: axis.ranges),
+            budget=budget_of(self.file.privacy),
+            neighbours=self.neighbours,
+            measure=None if measure is None else MEASURES[measure],
+        )
+
+    def tree(self) -> Tree:
+        """From ``[[axis]]`` and ``[tree]``.
+
+        Reads the public lists, and no confidential table unless the file asserts that the table's
+        own list is public.
+        """
+        axes = [within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
+        return within("[tree]", Tree, axes, self.file.tree.refine)
+
+    def _axis(self, axis: AxisSection) -> Axis:
+        if self._designed is not None:
+            return self._designed.tree.axes[0]
+        if axis.is_numeric:
+            return numeric_axis(axis, self.mechanism)
+        if axis.areas == AREAS_OF_TABLE:
+            source = self.table.source
+            if isinstance(source, SparkSource):
+                raise SpecError('areas = "table" needs a file or a query; on Spark name a list')
+            return listed_axis(axis, source, of_table=True)
+        path = self.path.parent / axis.areas
+        if self.table.shares_files(path) and axis.areas:
+            raise SpecError(
+                "areas is the confidential table itself; name a public list with one row an area, "
+                'or, if the codes in the table are public, say areas = "table", and the promise '
+                "tells so"
+            )
+        return listed_axis(axis, path)
+
+    def plan(self, tree: Tree) -> Plan:
+        """From ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
+        return make_plan(
+            tree,
+            budget=budget_of(self.file.privacy),
+            neighbours=self.neighbours,
+            mechanism=self.mechanism,
+            allocation=within("[allocation]", self._allocation.allocation, tree),
+            measure=self.measure,
+            invariants=self.invariants,
+        )
+
+    def cheapest(self, tree: Tree, target: str) -> Plan:
+        """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
+
+        Its allocation is that of the lines which plan it; see `hedgerow.spec.lines`.
+
+        Args:
+            tree: of the release.
+            target: an exact number, records²; see `check_target`.
+        """
+        optimal = within("[allocation]", self.optimal, tree)
+        found = cheapest(
+            tree,
+            target=exact(target, "--target-mse", PlanError),
+            importance=optimal.importance,
+            prior=optimal.prior,
+            neighbours=self.neighbours,
+            mechanism=self.mechanism,
+            measure=self.measure,
+            invariants=self.invariants,
+        )
+        return replace(found, allocation=Shares([share or 0 for share in found.shares]).name)
+
+    @property
+    def _allocation(self) -> AllocationSpec:
+        return AllocationSpec(self.file.allocation, self.table)
+
+    def optimal(self, tree: Tree) -> Optimal:
+        """The optimal allocation with what ``[allocation]`` says, whatever its method."""
+        return self._allocation.optimal(tree)
+
+    def check_target(self, target: str) -> None:
+        """Nothing, if ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
+        self._allocation.check_target(target)
+
+    def prior(self, tree: Tree) -> Prior | None:
+        """From ``prior`` in ``[allocation]``; see `AllocationSpec.prior`."""
+        return self._allocation.prior(tree)
+
+    def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
+        """Nothing, unless the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
+        self._allocation.refuse_own_prior(tree, counts)
+
+    @property
+    def table(self) -> TableSpec:
+        """From ``[table]``, and what other sections say of the records."""
+        return TableSpec(self.file, self.path.parent)
+
+    def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
+        """The confidential table of ``[table]``; see `TableSpec.counts_of`."""
+        return self.table.counts(tree, memory, bounded=bounded)
+
+    def spark_table(self, session: Any, tree: Tree) -> SparkTable:
+        """The confidential table of ``[table]``, to be read on Spark; see `TableSpec.on_spark`."""
+        return self.table.on_spark(session, tree)

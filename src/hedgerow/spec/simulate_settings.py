@@ -1,0 +1,246 @@
+"""The settings that a ``[simulate]`` section compares: combinations of its lists, and baselines."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from hedgerow.errors import HedgerowError, SpecError
+from hedgerow.evaluate.independent import IndependentNoise
+from hedgerow.evaluate.leaf_noise import LeafNoise
+from hedgerow.evaluate.method import Method, Setting, budget_in_words
+from hedgerow.evaluate.moments import MOST_LAID_OUT
+from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
+from hedgerow.evaluate.stability import StabilityHistogram
+from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.depths import All, Survivors
+from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.privacy.budget import Budget
+from hedgerow.spec.release_file import AllocationSection, EstimateSection
+from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.spec.simulate_section import (
+    Baseline,
+    BudgetSection,
+    SimulateSection,
+    own_budget,
+    words_of,
+)
+from hedgerow.spec.toml_file import Section
+from hedgerow.tables.tree import Tree
+
+USUAL_ESTIMATORS = ("chebyshev", "euclidean", "sparse")
+BASELINES: tuple[Baseline, ...] = (
+    "uniform",
+    "boninsegna",
+    "ko-uniform",
+    "ko-optimal",
+    "independent-noise",
+    "leaf-noise",
+    "stability-histogram",
+)
+
+Made = tuple[str, Method | HedgerowError]
+"""A name, and the setting or why it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A setting that cannot be, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One combination of what a file lists, as sections; the estimator's says no measure."""
+
+    budget: BudgetSection
+    mechanism: str
+    allocation: AllocationSection
+    measure: str
+    estimator: EstimateSection
+
+    def is_same(self, other: "Combination") -> bool:
+        """Whether both say the same, however the budget's numbers are written."""
+        one, two = (replace(each, budget=BudgetSection()) for each in (self, other))
+        return one == two and self.budget.budget() == other.budget.budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a section asks to compare.
+
+    Attributes:
+        section: the lists; one that is left out holds the release file's own entry and usual ones.
+        release: the release file, which says everything else.
+    """
+
+    section: SimulateSection
+    release: ReleaseSpec
+
+    def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
+        """What to compare, and what cannot be.
+
+        Raises:
+            SpecError: nothing is left.
+        """
+        found: list[Method] = []
+        left_out: list[LeftOut] = []
+        for name, made in (*self._combined(tree), *self._baselines(tree)):
+            if isinstance(made, HedgerowError):
+                left_out.append(LeftOut(name, str(made)))
+            else:
+                found.append(made)
+        if not found:
+            raise SpecError(f"[simulate] leaves no setting to compare: {left_out[0].reason}")
+        return found, left_out
+
+    def own(self) -> Combination:
+        """The release file's own setting."""
+        file = self.release.file
+        method = {"measure": None, "method": self.release.estimator.name}
+        return Combination(
+            own_budget(file.privacy),
+            file.privacy.mechanism,
+            file.allocation,
+            self.release.measure.name,
+            file.estimate.model_copy(update=method),
+        )
+
+    def _mechanisms(self) -> list[str]:
+        return [*(self.section.mechanisms or [self.release.file.privacy.mechanism])]
+
+    def combinations(self) -> list[Combination]:
+        """Those of the lists, each once, the file's own first where a list is left out."""
+        section, own = self.section, self.own()
+        usual = [EstimateSection.model_validate({"method": name}) for name in USUAL_ESTIMATORS]
+        released = AllocationSection(method="optimal", objective="released")
+        found: list[Combination] = []
+        for budget, mechanism, allocation, measure, estimator in product(
+            section.budgets or [own.budget],
+            self._mechanisms(),
+            section.allocations or [own.allocation, AllocationSection(), released],
+            section.measures or [own.measure, Survivors.name, All.name],
+            section.estimators or [own.estimator, *usual],
+        ):
+            asked = estimator.measure or measure
+            alone = estimator.model_copy(update={"measure": None})
+            given = Combination(budget, mechanism, allocation, asked, alone)
+            if not any(map(given.is_same, found)):
+                found.append(given)
+        return found
+
+    def _combined(self, tree: Tree) -> Iterator[Made]:
+        plans: dict[str, Plan | HedgerowError] = {}
+        taken: set[str] = set()
+        usual = self.section.measures is None
+        for given in self.combinations():
+            name, spec = _free(self._name(given), taken), self._spec(given)
+            too_large = given.measure == All.name and tree.leaves > MOST_LAID_OUT
+            if too_large and usual and given.measure != self.own().measure:
+                yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
+                continue
+            key = repr((given.budget, given.mechanism, given.allocation, given.measure))
+            if key not in plans:
+                plans[key] = _tried(spec.plan, tree)
+            yield name, _setting(name, plans[key], spec)
+
+    def _spec(self, given: Combination) -> ReleaseSpec:
+        """The release file with the sections of a combination."""
+        privacy = {"mechanism": given.mechanism, **given.budget.model_dump()}
+        return changed(
+            self.release,
+            privacy=self.release.file.privacy.model_copy(update=privacy),
+            allocation=given.allocation,
+            estimate=given.estimator.model_copy(update={"measure": given.measure}),
+        )
+
+    def _name(self, given: Combination) -> str:
+        name = f"{words_of(given.allocation)}, {given.measure}, {words_of(given.estimator)}"
+        own = " (own)" if given.is_same(self.own()) else ""
+        return name + self._suffix(given.budget, given.mechanism) + own
+
+    def _suffix(self, budget: BudgetSection, mechanism: str | None) -> str:
+        """What tells names apart where there are several budgets or mechanisms."""
+        several = mechanism is not None and len(self.section.mechanisms or ()) > 1
+        words = [str(mechanism)] if several else []
+        if len(self.section.budgets or ()) > 1:
+            words.append(budget_in_words(budget.budget()))
+        return "".join(f", {word}" for word in words)
+
+    def _baselines(self, tree: Tree) -> Iterator[Made]:
+        own = self.own()
+        wanted = BASELINES if self.section.baselines is None else self.section.baselines
+        for given, which in product(self.section.budgets or [own.budget], wanted):
+            if which == "uniform":
+                yield from self._uniform(tree, given)
+                continue
+            noisy = which in {"leaf-noise", "independent-noise"}
+            kinds: Sequence[str | None] = self._mechanisms() if noisy else [None]
+            for kind in kinds:
+                name = which.replace("-", " ") + self._suffix(given, kind)
+                yield name, _tried(self._baseline, tree, which, given.budget(), kind, name)
+
+    def _baseline(
+        self, tree: Tree, which: Baseline, budget: Budget, kind: str | None, name: str
+    ) -> Method:
+        neighbours, invariants = self.release.neighbours, self.release.invariants
+        mechanism = {m.name: m for m in MECHANISMS}.get(kind or "", MECHANISMS[0])
+        if which == "leaf-noise":
+            return LeafNoise(tree, budget, neighbours, mechanism, name)
+        if which == "stability-histogram":
+            return StabilityHistogram(budget, neighbours, name)
+        if which == "boninsegna":
+            return boninsegna(tree, budget, neighbours, invariants, name)
+        if which == "independent-noise":
+            made = make_plan(
+                tree,
+                budget=budget,
+                neighbours=neighbours,
+                mechanism=mechanism,
+                invariants=invariants,
+            )
+            return IndependentNoise(made, name)
+        optimal = which == "ko-optimal"
+        allocation = ko_optimal(self.release.prior(tree)) if optimal else Uniform()
+        return ko(tree, budget, neighbours, allocation, invariants, name)
+
+    def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
+        """The file's own setting with uniform shares, unless a combination is that already."""
+        own = self.own()
+        given = Combination(budget, own.mechanism, AllocationSection(), own.measure, own.estimator)
+        if not any(map(given.is_same, self.combinations())):
+            name, spec = self._name(given), self._spec(given)
+            yield name, _setting(name, _tried(spec.plan, tree), spec)
+
+
+def changed(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
+    """A release file with other sections."""
+    made = ReleaseSpec.__new__(ReleaseSpec)
+    made.path, made.file = spec.path, spec.file.model_copy(update=sections)
+    return made
+
+
+def _setting(name: str, plan: Plan | HedgerowError, spec: ReleaseSpec) -> Method | HedgerowError:
+    if isinstance(plan, HedgerowError):
+        return plan
+    made: Method | HedgerowError = _tried(lambda: Setting(name, plan, spec.estimator))
+    return made
+
+
+def _tried(make: Any, *given: Any) -> Any:
+    """What ``make`` gives, or the error that says why it cannot be."""
+    try:
+        return make(*given)
+    except HedgerowError as error:
+        return error
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no other setting has."""
+    tries = (name, *(f"{name} #{i}" for i in range(2, len(taken) + 3)))
+    found = next(each for each in tries if each not in taken)
+    taken.add(found)
+    return found

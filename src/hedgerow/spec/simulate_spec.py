@@ -1,0 +1,116 @@
+"""What a simulation file asks for: the public table, and the settings to compare on it."""
+
+from pathlib import Path
+
+from hedgerow.errors import HedgerowError, SpecError
+from hedgerow.evaluate.method import Method
+from hedgerow.plan.prior import Prior
+from hedgerow.spec.release_file import TableSection
+from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.spec.simulate_section import read_section
+from hedgerow.spec.simulate_settings import Comparison, LeftOut, changed
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.files import share_files
+from hedgerow.tables.tree import Tree
+
+_SAME = (
+    "[simulate.table] is the table of the release file, or a copy of it, and that file does not "
+    "declare it public: name a public or synthetic table"
+)
+
+
+class SimulateSpec:
+    """A file with a ``[simulate]`` section; relative paths in it are relative to it.
+
+    Raises:
+        SpecError: it does not declare the table public, or names the confidential table of a
+            release file as public.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.section, place = read_section(self.path)
+        self.release = ReleaseSpec(place)
+        self._own_is_public = place != self.path and _declares_own(place)
+        self._public = self.release
+        if self.section.table is not None:
+            self._public = changed(self.release, table=self._placed(self.section.table))
+            self._check_other()
+        elif place != self.path and not self._own_is_public:
+            raise SpecError(
+                f"{str(place)!r} does not declare its own table public ([simulate] public = true "
+                f"there); name another one in [simulate.table]"
+            )
+
+    def _placed(self, table: TableSection) -> TableSection:
+        """The public table, its file relative to this file and not to the release file."""
+        if "://" in table.source:
+            return table
+        source = str((self.path.parent / table.source).absolute())
+        return table.model_copy(update={"source": source})
+
+    def _check_other(self) -> None:
+        """Refuse the table of a release file that does not itself declare it public."""
+        own, given = self.release.file.table, self._public.file.table
+        if self._own_is_public:
+            return
+        if "://" in own.source or "://" in given.source:
+            same = (own.source, own.query) == (given.source, given.query)
+        else:
+            same = share_files(self.release.path.parent / own.source, Path(given.source))
+        if same:
+            raise SpecError(_SAME)
+
+    @property
+    def is_distribution(self) -> bool:
+        """Whether the table has one axis, a numeric one, so that cumulative counts matter."""
+        axes = self.release.file.axis
+        return len(axes) == 1 and axes[0].is_numeric
+
+    def tree(self) -> Tree:
+        """The release's tree."""
+        return self._public.tree()
+
+    def counts(self, tree: Tree) -> Counts:
+        """The public table.
+
+        Raises:
+            TableError: it does not fit the tree.
+            SpecError: it is a copy of the confidential table of the release file, which is read to
+                see that where its file is at hand.
+        """
+        counts = self._public.counts(tree)
+        table = self.release.file.table
+        if self.section.table is None or self._own_is_public or "://" in table.source:
+            return counts
+        if len(counts.values) and _digests(self.release, tree) & _digests(self._public, tree):
+            raise SpecError(_SAME)
+        return counts
+
+    def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
+        """What to compare, the file's own setting first, and what cannot be.
+
+        Raises:
+            SpecError: nothing is left.
+        """
+        return Comparison(self.section, self.release).settings(tree)
+
+
+def _declares_own(path: Path) -> bool:
+    """Whether a release file declares its own table public."""
+    try:
+        section, place = read_section(path)
+    except SpecError:
+        return False
+    return place == path and section.table is None
+
+
+def _digests(spec: ReleaseSpec, tree: Tree) -> set[str]:
+    """Of the table, with contributions bounded and as it is; none where it cannot be read."""
+    found = set()
+    for bounded in (True, False):
+        try:
+            found.add(Prior(spec.counts(tree, bounded=bounded), public=True).digest)
+        except HedgerowError:  # it is not here, or is no table over these areas
+            continue
+    return found

@@ -1,0 +1,134 @@
+"""``[table]`` of a release file: where the confidential records are, and how they are counted."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.engines.spark_table import SparkSource, SparkTable, read_source
+from hedgerow.errors import SpecError, TableError
+from hedgerow.spec.axis_section import numeric_column
+from hedgerow.spec.release_file import ReleaseFile
+from hedgerow.spec.toml_file import within
+from hedgerow.tables.binned import NumericColumn, binned
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.files import share_files
+from hedgerow.tables.read import Query
+from hedgerow.tables.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """The table of a release file.
+
+    Attributes:
+        file: the release file, whose other sections say what of the table is counted.
+        folder: where that file lies; a relative path in it is relative to it.
+    """
+
+    file: ReleaseFile
+    folder: Path
+
+    @property
+    def source(self) -> Path | Query | SparkSource:
+        """Where the records are.
+
+        Raises:
+            SpecError: a query without a database, or the other way round.
+        """
+        table = self.file.table
+        if self.file.engine.name == "spark" and SparkSource.names(table.source):
+            return SparkSource(table.source)
+        if "://" not in table.source:
+            if table.query is not None:
+                raise SpecError("[table] query needs a database URL as source")
+            return self.folder / table.source
+        if table.query is None:
+            raise SpecError('[table] a database URL as source needs query = "SELECT …"')
+        return Query(table.source, table.query)
+
+    def shares_files(self, path: Path) -> bool:
+        """Whether a file is the table itself, or some of it, under whatever name."""
+        source = self.source
+        return isinstance(source, Path) and share_files(path, source)
+
+    def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
+        """The counts of the table; see `counts_of`.
+
+        Raises:
+            SpecError: Spark alone reads the table.
+            TableError: it does not fit the tree.
+        """
+        return within(
+            "[table]",
+            lambda: self.counts_of(self._records(tree), tree, memory, bounded=bounded),
+        )
+
+    def counts_of(
+        self, records: Any, tree: Tree, memory: int | None = None, *, bounded: bool
+    ) -> Counts:
+        """The counts of records with the columns of the table.
+
+        Args:
+            records: see `Counts.from_frame`.
+            tree: of the release.
+            memory: bytes; see `hedgerow.release.memory`.
+            bounded: whether contributions are, as the file says; without, to compare tables.
+
+        Raises:
+            TableError: they do not fit the tree.
+        """
+        return Counts.from_frame(
+            tree,
+            records,
+            count=self.file.table.count,
+            unit=self.file.table.unit if bounded else None,
+            contributions=self.file.privacy.contributions if bounded else 1,
+            memory=memory,
+        )
+
+    def on_spark(self, session: Any, tree: Tree) -> SparkTable:
+        """The table, to be read on Spark.
+
+        Raises:
+            SpecError: it is a query that Spark would not run itself.
+            TableError: no such table, or a column that is asked for twice.
+        """
+        table, source = self.file.table, self.source
+        if isinstance(source, Query):
+            raise SpecError("[table] on Spark a database is read over JDBC: jdbc:postgresql://…")
+        text = source.text if isinstance(source, SparkSource) else str(source.absolute())
+        return SparkTable(
+            frame=within("[table]", read_source, session, text, table.query),
+            count=table.count,
+            unit=table.unit,
+            contributions=self.file.privacy.contributions,
+            numeric=tuple(self._numeric(tree)),
+        )
+
+    def _records(self, tree: Tree) -> Any:
+        """The records; where axes are numeric, with the codes of their bins."""
+        numeric, source = self._numeric(tree), self.source
+        if isinstance(source, SparkSource):
+            raise SpecError("[table] source is one that Spark alone reads, in hedgerow release")
+        if not numeric:
+            return source
+        made = {column for n in numeric for column in n.axis.columns}
+        codes = {column for axis in tree.axes for column in axis.columns} - made
+        return binned(source, numeric, [*sorted(codes), *self._others])
+
+    def _numeric(self, tree: Tree) -> list[NumericColumn]:
+        """The numeric columns of the table, each with its axis."""
+        numeric = [
+            numeric_column(given, axis)
+            for given, axis in zip(self.file.axis, tree.axes, strict=True)
+            if given.is_numeric
+        ]
+        for name in self._others:
+            if name in {n.column for n in numeric}:
+                raise TableError(f"column {name!r} is already the numeric column of an axis")
+        return numeric
+
+    @property
+    def _others(self) -> list[str]:
+        """The columns that are no axis's."""
+        return [name for name in (self.file.table.count, self.file.table.unit) if name is not None]

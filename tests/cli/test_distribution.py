@@ -1,0 +1,300 @@
+"""A numeric axis in a release file, and the command that reads a distribution."""
+
+import shutil
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.cli.distribution import _digits
+from hedgerow.examples.incomes import write_incomes
+from hedgerow.release.distribution import read_distribution
+from hedgerow.spec.axis_section import AxisSection
+from hedgerow.tables.ranges import Ranges
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    return write_incomes(tmp_path_factory.mktemp("incomes") / "incomes", "small").parent
+
+
+@pytest.fixture
+def incomes(written, tmp_path):
+    """The example with fewer bins and less to do."""
+    file = Path(shutil.copytree(written, tmp_path / "incomes")) / "release.toml"
+    edit(file, "bins = 1000", "bins = 40")
+    return file
+
+
+def edit(file, *changes):
+    text = file.read_text()
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text, old
+        text = text.replace(old, new)
+    file.write_text(text)
+
+
+def replace_table(file, **columns):
+    pl.DataFrame(columns).write_parquet(file.parent / "incomes.parquet")
+
+
+def test_quantiles_counts_and_cdf_are_shown_from_the_directory_alone(run, incomes):
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    truth = pl.read_parquet(incomes.parent / "incomes.parquet")["income"]
+    for file in ("release.toml", "incomes.parquet"):
+        (incomes.parent / file).unlink()
+    picture = incomes.parent / "cdf.png"
+    code, said, _ = run("distribution", out, "--between", "20000", "50000", "--picture", picture)
+    assert code == 0
+    assert "income: 20,000 records, a public number" in said
+    rows = [line.split() for line in said.splitlines()]
+    deciles = {row[0]: row[1:] for row in rows if row and row[0] in {"0.1", "0.5", "0.9"}}
+    value, low, high = (float(word.replace(",", "")) for word in deciles["0.5"])
+    assert low <= value <= high
+    assert abs(value - truth.median()) < 2500
+    exact = int(((truth >= 20_000) & (truth < 50_000)).sum())
+    (between,) = [line for line in said.splitlines() if line.startswith("From 20000 to below")]
+    assert abs(int(between.split(":")[1].split()[0].replace(",", "")) - exact) < 300
+    assert ["200,000", "20,000", "1.0000", "20,000", "20,000"] in rows
+    assert picture.stat().st_size > 1000
+    assert run("check", out)[0] == 0
+
+
+def test_chosen_quantiles_alone_are_shown(run, incomes):
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    code, said, _ = run("distribution", out, "--quantile", "0.25", "--quantile", "0.99")
+    assert code == 0
+    shown = said.split("below")[0].split()
+    assert "0.25" in shown
+    assert "0.99" in shown
+    assert "0.5" not in shown
+    code, said, err = run("distribution", out, "--quantile", "1.5")
+    assert code == 2
+    assert "records" not in said
+    assert "a quantile's rank must be in (0, 1), got 1.5" in err
+
+
+def test_nothing_is_shown_before_all_is_known(run, incomes):
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    for wrong in (["--between", "5", "1"], ["--picture", incomes.parent / "none" / "cdf.png"]):
+        code, said, _ = run("distribution", out, *wrong)
+        assert code == 2
+        assert "records" not in said
+
+
+@pytest.mark.parametrize(
+    ("edges", "digits"),
+    [
+        (np.arange(1001) * 200.0, 6),
+        (1e9 + np.arange(11.0), 11),
+        (1 + np.arange(5) * 2.0**-52, 17),
+        ([-1.7e308, 0, 5e-324, 1.7e308], 6),
+        ([1e-300, 1e-299, 1.0], 6),
+    ],
+    ids=["incomes", "seconds", "ulps", "extremes", "uneven"],
+)
+def test_edges_are_shown_with_the_digits_that_tell_them_apart(edges, digits):
+    found = _digits(np.array(edges))
+    assert found == digits
+    assert len({f"{edge:,.{found}g}" for edge in np.array(edges).tolist()}) == len(edges)
+
+
+def test_bounds_of_a_release_file_make_edges_as_they_were_typed():
+    low, high = Fraction(1, 3), Fraction(200, 3)
+    section = AxisSection(name="x", low="1/3", high="200/3", bins=199)
+    wanted = [float(low + (high - low) * i / 199) for i in range(200)]
+    assert section.ranges.edges.tolist() == wanted
+    assert Ranges.equal_width("x", float(low), float(high), 199).edges.tolist() != wanted
+
+
+def test_edges_that_are_large_and_close_are_told_apart(run, incomes):
+    edit(incomes, "low  = 0", "low = 1700000000", "high = 200000", "high = 1700000010")
+    edit(incomes, "bins = 40", "bins = 5")
+    replace_table(incomes, income=[1_700_000_002.0] * 9)
+    edit(incomes, "epsilon       = 1", "epsilon = 300")
+    assert run("release", incomes)[0] == 0
+    said = run("distribution", incomes.parent / "out")[1]
+    rows = [line.split() for line in said.splitlines()]
+    assert ["1,700,000,002", "0", "0.0000", "0", "0"] in rows
+    assert ["1,700,000,004", "9", "1.0000", "9", "9"] in rows
+
+
+def test_the_plan_opens_no_table_and_signs_the_edges(run, incomes):
+    (incomes.parent / "incomes.parquet").unlink()
+    first = run("plan", incomes, "--json")
+    assert first[0] == 0
+    edit(incomes, "high = 200000", "high = 200001")
+    assert run("plan", incomes, "--json")[1].split("sha256")[-1] != first[1].split("sha256")[-1]
+
+
+FILES = {
+    "bounds reversed": (("high = 200000", "high = -1"), "low must be below high"),
+    "one bin": (("bins = 40", "bins = 1"), "needs 2 to 2^30 bins, got 1"),
+    "infinite": (("high = 200000", "high = inf"), "high must be a number"),
+    "NaN": (("low  = 0", "low = nan"), "low must be a number"),
+    "too large": (("high = 200000", 'high = "1e999"'), "high is too large"),
+    "no bins": (("bins = 40", ""), "needs low, high and bins, or edges"),
+    "edges fall": (
+        ("low  = 0", "edges = [0, 2, 1]", "high = 200000", "", "bins = 40", ""),
+        "edges must increase, but edge 1 is 2",
+    ),
+    "edges and bins": (("bins = 40", "edges = [0, 1]"), "or edges, not both"),
+    "levels": (("bins = 40", 'bins = 40\nlevels = ["a"]'), "no levels, areas or not_stated"),
+    "two columns": (("bins = 40", 'bins = 40\ncolumns = ["a", "b"]'), "has one column, got 2"),
+    "out of bounds": (('"clamp"         # move', '"wrap" # move'), "out_of_bounds"),
+    "survivors": (('measure = "all"', 'measure = "survivors"'), 'it needs measure = "all"'),
+    "neither": (
+        ("low  = 0", "", "high = 200000", "", "bins = 40", "", 'out_of_bounds = "clamp"', ""),
+        "levels is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_bad_numeric_axis_is_refused_before_the_table_is_read(run, incomes, case):
+    changes, sentence = FILES[case]
+    edit(incomes, *changes)
+    (incomes.parent / "incomes.parquet").unlink()
+    code, _, err = run("plan", incomes)
+    assert code == 2
+    assert sentence in err
+    assert err.count("Error") == 1
+
+
+COLUMNS = {
+    "all outside": ({"income": [987654.0, -987654.0]}, "values outside the public bounds"),
+    "NaN": ({"income": [1.0, float("nan")]}, "missing values"),
+    "null": ({"income": [1.0, None]}, "missing values"),
+    "infinite": ({"income": [float("inf")]}, "infinite values"),
+    "words": ({"income": ["12", "987654x"]}, "holds text that is no number"),
+    "dates": ({"income": [date(2020, 1, 1)]}, "a numeric axis needs numbers"),
+    "no column": ({"incomes": [1.0]}, "no column 'income'"),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_a_bad_column_is_refused_without_showing_a_value(run, incomes, case):
+    columns, sentence = COLUMNS[case]
+    edit(incomes, '"clamp"', '"refuse"')
+    replace_table(incomes, **columns)
+    code, out, err = run("release", incomes)
+    assert code == 2
+    assert sentence in err
+    assert "987654" not in out + err
+    assert not (incomes.parent / "out").exists()
+
+
+def test_an_empty_table_is_a_valid_release_without_quantiles(run, incomes):
+    replace_table(incomes, income=pl.Series([], dtype=pl.Float64))
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    assert run("check", out)[0] == 0
+    code, said, _ = run("distribution", out)
+    assert code == 0
+    assert "income: 0 records" in said
+    code, _, err = run("distribution", out, "--quantile", "0.5")
+    assert code == 2
+    assert "has no quantile" in err
+
+
+def test_a_csv_file_with_public_edges_and_units_is_released(run, incomes):
+    edit(
+        incomes,
+        "low  = 0", "edges = [0, 10, 20.5, 100]", "high = 200000", 'columns = ["paid"]',
+        "bins = 40", "", "incomes.parquet", "paid.csv", '"replace"', '"add-remove"',
+        "contributions = 1", "contributions = 2", "epsilon       = 1", "epsilon = 1000",
+        "[[axis]]", 'unit = "who"\n\n[[axis]]',
+    )  # fmt: skip
+    rows = ["who,paid", *["a, 20.5"] * 5, "b,9.99", "b,1e1", "c,-3", "d,"]
+    (incomes.parent / "paid.csv").write_text("\n".join(rows))
+    code, _, err = run("release", incomes)
+    assert code == 2
+    assert "missing values" in err
+    (incomes.parent / "paid.csv").write_text("\n".join(rows[:-1]))
+    assert run("release", incomes)[0] == 0
+    found = read_distribution(incomes.parent / "out")
+    assert found.cdf["count"].to_list() == [2, 3, 5]
+    assert found.ranges.edges.tolist() == [0, 10, 20.5, 100]
+    assert run("check", incomes.parent / "out")[0] == 0
+
+
+def test_a_numeric_axis_refines_with_a_hierarchy(run, incomes):
+    replace_table(incomes, income=[10.0, 10.0, 190_000.0], region=["n", "s", "s"])
+    pl.DataFrame({"region": ["n", "s"]}).write_csv(incomes.parent / "regions.csv")
+    axis = '[[axis]]\nname = "place"\nlevels = ["region"]\nareas = "regions.csv"\n\n[privacy]'
+    edit(incomes, "[privacy]", axis, 'method = "distribution"', 'method = "uniform"')
+    edit(incomes, "epsilon       = 1", "epsilon = 300")
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    assert run("check", out)[0] == 0
+    last = max((out / "counts").iterdir())
+    found = pl.read_parquet(last).select("income_bin", "region", "count").rows()
+    assert found == [
+        ("00 [0 or less, 5000)", "n", 1),
+        ("00 [0 or less, 5000)", "s", 1),
+        ("38 [190000, 195000)", "s", 1),
+    ]
+    code, _, err = run("distribution", out)
+    assert code == 2
+    assert "a distribution is of one numeric axis" in err
+    edit(incomes, 'method = "uniform"', 'method = "distribution"')
+    code, _, err = run("plan", incomes)
+    assert code == 2
+    assert "is for one numeric axis, and this tree has 2 axes" in err
+
+
+def test_what_is_no_release_is_refused(run, tmp_path):
+    code, _, err = run("distribution", tmp_path)
+    assert code == 2
+    assert "no release directory" in err
+
+
+@pytest.mark.parametrize("key", ["count", "unit"])
+def test_the_numeric_column_cannot_be_the_count_or_the_unit(run, incomes, key):
+    edit(incomes, "[table]\n", f'[table]\n{key} = "income"\n')
+    code, _, err = run("release", incomes)
+    assert (code, "already the numeric column" in err) == (2, True)
+    assert not (incomes.parent / "out").exists()
+
+
+def test_under_rho_running_sums_are_chosen_and_the_file_need_not_say_how(run, incomes):
+    edit(incomes, "bins = 40", "bins = 100", '"discrete-laplace"', '"discrete-gaussian"')
+    edit(incomes, "epsilon       = 1 ", 'rho = "1/20" ')
+    text = incomes.read_text()
+    start = text.index("[estimate]")
+    incomes.write_text(text[:start] + text[text.index("[output]") :])
+    code, said, _ = run("plan", incomes)
+    assert code == 0
+    assert "on sums × 512" in said
+    assert "The count of values below an edge: RMSE" in said
+    assert run("release", incomes)[0] == 0
+    assert run("check", incomes.parent / "out")[0] == 0
+    assert "income: 20,000 records" in run("distribution", incomes.parent / "out")[1]
+    code, _, complaint = run("estimate", incomes.parent / "out", "--method", "euclidean")
+    assert code == 2
+    assert 'by method = "isotonic" alone' in complaint
+
+
+def test_a_tree_can_be_asked_for_and_another_method_is_refused_for_sums(run, incomes):
+    edit(
+        incomes, '"discrete-laplace"', '"discrete-gaussian"', "epsilon       = 1 ", 'rho = "1/20" '
+    )
+    code, said, _ = run("plan", incomes)
+    assert code == 0
+    assert "on sums" not in said
+    edit(incomes, 'measure = "all"', "")  # the method is one for trees
+    assert "on sums" not in run("plan", incomes)[1]
+    code, _, complaint = run("plan", incomes, "--target-mse", "1000")
+    assert code == 2
+    assert "plans for cumulative ones" in complaint
+    edit(incomes, 'method  = "euclidean"', 'measure = "running-sums"\nmethod  = "euclidean"')
+    code, _, complaint = run("release", incomes)
+    assert code == 2
+    assert 'by method = "isotonic" alone' in complaint
+    assert not (incomes.parent / "out").exists()

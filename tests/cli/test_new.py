@@ -1,0 +1,161 @@
+"""`new`: a release file from the names of a table's columns, and from nothing else."""
+
+import tomllib
+
+import polars as pl
+import pytest
+
+from hedgerow.spec.release_file import ReleaseFile
+from hedgerow.spec.toml_file import parse
+
+HEADER = "Visit,Patient,Hospital,Ward\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text(f"{HEADER}secret-1,secret-2,H1,W1\n")
+    return tmp_path
+
+
+def test_a_file_to_fill_in_holds_nothing_of_the_table(run, here):
+    code, out, _ = run("new", "visits.csv")
+    assert code == 0
+    assert "Fill in what stands in <…>" in out
+    text = (here / "release.toml").read_text()
+    assert '"Visit"' not in text  # a table without a header has a record there
+    assert "secret" not in text + out
+    found = tomllib.loads(text)
+    assert found["table"]["source"] == "visits.csv"
+    assert found["axis"][0]["levels"] == ["<coarsest column>", "<finest column>"]
+
+
+def to_fill_in(run, here):
+    """What `plan` asks for, after the columns of one axis."""
+    code, out, err = run("plan", here / "release.toml")
+    assert (code, out) == (2, "")
+    before, said, keys = " ".join(err.split()).partition("fill in what stands in <…>: ")
+    assert (before, bool(said)) == ("Error: ", True)
+    return keys.split(", ")
+
+
+def test_a_plan_asks_for_everything_that_is_to_be_filled_in(run, here):
+    run("new", "visits.csv", "--unit", "Patient")
+    axis = [f"[[axis]] 1 {key}" for key in ("name", "levels", "areas")]
+    privacy = ["[privacy] contributions", "[privacy] epsilon"]
+    assert to_fill_in(run, here) == [*axis, *privacy]
+    file = here / "release.toml"
+    file.write_text(file.read_text().replace("# count = ", "count = ", 1))
+    assert to_fill_in(run, here) == [*axis, *privacy]
+    (here / "release.toml").unlink()
+    run("new", "visits.csv", "--axis", "place=Hospital,Ward", "--epsilon", "1")
+    file.write_text(file.read_text().replace("# count = ", "count = ", 1))
+    assert to_fill_in(run, here) == ["[table] count"]
+    file.write_text(file.read_text().replace('"<a column>"', '"<b>"', 1))
+    assert parse(file, ReleaseFile).table.count == "<b>"
+
+
+def test_how_many_records_of_each_are_kept_is_never_guessed(run, here):
+    options = ("--axis", "place=Hospital,Ward", "--unit", "Patient", "--epsilon", "1")
+    assert "Fill in what stands in <…>" in run("new", "visits.csv", *options)[1]
+    assert to_fill_in(run, here) == ["[privacy] contributions"]
+    assert 'contributions = "<most records of one Patient>"' in (here / "release.toml").read_text()
+    code, out, _ = run("new", "visits.csv", "r.toml", *options, "--contributions", 3)
+    assert (code, "Fill in" in out) == (0, False)
+    assert parse(here / "r.toml", ReleaseFile).privacy.contributions == 3
+
+
+def test_nothing_new_is_written_within_a_release(run, here):
+    (here / "out").mkdir()
+    (here / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
+    (here / "link").symlink_to(here / "out")
+    commands = [
+        ("new", "visits.csv", "out/r.toml"), ("new", "visits.csv", "link/r.toml"),
+        ("example", "incomes", "out"), ("example", "incomes", "out/ex"),
+    ]  # fmt: skip
+    for command in commands:
+        code, _, err = run(*command)
+        assert (code, "lies within the release" in " ".join(err.split())) == (2, True), command
+    assert [path.name for path in (here / "out").iterdir()] == ["manifest.json"]
+
+
+def test_a_value_that_differs_changes_nothing(run, here):
+    run("new", "visits.csv", "a.toml")
+    (here / "visits.csv").write_text(f"{HEADER}" + "x,y,H2,W9\n" * 5)
+    run("new", "visits.csv", "b.toml")
+    texts = [(here / name).read_text().replace(name, "") for name in ("a.toml", "b.toml")]
+    assert texts[0] == texts[1]
+
+
+def test_with_all_options_the_file_is_planned_and_released_as_it_is(run, here):
+    code, out, _ = run(
+        "new", "visits.csv", "sub.toml", "--axis", "place=Hospital,Ward", "--unit", "Patient",
+        "--epsilon", "1/2", "--delta", "1e-9", "--contributions", "1",
+    )  # fmt: skip
+    assert code == 0
+    assert "<" not in out + (here / "sub.toml").read_text()
+    found = parse(here / "sub.toml", ReleaseFile)
+    assert (found.table.unit, found.privacy.epsilon) == ("Patient", "1/2")
+    (here / "place.csv").write_text("Hospital,Ward\nH1,W1\nH1,W2\n")
+    assert run("release", "sub.toml")[0] == 0
+    assert run("check", "out")[0] == 0
+
+
+def test_a_table_of_counts_and_several_axes(run, here):
+    pl.DataFrame({"o": ["a"], "d": ["b"], "trips": [1]}).write_parquet(here / "trips.parquet")
+    (here / "files").mkdir()
+    code, _, _ = run(
+        "new", "trips.parquet", "files/r.toml", "--axis", "origin=o", "--axis", "destination=d",
+        "--count", "trips", "--epsilon", "1",
+    )  # fmt: skip
+    assert code == 0
+    found = parse(here / "files" / "r.toml", ReleaseFile)
+    assert [axis.name for axis in found.axis] == ["origin", "destination"]
+    assert (found.table.source, found.table.count) == ("../trips.parquet", "trips")
+
+
+@pytest.mark.parametrize(
+    "names", [['a"b', "c\\d", "tab\t", "é"], ["line\nbreak", "x\x7f", "#", "]"]], ids=["a", "b"]
+)
+def test_odd_names_make_a_file_all_the_same(run, here, names):
+    pl.DataFrame({name: ["v"] for name in names}).write_parquet(here / "t.parquet")
+    assert run("new", "t.parquet", "--axis", f"x={names[0]}")[0] == 0
+    found = tomllib.loads((here / "release.toml").read_text())
+    assert found["axis"][0]["levels"] == [names[0]]
+
+
+REFUSED = {
+    "column": (("--unit", "patient"), "no column 'patient'; did you mean 'Patient'?"),
+    "axis": (("--axis", "place=Hospitals,Ward"), "no column 'Hospitals'"),
+    "axis without columns": (("--axis", "place"), "--axis takes words such as geography=state,c"),
+    "both": (("--unit", "Patient", "--count", "Visit"), "leave --count out"),
+    "epsilon": (("--epsilon", "nan"), "epsilon"),
+    "delta": (("--epsilon", "1", "--delta", "2"), "delta must be in (0, 1)"),
+    "delta alone": (("--delta", "0"), "delta must be in (0, 1)"),
+    "contributions": (("--unit", "Patient", "--contributions", "0"), "contributions must be"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_table_has_not_is_refused(run, here, name):
+    arguments, message = REFUSED[name]
+    code, _, err = run("new", "visits.csv", *arguments)
+    assert (code, message in err) == (2, True)
+    assert [path.name for path in here.iterdir()] == ["visits.csv"]
+
+
+def test_a_file_that_is_there_stays(run, here):
+    (here / "release.toml").write_text("mine")
+    code, _, err = run("new", "visits.csv")
+    assert (code, "exists already" in err) == (2, True)
+    assert (here / "release.toml").read_text() == "mine"
+
+
+def test_a_record_in_place_of_a_header_is_refused_and_not_quoted(run, here):
+    (here / "visits.csv").write_text("secret-1,17,H1,W1\n")
+    code, _, err = run("new", "visits.csv")
+    assert code == 2
+    assert "called by a number; if its first line is a record, put a header before it" in err
+    assert "secret" not in err
+    assert "17" not in err
+    assert not (here / "release.toml").exists()

@@ -1,0 +1,266 @@
+"""What somebody meets who types the commands for the first time: sentences that help."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.cli import terminal
+from hedgerow.tables.counts import Counts
+
+VISITS = "Patient,Ward\np1,A\np1,A\np1,B\np2,B\np3,\n"
+KEPT = "kept 4 of 5 records (contributions at most 2 a unit; confidential, shown here only)"
+
+RELEASE = """
+[table]
+source = "visits.csv"
+unit   = "Patient"
+
+[[axis]]
+name   = "ward"
+levels = ["Ward"]
+areas  = "wards.csv"
+not_stated = "none"
+
+[privacy]
+contributions = 2
+epsilon = 1
+delta   = 1e-8
+"""
+
+
+@pytest.fixture
+def visits(tmp_path):
+    (tmp_path / "visits.csv").write_text(VISITS)
+    (tmp_path / "wards.csv").write_text("Ward\nA\nB\nnone\n")
+    file = tmp_path / "release.toml"
+    file.write_text(RELEASE)
+    return file
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text, old
+    file.write_text(text.replace(old, new))
+
+
+def on_a_terminal(*arguments):
+    """What a command says on standard error where that is a terminal."""
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "hedgerow.cli", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=slave, stdout=subprocess.PIPE) as process:
+        os.close(slave)
+        said = b""
+        try:
+            while part := os.read(master, 65536):
+                said += part
+        except OSError:  # the other end is closed
+            pass
+        process.wait(timeout=600)
+    os.close(master)
+    return said.decode()
+
+
+def test_what_bounding_keeps_is_told_on_a_terminal_and_in_no_log_or_file(run, visits):
+    assert KEPT in on_a_terminal("release", visits)
+    out = visits.parent / "out"
+    for path in [path for path in out.rglob("*") if path.is_file()]:
+        assert b"of 5 records" not in path.read_bytes(), path
+    code, compared, _ = run("compare", visits)
+    assert code == 0
+    assert KEPT in compared
+    out.rename(visits.parent / "first")
+    code, said, err = run("release", visits)
+    assert code == 0
+    assert "contributions at most 2 a unit" in err
+    assert "of 5 records" not in said + err
+
+
+def test_nothing_is_told_of_bounding_where_there_is_none(run, visits):
+    edit(visits, 'unit   = "Patient"', "")
+    edit(visits, "contributions = 2", "")
+    assert "contributions at most" not in run("release", visits)[2]
+    assert "kept" not in run("compare", visits)[1]
+
+
+def test_counts_know_how_many_records_there_were(visits):
+    areas = pl.DataFrame({"Ward": ["A", "B", "none"]})
+    tree = hr.Tree([hr.Axis.from_frame("ward", areas, ["Ward"], not_stated="none")])
+    table = visits.parent / "visits.csv"
+    bounded = Counts.from_frame(tree, table, unit="Patient", contributions=1)
+    assert (bounded.total, bounded.before) == (3, 5)
+    assert Counts.from_frame(tree, table).before is None
+
+
+REFUSED = {
+    "a column in small letters": (
+        'unit   = "Patient"', 'unit = "patient"', "no column 'patient'; did you mean 'Patient'?"
+    ),
+    "a level": ('levels = ["Ward"]', 'levels = ["Wards"]', "no column 'Wards'; did you mean 'Ward"),
+    "a method": (
+        "[privacy]", '[estimate]\nmethod = "eucliden"\n[privacy]', "did you mean 'euclidean'?"
+    ),
+    "a mechanism": (
+        "contributions = 2", 'mechanism = "discrete-gausian"', "did you mean 'discrete-gaussian'?"
+    ),
+    "epsilon alone": (
+        "delta   = 1e-8",
+        "",
+        ("[privacy] the discrete Gaussian has no pure epsilon; add a delta well below 1 over the "
+        "number of records (1e-8 for a hundred thousand)"),
+    ),
+    "epsilon nan": (
+        "epsilon = 1",
+        "epsilon = nan",
+        "[privacy] epsilon must be a finite number, got nan",
+    ),
+    "epsilon inf": (
+        "epsilon = 1",
+        "epsilon = -inf",
+        "[privacy] epsilon must be a finite number, got -infinity",
+    ),
+    "half a contribution": ("contributions = 2", "contributions = 0.5",
+        "[privacy] contributions must be a whole number, got 0.5"),
+    "the table as list": (
+        'areas  = "wards.csv"',
+        'areas = "./visits.csv"',
+        ("""[[axis]] 'ward' areas is the confidential table itself; name a public list with one """
+        """row an area, or, if the codes in the table are public, say areas = "table\""""),
+    ),
+    "no code": (
+        'not_stated = "none"',
+        "",
+        ("column 'Ward' lacks a code for some record; correct the table, or name a leaf of the "
+        "list for such records (not_stated; add a row for it to the list first)"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_says_the_way_out(run, visits, name):
+    old, new, message = REFUSED[name]
+    edit(visits, old, new)
+    code, out, err = run("release", visits)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_the_table_itself_as_list_is_refused_under_any_name(run, visits):
+    (visits.parent / "list.csv").hardlink_to(visits.parent / "visits.csv")
+    edit(visits, "wards.csv", "list.csv")
+    code, _, err = run("plan", visits)
+    assert (code, "areas is the confidential table itself" in err) == (2, True)
+
+
+def test_levels_of_a_release_are_suggested(visits, run):
+    assert run("release", visits)[0] == 0
+    released = hr.read_release(visits.parent / "out")
+    for wrong in (
+        lambda: released.level("wards"),
+        lambda: released.cuboid(ward="Wards"),
+    ):
+        with pytest.raises(hr.ReleaseError, match=r"did you mean 'Ward'\?"):
+            wrong()
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_a_delta_that_promises_little_is_warned_of(run, visits, command):
+    edit(visits, "delta   = 1e-8", "delta = 1e-5")
+    assert "Warning" not in run("plan", visits)[2]
+    edit(visits, "delta = 1e-5", "delta = 0.01")
+    code, _, err = run(command, visits)
+    assert code == 0
+    assert (
+        "Warning: delta = 0.01 is weak: it would permit publishing each record as it is with a "
+        "chance of 0.01, however small epsilon" in err
+    )
+
+
+def test_a_directory_in_place_of_a_file_is_named(run, visits):
+    for command in ("plan", "release", "compare"):
+        code, _, err = run(command, visits.parent)
+        assert code == 2
+        assert f"{str(visits.parent)!r} is a directory; name the TOML file" in err
+
+
+@pytest.mark.parametrize("command", ["account", "estimate"])
+def test_a_release_file_or_nothing_in_place_of_another_file_is_named(run, visits, command):
+    code, _, err = run(command, visits)
+    assert (code, f"this is a release file; {command} takes" in err) == (2, True)
+    code, _, err = run(command, visits.parent / "nothere")
+    assert (code, "there is neither a directory nor a file" in err) == (2, True)
+
+
+def test_numbers_are_asked_for_in_plain_words(run, visits):
+    code, _, err = run("plan", visits, "--records", "2e4")
+    assert (code, "'--records': must be a whole number" in err) == (2, True)
+    code, _, err = run("estimate", visits.parent, "--penalty", "much")
+    assert (code, "'--penalty': must be a number" in err) == (2, True)
+    edit(visits, "epsilon = 1", "epsilon = true")
+    assert "[privacy] epsilon must be a number" in run("plan", visits)[2]
+
+
+def test_the_plan_explains_its_columns(run, visits):
+    out = run("plan", visits)[1]
+    assert "empty seen > 0" in out
+    assert "false positives" not in out
+    assert "empty seen > 0: how many of the cells that are truly 0 have a noisy count" in out
+
+
+def test_an_account_speaks_of_its_mechanisms_and_that_of_a_release_of_the_release(run, visits):
+    uses = visits.parent / "uses.toml"
+    uses.write_text('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = 5\n')
+    out = run("account", uses)[1]
+    assert out.startswith("Used together, they satisfy ρ = 0.1 zero")
+    run("release", visits)
+    assert run("account", visits.parent / "out")[1].startswith("The release satisfies ρ =")
+
+
+def test_what_python_shows_is_short(run, visits):
+    run("release", visits)
+    released = hr.read_release(visits.parent / "out")
+    total = int(released.level(depth=0)["count"].sum())
+    assert repr(released) == f"Release(total, Ward; {total} records released)"
+    tree = hr.Tree([hr.Axis.from_frame("ward", {"Ward": ["A", "B"]}, ["Ward"])])
+    plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+    assert repr(plan) == (
+        "Plan(total, Ward; satisfies ρ = 0.5 zero-concentrated differential privacy; "
+        "print() shows its table)"
+    )
+    assert "cuboid" in str(plan)
+    incomes = hr.release_distribution([1.0, 2.0], low=0, high=4, bins=4, budget=hr.Epsilon(1))
+    assert repr(incomes).startswith("Distribution(")
+    assert repr(incomes).endswith("records released, 4 bins from 0 to 4)")
+
+
+def test_a_release_of_nothing_is_compared(run, visits):
+    (visits.parent / "visits.csv").write_text("Patient,Ward\n")
+    edit(visits, "epsilon = 1", "epsilon = 1000")
+    assert run("release", visits)[0] == 0
+    code, out, _ = run("compare", visits)
+    assert code == 0
+    assert "kept 0 of 0 records" in out
+
+
+def test_forced_colours_do_not_make_a_log_a_terminal(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal.told, "_force_terminal", True)
+    assert not terminal.on_terminal()
+    with terminal.bar("measuring") as progress:
+        progress.on_depth(1, 5, 5, 1.0)
+    assert run("example", "census", tmp_path / "c")[0] == 0
+    _, _, said = run("release", tmp_path / "c" / "release.toml")
+    assert "core seconds" not in said
+
+
+def test_a_limit_on_memory_is_refused_where_spark_runs_the_release(run, tmp_path):
+    assert run("example", "census", tmp_path / "c")[0] == 0
+    file = tmp_path / "c" / "release.toml"
+    file.write_text(file.read_text() + '\n[engine]\nname = "spark"\nmaster = "local[2]"\n')
+    code, _, said = run("release", file, "--memory", "4GB")
+    assert code == 2
+    assert "--memory is for this machine" in said
+    assert not (tmp_path / "c" / "out").exists()

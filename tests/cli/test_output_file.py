@@ -1,0 +1,129 @@
+"""Where ``--output`` may go, and that what goes there is whole."""
+
+import polars as pl
+import pytest
+
+from hedgerow.cli.output_file import (
+    TABLES,
+    check_picture_place,
+    check_place,
+    refuse_within_a_release,
+    whole_file,
+    write_table,
+)
+from hedgerow.errors import MachineError, PlanError, ReleaseError
+
+
+@pytest.fixture
+def release(tmp_path):
+    (tmp_path / "out" / "counts").mkdir(parents=True)
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')
+    return tmp_path / "out"
+
+
+def refused(place, words, **options):
+    with pytest.raises(ReleaseError, match=words) as caught:
+        check_place(place, **options)
+    assert str(caught.value).startswith(f"{options.get('option', '--output')} {str(place)!r}")
+
+
+def test_a_picture_never_goes_into_a_release(release):
+    """It may tell of the table (`compare`), and the release would no longer be as it was made."""
+    check_picture_place(None, PlanError)
+    check_picture_place(release.parent / "a.png", PlanError)
+    for place in (release / "a.png", release / "counts" / "a.png"):
+        with pytest.raises(ReleaseError, match=r"^--picture .* lies within the release"):
+            check_picture_place(place, PlanError)
+    with pytest.raises(PlanError, match="its name must end in"):
+        check_picture_place(release / "a.txt", PlanError)
+
+
+def test_a_folder_with_the_manifest_of_another_program_is_no_release(release):
+    (release / "manifest.json").write_text('{"name": "a page"}')
+    check_place(release / "a.csv")
+
+
+PICTURES = {
+    ".png": b"\x89PNG\r\n\x1a\nrest", ".svg": b"\xef\xbb\xbf\n<?xml?>", ".pdf": b"%PDF-1.4",
+    ".SVG": b"<svg/>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", PICTURES)
+def test_a_picture_replaces_a_picture_of_its_kind_and_nothing_else(tmp_path, suffix):
+    picture = tmp_path / f"a{suffix}"
+    others = [start for other, start in PICTURES.items() if other.lower() != suffix.lower()]
+    for text in [b"", b"mine", *others]:
+        picture.write_bytes(text)
+        with pytest.raises(ReleaseError, match=r"^--picture .* exists already and is no [A-Z]{3} "):
+            check_picture_place(picture, PlanError)
+        check_picture_place(picture, PlanError, force=True)
+    picture.write_bytes(PICTURES[suffix])
+    check_picture_place(picture, PlanError)
+    with pytest.raises(ReleaseError, match="name another file, or add --force"):
+        check_picture_place(picture, PlanError, force=False)
+
+
+def test_a_picture_follows_no_link_and_takes_the_place_of_no_folder(tmp_path):
+    (tmp_path / "a.png").mkdir()
+    (tmp_path / "b.png").symlink_to(tmp_path / "gone")
+    for name in ("a.png", "b.png"):
+        with pytest.raises(ReleaseError, match="exists already"):
+            check_picture_place(tmp_path / name, PlanError)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "A.CSV", "b.parquet"])
+def test_a_free_place_beside_a_release_is_fine(release, name):
+    check_place(release.parent / name, suffixes=TABLES)
+    check_place(release.parent / "a", force=False)
+
+
+def test_a_place_that_cannot_be_is_refused_by_the_name_of_its_option(tmp_path):
+    refused(tmp_path / "a.xlsx", r"must end in \.csv or \.parquet", suffixes=TABLES)
+    refused(tmp_path / "no" / "a.csv", "its folder is not there; make it first")
+    refused(tmp_path / "no" / "a.svg", "its folder is not there", option="--picture")
+
+
+@pytest.mark.parametrize("inner", ["a.csv", "counts/a.csv", "counts/../a.csv"])
+def test_nothing_is_put_into_any_release(release, tmp_path, inner):
+    refused(release / inner, "lies within the release .*out', which stays as it is")
+    (tmp_path / "link").symlink_to(release)
+    refused(tmp_path / "link" / inner, "lies within the release")
+    with pytest.raises(ReleaseError, match="lies within the release"):
+        refuse_within_a_release(release / "folder" / "that" / "is" / "not" / "there")
+
+
+def test_what_exists_is_overwritten_by_force_alone(tmp_path):
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "nowhere.csv").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("a.csv", "nowhere.csv"):
+        refused(tmp_path / name, "exists already; name another file$")
+        refused(tmp_path / name, "exists already; name another file, or add --force$", force=False)
+        check_place(tmp_path / name, force=True)
+    refused(tmp_path / "folder.csv", "exists already", force=True)
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_a_table_is_written_by_its_suffix_over_what_was_there(tmp_path, suffix):
+    place, frame = tmp_path / f"a{suffix.upper()}", pl.DataFrame({"code": ["01"], "count": [3]})
+    place.write_text("mine")
+    write_table(frame, place)
+    read = pl.read_parquet if suffix == ".parquet" else pl.read_csv
+    assert read(place)["count"].to_list() == [3]
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_what_fails_half_way_leaves_what_was_there(tmp_path):
+    place = tmp_path / "a.csv"
+    place.write_text("mine")
+
+    def fill():
+        with whole_file(place) as file:
+            file.write(b"half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(MachineError, match=r"cannot write .*a\.csv': No space left"):
+        fill()
+    assert place.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [place]

@@ -1,0 +1,322 @@
+"""`hedgerow plan` and `hedgerow estimate`: allocation, forecast, fairness, other estimates."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.examples import EXAMPLES
+from hedgerow.release import outline
+from hedgerow.spec.release_spec import ReleaseSpec
+
+PRIOR = (
+    'method = "optimal"\nprior = {source = "prior.parquet", public = true, count = "population"}'
+)
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("census")
+    EXAMPLES["census"](folder, "small")
+    areas = pl.read_parquet(folder / "areas.parquet")
+    kept = areas.gather_every(3).filter(pl.col("county").str.ends_with("1"))
+    people = pl.int_range(pl.len()) * 7 % 90 + 1
+    kept.with_columns(population=people).write_parquet(folder / "prior.parquet")
+    return folder
+
+
+@pytest.fixture
+def census(example, tmp_path):
+    return Path(shutil.copytree(example, tmp_path / "census")) / "release.toml"
+
+
+def allocate(file, section, estimate=""):
+    text = file.read_text().replace('method = "uniform"', section)
+    file.write_text(text.replace('method = "chebyshev"', f'method = "chebyshev"\n{estimate}'))
+
+
+def shares(out):
+    depths = json.loads(out)["depths"]
+    return [float(hr.Rho(depth["share"]).rho) for depth in depths if "share" in depth]
+
+
+def test_an_optimal_plan_spends_more_where_there_are_more_counts(run, census):
+    allocate(census, 'method = "optimal"')
+    code, out, _ = run("plan", census, "--json")
+    assert code == 0
+    found = shares(out)
+    assert found == sorted(found)
+    assert found[-1] > 0.5
+    assert json.loads(out)["allocation"] == "optimal"
+
+
+def test_the_error_of_estimates_may_leave_depths_unmeasured(run, census):
+    allocate(census, 'method = "optimal"\nobjective = "released"', 'measure = "all"')
+    text = census.read_text()
+    text = text.replace('"discrete-gaussian"', '"discrete-laplace"').replace("delta ", "# delta ")
+    census.write_text(text)
+    code, out, _ = run("plan", census, "--json")
+    assert code == 0
+    kinds = [depth["kind"] for depth in json.loads(out)["depths"]]
+    assert kinds[-1] == "measured"
+    assert "unmeasured" in kinds
+    assert run("release", census)[0] == 0
+    code, out, _ = run("check", census.parent / "out")
+    assert (code, "checks passed" in out) == (0, True)
+
+
+def test_importance_moves_the_budget(run, census):
+    allocate(census, 'method = "optimal"\nimportance = {county = 1000}')
+    county = json.loads(run("plan", census, "--json")[1])["depths"][2]
+    text = census.read_text().replace("county = 1000", "county = 1")
+    census.write_text(text)
+    before = json.loads(run("plan", census, "--json")[1])["depths"][2]
+    assert hr.Rho(county["share"]).rho > 5 * hr.Rho(before["share"]).rho
+
+
+def test_a_prior_is_planned_with_and_simulated(run, census):
+    allocate(census, PRIOR)
+    code, out, _ = run("plan", census, "--simulate", "3", "--picture", census.parent / "f.png")
+    assert code == 0
+    assert "simulated releases of the public prior" in out
+    assert out.count(" ± ") >= 5 * 5
+    assert (census.parent / "f.png").stat().st_size > 10_000
+    assert run("release", census)[0] == 0
+    manifest = (census.parent / "out" / "manifest.json").read_text()
+    assert "prior" not in manifest.replace("priority", "")
+
+
+def test_a_table_that_is_its_own_prior_is_refused_by_path_and_by_content(run, census):
+    allocate(census, PRIOR.replace("prior.parquet", "population.parquet"))
+    code, _, err = run("plan", census)
+    assert (code, "the prior is the confidential table itself" in err) == (2, True)
+    shutil.copy(census.parent / "population.parquet", census.parent / "copy.parquet")
+    census.write_text(
+        census.read_text().replace('"population.parquet", public', '"copy.parquet", public')
+    )
+    assert run("plan", census)[0] == 0
+    code, _, err = run("release", census)
+    assert code == 2
+    assert "its own prior" in err
+    assert not (census.parent / "out").exists()
+    assert not (census.parent / "out.staging").exists()
+
+
+@pytest.mark.parametrize("alias", ["link", "hard link", "folder", "no count"])
+def test_the_table_under_another_name_is_refused(run, census, alias):
+    folder = census.parent
+    table, other = folder / "population.parquet", folder / "other.parquet"
+    section = PRIOR.replace("prior.parquet", "other.parquet")
+    if alias == "link":
+        other.symlink_to(table)
+    elif alias == "hard link":
+        other.hardlink_to(table)
+    elif alias == "folder":
+        (folder / "parts").mkdir()
+        shutil.move(table, folder / "parts" / "a.parquet")
+        section = PRIOR.replace("prior.parquet", "parts/a.parquet")
+        census.write_text(census.read_text().replace('"population.parquet"', '"parts"'))
+    else:
+        shutil.copy(table, other)
+        section = section.replace(', count = "population"', "")
+    allocate(census, section)
+    code, _, err = run("release" if alias == "no count" else "plan", census)
+    assert code == 2
+    assert "the prior is the confidential table" in err or "its own prior" in err
+    assert not (folder / "out").exists()
+
+
+def test_the_least_budget_for_a_target(run, census):
+    allocate(census, 'method = "optimal"')
+    code, out, _ = run("plan", census, "--target-mse", "200000", "--json")
+    assert code == 0
+    plan = json.loads(out)
+    assert plan["budget"]["kind"] == "Rho"
+    squared = sum(row["cells"] * row["noise_sd"] ** 2 for row in plan["forecast"])
+    assert 0.9 * 200_000 < squared <= 200_000 * 1.000001
+
+
+def lines_into(file, said):
+    """The release file with the lines that ``--target-mse`` says, put where they belong."""
+    section = r"(?ms)^\[{}\].*?^(?=\[|\Z)"
+    privacy, allocation = re.search(
+        r"(?ms)^(\[privacy\].*?)\n\n(\[allocation\].*?)\n\n", said
+    ).groups()
+    text = file.read_text()
+    kept = re.search(section.format("privacy"), text)[0].split("\n")[1:]
+    kept = [line for line in kept if not line.startswith(("rho", "epsilon", "delta"))]
+    text = re.sub(section.format("privacy"), lambda _: "\n".join([privacy, *kept]) + "\n", text)
+    text = re.sub(section.format("allocation"), lambda _: allocation + "\n\n", text)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "discrete-laplace"])
+def test_the_lines_for_a_target_give_the_file_the_same_plan(run, census, mechanism):
+    weights = "importance = {state = 0, total = 0, block = 0.1}"
+    allocate(census, f'method = "optimal"\n{weights}')
+    text = census.read_text().replace("discrete-gaussian", mechanism)
+    if mechanism == "discrete-laplace":
+        text = re.sub("(?m)^delta.*\n", "", text)
+    census.write_text(text)
+    own = json.loads(run("plan", census, "--json")[1])["sha256"]
+    code, said, err = run("plan", census, "--target-mse", "2000000")
+    assert code == 0, err
+    found = re.search(r"^plan (\w{64})$", said, re.MULTILINE)[1]
+    assert found != own
+    assert "Next:" not in said
+    assert f"{census} as it stands plans something else" in said
+    assert f"Then: hedgerow release {census} --expect-plan {found}" in said
+    lines_into(census, said)
+    code, out, err = run("plan", census, "--json")
+    assert code == 0, err
+    assert json.loads(out)["sha256"] == found
+    assert json.loads(out)["depths"][1].get("share") is None
+
+
+def test_fairness_is_told_in_words_and_in_json(run, census):
+    code, out, _ = run("plan", census, "--fairness")
+    assert code == 0
+    assert "more variance than" in out
+    facts = json.loads(run("plan", census, "--fairness", "--json")[1])["fairness"]
+    assert max(row["ratio"] for row in facts if row["ratio"]) > 1.2
+    allocate(census, 'method = "fair"\nratio = 1.395')
+    code, out, err = run("plan", census, "--json", "--fairness")
+    assert code == 0, err
+    assert max(row["ratio"] for row in json.loads(out)["fairness"] if row["ratio"]) < 1.3951
+
+
+WRONG = {
+    "all zero": ('method = "optimal"\nimportance = [0, 0, 0, 0, 0]', "importance"),
+    "negative": ('method = "optimal"\nimportance = [1, 1, -1, 1, 1]', "importance"),
+    "too few": ('method = "optimal"\nimportance = [1, 1]', "importance"),
+    "unknown level": ('method = "optimal"\nimportance = {city = 1}', "city"),
+    "no prior": (PRIOR.replace("prior.parquet", "nowhere.parquet"), "nowhere.parquet"),
+    "not public": (PRIOR.replace("true", "false"), "public"),
+    "unfit": ('importance = [1, 1]\nmethod = "uniform"', "go with"),
+    "fair": ('method = "fair"', "ratio"),
+    "too fair": ('method = "fair"\nratio = 1.0001', "ratio"),
+    "objective": ('method = "optimal"\nobjective = "best"', "objective"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_allocation_is_refused_in_one_sentence(run, census, name):
+    section, message = WRONG[name]
+    allocate(census, section)
+    code, out, err = run("plan", census)
+    assert (code, out) == (2, "")
+    said = [line for line in err.splitlines() if line.startswith("Error: ")]
+    assert len(said) == 1
+    assert message in said[0]
+    assert "Traceback" not in err
+
+
+def test_a_prior_with_other_levels_is_refused(run, census):
+    other = pl.read_parquet(census.parent / "prior.parquet").rename({"county": "district"})
+    other.write_parquet(census.parent / "prior.parquet")
+    allocate(census, PRIOR)
+    code, _, err = run("plan", census)
+    assert (code, "county" in err) == (2, True)
+
+
+@pytest.mark.parametrize("target", ["0", "-3", "nan", "much", "1e-400"])
+def test_a_target_that_no_budget_reaches_is_refused(run, census, target):
+    allocate(census, 'method = "optimal"')
+    code, _, err = run("plan", census, "--target-mse", target)
+    assert code == 2
+    assert err.count("Error: ") == 1
+    if target != "1e-400":
+        assert f"--target-mse must be a number above 0, got '{target}'" in err
+
+
+def test_simulating_needs_a_prior(run, census):
+    code, _, err = run("plan", census, "--simulate", "5")
+    assert (code, "needs a public prior" in err) == (2, True)
+
+
+@pytest.mark.parametrize("measure", ["survivors", "all"])
+def test_a_release_is_estimated_again_beside_itself(run, census, measure):
+    allocate(census, 'method = "uniform"', f'measure = "{measure}"')
+    assert run("release", census)[0] == 0
+    folder = census.parent / "out"
+    code, out, _ = run("estimate", folder, "--method", "least-squares")
+    assert code == 0
+    assert ("conditional" in out) is (measure == "survivors")
+    frame = pl.read_parquet(census.parent / "out.least-squares" / "depth=4.parquet")
+    assert frame.columns[-5:] == ["released", "estimate", "standard_error", "low", "high"]
+    code, out, _ = run("estimate", folder, "--method", "sparse", "--penalty", "1")
+    assert (code, "on average" in out) == (0, True)
+    assert run("check", folder)[0] == 0
+    code, _, err = run("estimate", folder, "--method", "sparse")
+    assert (code, "exists already" in err) == (2, True)
+    code, _, err = run("estimate", folder, "--method", "simplex")
+    assert (code, "simplex" in err) == (2, True)
+    if measure == "survivors":
+        code, _, err = run("estimate", folder, "--method", "euclidean", "--combine")
+        assert (code, 'measure = "all"' in err) == (2, True)
+
+
+def test_noisy_counts_from_elsewhere_are_estimated(run, tmp_path):
+    areas = pl.DataFrame({"state": ["a", "a", "b"], "county": ["a1", "a2", "b1"]})
+    areas.write_parquet(tmp_path / "areas.parquet")
+    areas.with_columns(noisy_count=pl.Series([4.5, -2.0, 9.25]), variance=pl.lit(4.0)).write_csv(
+        tmp_path / "county.csv"
+    )
+    pl.DataFrame(
+        {"state": ["a", "b"], "noisy_count": [3, 9], "variance": [1.0, 1.0]}
+    ).write_parquet(tmp_path / "state.parquet")
+    file = tmp_path / "noisy.toml"
+    file.write_text(
+        """
+        total = 12
+        [[axis]]
+        name = "geography"
+        levels = ["state", "county"]
+        areas = "areas.parquet"
+        [[measurement]]
+        level = "state"
+        source = "state.parquet"
+        [[measurement]]
+        level = "county"
+        source = "county.csv"
+        """
+    )
+    code, out, err = run("estimate", file, "--method", "chebyshev")
+    assert code == 0, err
+    assert "add up" in out
+    counties = pl.read_parquet(tmp_path / "noisy.chebyshev" / "depth=2.parquet")
+    assert counties["count"].sum() == 12
+    assert (counties["count"] > 0).all()
+    code, _, err = run("estimate", tmp_path / "nowhere.toml")
+    assert (code, err.count("Error: ")) == (2, 1)
+
+
+def test_the_spec_turns_strings_into_types(census):
+    allocate(census, 'method = "optimal"\nimportance = "relative"', 'measure = "all"')
+    spec = ReleaseSpec(census)
+    assert isinstance(spec.measure, hr.All)
+    assert spec.optimal(spec.tree()).importance == hr.Relative()
+
+
+def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, monkeypatch):
+    said = run("plan", census, "--records", "1000000")[1]
+    assert "cut into subtrees" not in said
+    assert "Expected cost (rough): about" in said
+    monkeypatch.setattr(outline, "UNCUT_LEAVES", 100)
+    monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 100)
+    monkeypatch.setattr(outline, "MIN_JOBS", 5)
+    assert "The tree is cut into subtrees at depth 2 (county)" in run("plan", census)[1]
+    code, _, complaint = run("plan", census, "--records", "-1")
+    assert code == 2
+    assert "--records must be 0 or more" in complaint
+
+
+def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
+    code, out, _ = run("plan", census)
+    spec = ReleaseSpec(census)
+    assert code == 0
+    assert f"\n{spec.plan(spec.tree())}\n\nIn records." in out

@@ -1,0 +1,126 @@
+"""`table`: the counts of a release as CSV, as Parquet and on the terminal."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hedgerow import read_release
+from hedgerow.examples.commuting import write_commuting
+
+COLUMNS = ["o_region", "d_region", "count", "standard_error", "low", "high"]
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory):
+    """A release of the small commuting example, made once."""
+    from hedgerow import cli  # noqa: PLC0415
+
+    file = write_commuting(tmp_path_factory.mktemp("table") / "commuting", "small")
+    assert cli.run(["release", str(file)]) == 0
+    return file.parent / "out"
+
+
+@pytest.fixture
+def out(released, tmp_path):
+    return Path(shutil.copytree(released, tmp_path / "out"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_depth_is_written_as_the_release_has_it(run, out, tmp_path, kind):
+    file = tmp_path / f"regions.{kind}"
+    code, said, _ = run("table", out, "--depth", "2", "--output", file)
+    assert code == 0
+    read = pl.read_csv if kind == "csv" else pl.read_parquet
+    schema = {"schema_overrides": {"d_region": pl.String, "o_region": pl.String}}
+    found = read(file, **(schema if kind == "csv" else {}))
+    wanted = read_release(out).level(depth=2)
+    assert found.columns == COLUMNS
+    assert found.equals(wanted)
+    assert f"{len(wanted)} rows: {file}" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", file.name]
+
+
+def test_a_level_is_a_depth_by_name(run, out, tmp_path):
+    name = read_release(out).plan["depths"][2]["cuboid"]
+    for choice, file in (("--level", "a.csv"), ("--depth", "b.csv")):
+        given = name if choice == "--level" else 2
+        assert run("table", out, choice, given, "--output", tmp_path / file)[0] == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_a_cuboid_off_the_tree_is_summed(run, out, tmp_path):
+    file, by = tmp_path / "x.csv", ["--by", "origin=province", "--by", "destination=region"]
+    assert run("table", out, *by, "--counts-only", "--output", file)[0] == 0
+    found = pl.read_csv(file)
+    assert found.columns == ["o_region", "o_province", "d_region", "count"]
+    assert found["count"].sum() == read_release(out).level(depth=0)["count"].sum()
+    assert run("table", out, *by, "--output", tmp_path / "with.csv")[0] == 0
+    assert pl.read_csv(tmp_path / "with.csv").columns[-3:] == ["standard_error", "low", "high"]
+
+
+def test_the_first_rows_are_shown(run, out):
+    code, said, _ = run("table", out, "--depth", "6")
+    assert code == 0
+    every = len(read_release(out).level(depth=6))
+    assert every > 20
+    assert f"20 of {every:,} rows" in said
+    assert len(said.split("\n\n")[0].splitlines()) == 21
+    code, said, _ = run("table", out, "--depth", "2", "--counts-only")
+    assert said.splitlines()[0].split() == ["o_region", "d_region", "count"]
+
+
+def test_a_file_that_is_there_stays_unless_forced(run, out, tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("mine")
+    code, _, err = run("table", out, "--depth", "1", "--output", file)
+    assert (code, "exists already; name another file, or add --force" in err) == (2, True)
+    assert file.read_text() == "mine"
+    assert run("table", out, "--depth", "1", "--output", file, "--force")[0] == 0
+    assert file.read_text().startswith(("d_region,", "o_region,"))
+
+
+def test_what_cannot_be_written_leaves_nothing(run, out, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    code, _, err = run("table", out, "--depth", "1", "--output", tmp_path / "x.csv")
+    assert (code, "No space left" in err) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+REFUSED = {
+    "nothing": ((), "name one table: --level, or --depth, or --by AXIS=LEVEL"),
+    "two": (("--depth", "1", "--by", "origin=region"), "name one table"),
+    "no depth": (("--depth", "9"), "no depth 9; there are 0 (total)"),
+    "level of an axis": (("--level", "origin.region"), "no depth 'origin.region'"),
+    "its --by": (("--level", "province"), "summed over the others: --by origin=province"),
+    "no axis": (("--by", "orign=region"), "no axis is called 'orign'"),
+    "no level": (("--by", "origin=regoin"), "did you mean 'region'?"),
+    "no pair": (("--by", "origin"), "--by takes words such as origin=region, got 'origin'"),
+    "twice": (("--by", "origin=region", "--by", "origin=province"), "gives 'origin' twice"),
+    "kind": (("--depth", "1", "--output", "x.xlsx"), "must end in .csv or .parquet"),
+    "folder": (("--depth", "1", "--output", "no/x.csv"), "its folder is not there"),
+    "within": (("--depth", "1", "--output", "out/x.csv"), "lies within the release"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.usefixtures("out")
+def test_what_is_no_table_of_the_release_is_refused(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    arguments, message = REFUSED[name]
+    before = sorted(tmp_path.rglob("*"))
+    code, said, err = run("table", "out", *arguments)
+    assert (code, said) == (2, "")
+    assert message in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_damaged_release_is_named(run, out):
+    (out / "counts" / "depth=1.parquet").write_bytes(b"PAR1")
+    code, _, err = run("table", out, "--depth", "1")
+    assert code in {1, 2}
+    assert "internal error" not in err

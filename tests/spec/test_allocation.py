@@ -1,0 +1,134 @@
+"""``[allocation]`` becomes a type; keys that do not go together and own priors are refused."""
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import PlanError, SpecError
+from hedgerow.plan.fair_allocation import Fair
+from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.spec.allocation import AllocationSpec
+from hedgerow.spec.release_file import AllocationSection, ReleaseFile
+from hedgerow.spec.table import TableSpec
+
+AXIS = {"name": "place", "levels": ["town"], "areas": "towns.csv"}
+
+
+@pytest.fixture
+def tree():
+    return hr.Tree(
+        [hr.Axis.from_frame("place", pl.DataFrame({"town": ["a", "b"]}), levels=["town"])]
+    )
+
+
+@pytest.fixture
+def spec_of(tmp_path):
+    """The allocation that keys describe, beside a table of two towns."""
+    table = pl.DataFrame({"town": ["a", "b", "b"], "who": ["p", "p", "q"]})
+    table.write_csv(tmp_path / "table.csv")
+    table.write_csv(tmp_path / "copy.csv")
+    pl.DataFrame({"town": ["a"] * 5}).write_csv(tmp_path / "earlier.csv")
+
+    def made(prior=None, unit=None, **keys):
+        if prior is not None:
+            keys["prior"] = {"source": prior, "public": True}
+        section = AllocationSection.model_validate(keys)
+        told = {"table": {"source": "table.csv", "unit": unit}, "axis": [AXIS], "privacy": {}}
+        return AllocationSpec(section, TableSpec(ReleaseFile.model_validate(told), tmp_path))
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("keys", "made"),
+    [
+        ({}, hr.Uniform()),
+        ({"method": "shares", "shares": ["1/4", "3/4"]}, hr.Shares(["1/4", "3/4"])),
+        ({"method": "distribution"}, ForDistribution()),
+        ({"method": "fair", "ratio": "3/2"}, Fair(1.5)),
+        ({"method": "fair", "ratio": 2, "importance": [1, "1/2"]}, Fair(2.0, (1.0, 0.5))),
+    ],
+    ids=["uniform", "shares", "distribution", "fair", "fair-weighted"],
+)
+def test_an_allocation_is_what_its_keys_say(spec_of, tree, keys, made):
+    assert spec_of(**keys).allocation(tree) == made
+
+
+@pytest.mark.parametrize(
+    ("keys", "made"),
+    [
+        ({}, (None, "cells", None)),
+        ({"importance": {"town": "1/2"}}, ({"town": 0.5}, "cells", None)),
+        ({"importance": [1, "1/2"], "objective": "released"}, ([1.0, 0.5], "released", None)),
+        ({"importance": "levels", "objective": "released"}, (hr.PerLevel(), "released", None)),
+        ({"importance": "relative", "prior": "earlier.csv"}, (hr.Relative(), "cells", 5)),
+    ],
+    ids=["plain", "of-a-level", "released", "levels", "relative"],
+)
+def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, keys, made):
+    found = spec_of(method="optimal", **keys).allocation(tree)
+    records = None if found.prior is None else found.prior.counts.total
+    assert (found.importance, found.objective, records) == made
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"method": "shares"}, "shares = "),
+        ({"shares": [1]}, "shares = "),
+        ({"method": "fair"}, "ratio goes with"),
+        ({"ratio": 2}, "ratio goes with"),
+        ({"method": "fair", "ratio": 2, "importance": {"town": 1}}, "importance as a list"),
+        ({"method": "fair", "ratio": 2, "importance": "relative"}, "importance as a list"),
+        ({"method": "fair", "ratio": 2, "objective": "cells"}, "takes ratio"),
+        ({"method": "fair", "ratio": 2, "prior": "earlier.csv"}, "takes ratio"),
+        ({"importance": [1, 1]}, "go with method = "),
+        ({"prior": "earlier.csv"}, "go with method = "),
+        ({"method": "distribution", "objective": "cells"}, "go with method = "),
+    ],
+    ids=str,
+)
+def test_keys_that_do_not_go_together_are_refused(spec_of, tree, keys, said):
+    with pytest.raises(SpecError, match=said):
+        spec_of(**keys).allocation(tree)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"method": "optimal", "importance": ["1e999"]},
+        {"method": "optimal", "importance": {"town": "1e999"}},
+        {"method": "fair", "ratio": "1e999"},
+    ],
+    ids=["list", "table", "ratio"],
+)
+def test_numbers_that_no_float_holds_are_refused(spec_of, tree, keys):
+    with pytest.raises(PlanError, match="too large for a number"):
+        spec_of(**keys).allocation(tree)
+
+
+def test_the_table_is_not_its_own_prior(spec_of, tree):
+    with pytest.raises(SpecError, match="the prior is the confidential table itself"):
+        spec_of(method="optimal", prior="table.csv").prior(tree)
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_copy_of_the_table_is_no_prior_either(spec_of, tree, unit, bounded):
+    """However its contributions are counted; one that differs is."""
+    spec = spec_of(method="optimal", prior="copy.csv", unit=unit)
+    counts = spec.table.counts(tree, bounded=bounded)
+    with pytest.raises(PlanError, match="its own prior"):
+        spec.refuse_own_prior(tree, counts)
+    spec_of(method="optimal", prior="earlier.csv", unit=unit).refuse_own_prior(tree, counts)
+    spec_of(unit=unit).refuse_own_prior(tree, counts)
+
+
+def test_a_target_is_of_single_noisy_counts(spec_of):
+    spec_of(method="optimal", objective="cells").check_target("1/2")
+    with pytest.raises(SpecError, match="goes with objective"):
+        spec_of(method="optimal", objective="released").check_target("1/2")
+    with pytest.raises(SpecError, match='method = "distribution" plans for'):
+        spec_of(method="distribution").check_target("1/2")
+    with pytest.raises(PlanError, match="--target-mse must be a number"):
+        spec_of().check_target("little")

@@ -1,0 +1,104 @@
+"""``[table]`` says where the records are, and other sections how they are counted."""
+
+import polars as pl
+import pytest
+
+from hedgerow.engines.spark_table import SparkSource
+from hedgerow.errors import SpecError, TableError
+from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.tables.read import Query
+
+LISTED = '[[axis]]\nname = "place"\nlevels = ["town"]\nareas = "towns.csv"\n'
+NUMERIC = '[[axis]]\nname = "income"\nlow = 0\nhigh = 8\nbins = 4\n'
+
+
+@pytest.fixture
+def spec_of(tmp_path):
+    """A release file from its table, axes and other keys of ``[privacy]``; and its spec."""
+    towns = ["a", "a", "a", "b"]
+    table = {
+        "town": towns,
+        "people": [3, 1, 1, 5],
+        "who": ["p", "p", "q", "p"],
+        "income": [1.0] * 4,
+    }
+    pl.DataFrame(table).write_csv(tmp_path / "table.csv")
+    pl.DataFrame({"town": ["a", "b", "c"]}).write_csv(tmp_path / "towns.csv")
+
+    def made(table='source = "table.csv"', axes=LISTED, privacy="", engine="local"):
+        file = tmp_path / "release.toml"
+        file.write_text(
+            f"[table]\n{table}\n{axes}[privacy]\nrho = 1\n{privacy}\n[engine]\nname = {engine!r}\n"
+        )
+        return ReleaseSpec(file)
+
+    return made
+
+
+def test_a_path_is_relative_to_the_file(spec_of, tmp_path):
+    assert spec_of().table.source == tmp_path / "table.csv"
+
+
+def test_a_database_needs_a_query_and_a_query_a_database(spec_of):
+    url = 'source = "sqlite:///people.db"'
+    assert spec_of(f'{url}\nquery = "SELECT 1"').table.source == Query(
+        "sqlite:///people.db", "SELECT 1"
+    )
+    with pytest.raises(SpecError, match="needs query"):
+        _ = spec_of(url).table.source
+    with pytest.raises(SpecError, match="needs a database URL"):
+        _ = spec_of('source = "table.csv"\nquery = "SELECT 1"').table.source
+
+
+def test_what_spark_alone_reads_is_known_and_not_read_here(spec_of):
+    spec = spec_of('source = "table:census.people"', engine="spark")
+    assert spec.table.source == SparkSource("table:census.people")
+    with pytest.raises(SpecError, match="one that Spark alone reads"):
+        spec.counts(spec.tree())
+    assert spec_of('source = "table:census.people"').table.source.name == "table:census.people"
+
+
+def test_a_query_is_not_run_on_spark(spec_of):
+    spec = spec_of('source = "sqlite:///people.db"\nquery = "SELECT 1"', engine="spark")
+    with pytest.raises(SpecError, match="on Spark a database is read over JDBC"):
+        spec.spark_table(None, spec.tree())
+
+
+def test_the_table_is_known_by_any_name(spec_of, tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "table.csv")
+    table = spec_of().table
+    assert table.shares_files(tmp_path / "link.csv")
+    assert not table.shares_files(tmp_path / "towns.csv")
+
+
+def test_contributions_are_bounded_unless_tables_are_compared(spec_of):
+    spec = spec_of('source = "table.csv"\nunit = "who"', privacy="contributions = 2")
+    tree = spec.tree()
+    assert (spec.counts(tree).total, spec.counts(tree, bounded=False).total) == (3, 4)
+
+
+def test_a_column_of_counts_is_summed(spec_of):
+    spec = spec_of('source = "table.csv"\ncount = "people"')
+    assert spec.counts(spec.tree()).values.tolist() == [5, 5]
+
+
+def test_numbers_become_bins_beside_the_other_columns(spec_of):
+    spec = spec_of('source = "table.csv"\ncount = "people"', axes=NUMERIC + LISTED)
+    counts = spec.counts(spec.tree())
+    assert counts.values.tolist() == [5, 5]
+    assert [codes.tolist() for codes in counts.codes] == [[0, 0], [0, 1]]
+
+
+def test_columns_that_are_called_like_bins_do_not_matter(spec_of, tmp_path):
+    spec = spec_of(axes=NUMERIC)
+    tree = spec.tree()
+    others = {name: pl.lit("?") for name in tree.axes[0].columns}
+    pl.read_csv(tmp_path / "table.csv").with_columns(**others).write_csv(tmp_path / "table.csv")
+    assert spec.counts(tree).values.tolist() == [4]
+
+
+@pytest.mark.parametrize("key", ["count", "unit"])
+def test_a_numeric_column_is_nothing_else(spec_of, key):
+    spec = spec_of(f'source = "table.csv"\n{key} = "income"', axes=NUMERIC)
+    with pytest.raises(TableError, match="'income' is already the numeric column"):
+        spec.counts(spec.tree())
