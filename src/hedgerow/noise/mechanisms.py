@@ -231,4 +231,6 @@ def _certified_tail_bound(law: Law, probability: float) -> int:
     return next(k for k, upper in enumerate(tail.upper) if upper <= allowed)
 
 
-MECHANISMS: tuple[type[Mechanism], ...] = (DiscreteGaussian, DiscreteLaplace)
+MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (DiscreteGaussian, DiscreteLaplace)
+}

@@ -33,7 +33,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
         tree,
         (Replace if "exactly" in options else AddRemove)(**options),
         kind(*(budget[name] for name in kind.__slots__)),
-        {kind.name: kind for kind in MECHANISMS}[described["mechanism"]],
+        MECHANISMS[described["mechanism"]],
         described["allocation"],
         tuple(
             exact(t["share"], "share", PlanError) if "share" in t else None

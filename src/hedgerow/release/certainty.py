@@ -15,7 +15,6 @@ from hedgerow.plan.depths import Summed
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-MECHANISM_NAMES: dict[str, Any] = {kind.name: kind for kind in MECHANISMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,7 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
     if depths[depth]["kind"] == "public":
         return Certainty(None, True, True, cells, public)
     if depths[-1]["kind"] == Summed.kind:
-        what = depths[-1]
-        noise = MECHANISM_NAMES[what["mechanism"]](what["parameter"])
-        return Certainty(noise, False, False, cells, public, sums=True)
+        return Certainty(_noise(depths[-1]), False, False, cells, public, sums=True)
     told = depth
     while depths[told]["kind"] == "unmeasured" and told > 0 and _is_single(depths, told):
         told -= 1
@@ -96,8 +93,14 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
         what = next(below) if pruned else smallest
     else:
         what = depths[told]
-    mechanism = MECHANISM_NAMES[what["mechanism"]](what["parameter"])
-    return Certainty(mechanism, pruned and measured, measured, cells, public)
+    return Certainty(_noise(what), pruned and measured, measured, cells, public)
+
+
+def _noise(measured: Mapping[str, Any]) -> Mechanism:
+    """The noise of a measured depth as a plan describes it."""
+    kind: Any = MECHANISMS[measured["mechanism"]]
+    noise: Mechanism = kind(measured["parameter"])
+    return noise
 
 
 def _is_single(depths: list[dict[str, Any]], depth: int) -> bool:

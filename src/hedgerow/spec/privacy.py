@@ -10,7 +10,7 @@ from hedgerow.spec.toml_file import within
 
 def mechanism_of(privacy: PrivacySection) -> type[Mechanism]:
     """The mechanism that a section names."""
-    return {kind.name: kind for kind in MECHANISMS}[privacy.mechanism]
+    return MECHANISMS[privacy.mechanism]
 
 
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:

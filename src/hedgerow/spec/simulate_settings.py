@@ -12,7 +12,7 @@ from hedgerow.evaluate.method import Method, Setting, budget_in_words
 from hedgerow.evaluate.moments import MOST_LAID_OUT
 from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
 from hedgerow.evaluate.stability import StabilityHistogram
-from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation import Uniform
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
@@ -187,7 +187,7 @@ class Comparison:
         self, tree: Tree, which: Baseline, budget: Budget, kind: str | None, name: str
     ) -> Method:
         neighbours, invariants = self.release.neighbours, self.release.invariants
-        mechanism = {m.name: m for m in MECHANISMS}.get(kind or "", MECHANISMS[0])
+        mechanism = MECHANISMS[kind or DiscreteGaussian.name]
         if which == "leaf-noise":
             return LeafNoise(tree, budget, neighbours, mechanism, name)
         if which == "stability-histogram":
