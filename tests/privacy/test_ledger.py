@@ -52,6 +52,18 @@ def account(ledger: Ledger) -> Account:
     return ledger.open_account("census", AddRemove(), Rho(1))
 
 
+def test_numbers_longer_than_a_person_may_type_are_read_back():
+    long = 1 + Fraction(1, 10**1500)
+    uses = (
+        Use(DiscreteGaussian(long), 2, (1,)),
+        Use(DiscreteLaplace(long), 1, (1,)),
+        Use(Epsilon(long), 1, (1,)),
+        Use(EpsilonDelta(long, 1 / (long + 1)), 1, (1,)),
+    )
+    row = written_charge(charge("r", Profile(uses)))
+    assert read_charge(*row).profile.uses == uses
+
+
 def test_a_new_ledger_is_one_file_that_its_owner_alone_reads(tmp_path):
     ledger = create_ledger(tmp_path / "ledger.sqlite")
     ledger.open_account("census", AddRemove(), Rho(1))

@@ -9,12 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.use import Guarantee, Use, read_change
+from hedgerow.privacy.use import Use, read_use
 
 
 def written_account(account: Account) -> tuple[str, str, str, str]:
@@ -50,7 +49,7 @@ def written_charge(charge: Charge) -> tuple[str, str, str, str, str]:
     row = (charge.release_id, charge.at.isoformat(), charge.plan_hash, profile, charge.note)
     try:
         same = read_charge(*row) == charge
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, BudgetError):
         same = False
     if not same:
         raise BudgetError("a ledger cannot write this release's mechanisms down exactly")
@@ -99,18 +98,10 @@ def _read_neighbours(text: str) -> Neighbours:
 
 
 def _read_use(facts: dict[str, Any]) -> Use:
-    return Use(_read_guarantee(facts), facts["times"], read_change(facts))
-
-
-def _read_guarantee(facts: dict[str, Any]) -> Guarantee:
-    kind = facts["mechanism"]
-    if kind == DiscreteGaussian.name:
-        return DiscreteGaussian(Fraction(facts["sigma2"]))
-    if kind == DiscreteLaplace.name:
-        return DiscreteLaplace(Fraction(facts["scale"]))
-    if "delta" in facts:
-        return EpsilonDelta(Fraction(facts["epsilon"]), Fraction(facts["delta"]))
-    return Epsilon(Fraction(facts["epsilon"]))
+    """The use that was written; its numbers may be longer than any that a person may type."""
+    texts = {name: text for name, text in facts.items() if isinstance(text, str)}
+    numbers = {name: Fraction(text) for name, text in texts.items() if name != "mechanism"}
+    return read_use({**facts, **numbers})
 
 
 def _canonical(facts: object) -> str:
