@@ -25,6 +25,7 @@ from hedgerow.release.outline import Outline
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
 from hedgerow.release.topdown import Pass
+from studies.page import markdown
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -291,7 +292,7 @@ def main() -> None:
     ]
     depths = sum(len(case.rows) for case in every)
     head = ("estimates", "table", "noise", *SHARES, "width")
-    parts = [f"## Least over depths and kinds of total\n\n{_markdown(head, summary(every))}"]
+    parts = [f"## Least over depths and kinds of total\n\n{markdown(head, summary(every))}\n"]
     for mode in MODES:
         lines = (
             (case.name, str(row.depth), *map(percent, row.shares), f"{row.width:.3f}")
@@ -300,7 +301,7 @@ def main() -> None:
             for row in case.rows
         )
         titles = ("table, noise, total", "depth", *SHARES, "width")
-        parts.append(f"## {mode}\n\n{_markdown(titles, lines)}")
+        parts.append(f"## {mode}\n\n{markdown(titles, lines)}\n")
     verdict = (
         f"All {depths} depths do what was asked for (within {STANDARD_ERRORS} standard errors)."
     )
@@ -311,18 +312,13 @@ def main() -> None:
     (ROOT / "docs" / "coverage.md").write_text(page)
 
 
-def _markdown(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 SHARES = (
     "measured cells, %", "truth 0, %", "listed, %", "listed, truth 0, %", "all at once, %"
 )  # fmt: skip
 
 PAGE = """# Coverage of intervals
 
-Made by `python studies/coverage.py`: {runs:,} simulated releases of a tree of 3 counties, 11 tracts
+Made by `python -m studies.coverage`: {runs:,} simulated releases of a tree of 3 counties, 11 tracts
 and 1 to 6 blocks in each, total measured or public, uniform shares; intervals at 95 %. Dense blocks
 hold 20 to 200 records; in the half-empty table more than half are empty, whole tracts among them,
 and the others hold 1 to 20.

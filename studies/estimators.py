@@ -42,8 +42,9 @@ from hedgerow.release.outline import Outline
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
 from hedgerow.release.topdown import Pass
-from studies.boninsegna.releases import DELTA, EPSILONS, Setting, markdown, nodes_of
+from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
+from studies.page import markdown
 from studies.real_tables import CASES, ROOT
 
 Floats = NDArray[np.float64]

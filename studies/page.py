@@ -6,7 +6,7 @@ summary, ``docs/studies.md`` (see ``studies/summary.py``).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -87,6 +87,15 @@ def publish(study: Study, slug: str, *, seconds: float) -> None:
     facts |= {"rows": [asdict(row) for row in study.rows], "pictures": list(study.pictures)}
     (PAGES / f"{slug}.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     print(page)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown; floats with four digits."""
+    cells = (
+        [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
+    )
+    lines = [head, ["---"] * len(head), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def table(rows: Sequence[Row]) -> str:

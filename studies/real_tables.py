@@ -19,6 +19,7 @@ from hedgerow.evaluate.baselines import leaf_noise
 from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS, error_by_depth, error_of_leaves, error_rows
 from hedgerow.noise.bits import ReleaseKey
+from studies.page import markdown
 
 ROOT = Path(__file__).parents[1]
 CENSUS = hr.EpsilonDelta("1", "1e-10")
@@ -111,9 +112,7 @@ def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
         f"{plan.guarantee.statement()} Loading {loaded - begun:.2f} s, release "
         f"{done - loaded:.3f} s, peak memory of the process so far {memory:.2f} GB.\n"
     )
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *error_rows(errors)]
-    table = "\n".join("| " + " | ".join(row) + " |" for row in lines)
-    return f"{head}\n{table}\n", errors
+    return f"{head}\n{markdown(HEADINGS, error_rows(errors))}\n", errors
 
 
 def leaf_errors(case: Case, data: Path) -> pl.DataFrame:

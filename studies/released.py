@@ -32,6 +32,7 @@ from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
 from hedgerow.release.topdown import Pass
 from hedgerow.tables.order import Codes
+from studies.page import markdown
 
 Floats = NDArray[np.float64]
 
@@ -273,12 +274,6 @@ def _ratio(own: Floats, least: Floats) -> tuple[float, float]:
     return ratio, float(ratio / 2 * gap.std(ddof=1) / np.sqrt(len(own)))
 
 
-def markdown(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    """A table of a page."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
     """The first part of the page."""
     parts = []
@@ -294,7 +289,7 @@ def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
 
         head = ("allocation", "shares by depth, %", "formula", *ESTIMATORS)
         body = markdown(head, (list(cells(row)) for row in rows))
-        parts.append(f"### {name}, {budget}, {kind}\n\n{body}")
+        parts.append(f"### {name}, {budget}, {kind}\n\n{body}\n")
     return "\n".join(parts)
 
 
@@ -311,7 +306,7 @@ def verdicts(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
                 most, least = max(ratios)[0], min(ratios)[0]
                 rows.append((e, name, among, str(better), str(worse), f"{least:.3f} to {most:.3f}"))
     head = ("estimator", "allocation", "against", "better", "worse", "their RMSE over its own")
-    return markdown(head, iter(rows))
+    return markdown(head, rows) + "\n"
 
 
 def _against(rows: Sequence[Compared], place: int, other: int, e: str) -> tuple[float, float]:
@@ -360,7 +355,7 @@ def forecasts(table: Table, budgets: Mapping[str, Foretold]) -> str:
                 ]  # fmt: skip
 
     head = ("budget", "depth", "cells", "empty", "median", "forecast RMSE", *ESTIMATORS)
-    return f"### {table.name}, {table.checks} runs\n\n{markdown(head, rows())}"
+    return f"### {table.name}, {table.checks} runs\n\n{markdown(head, rows())}\n"
 
 
 def by_prior(table: Table) -> str:
@@ -392,7 +387,7 @@ def by_prior(table: Table) -> str:
     head = (
         "budget", "estimator", "depth", "forecast", "simulated on 2010", "measured on 2020", "ratio"
     )  # fmt: skip
-    return markdown(head, rows(table.prior))
+    return markdown(head, rows(table.prior)) + "\n"
 
 
 def picture(
@@ -457,7 +452,7 @@ def main() -> None:
 
 PAGE = """# Allocations for the released error, and forecasts of it
 
-Made by `python studies/released.py`; seeded noise on public tables, all nodes measured (`All`).
+Made by `python -m studies.released`; seeded noise on public tables, all nodes measured (`All`).
 
 ![Errors by allocation, and measured over forecast errors](released.png)
 

@@ -22,13 +22,12 @@ from studies.boninsegna.releases import (
     Found,
     Setting,
     compared,
-    markdown,
     published,
     simulated,
     stability_as_run,
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
-from studies.page import DATA, PAGES, Row, Study, publish
+from studies.page import DATA, PAGES, Row, Study, markdown, publish
 
 RUNS = 20
 COUNTRY_RUNS = 2

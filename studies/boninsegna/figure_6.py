@@ -15,13 +15,12 @@ from studies.boninsegna.releases import (
     THEIRS,
     Setting,
     gaussian_leaves,
-    markdown,
     published,
     simulated,
     stability,
 )
 from studies.boninsegna.tables import synthetic_tables
-from studies.page import PAGES, Row, Study, publish
+from studies.page import PAGES, Row, Study, markdown, publish
 
 RUNS = 5
 REASON = "compiled kernels over sparse slices on one core; theirs looks up data frames, 8-core Xeon"

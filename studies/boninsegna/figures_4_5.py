@@ -27,12 +27,11 @@ from studies.boninsegna.releases import (
     compared,
     every_method,
     gap,
-    markdown,
     published,
     simulated,
 )
 from studies.boninsegna.tables import Table, synthetic_tables
-from studies.page import PAGES, Row, Study, publish
+from studies.page import PAGES, Row, Study, markdown, publish
 
 RUNS = 10
 OURS = "Hedgerow"

@@ -11,7 +11,7 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -249,9 +249,3 @@ def compared(
     """A row that gives the reason where the two differ, or always."""
     row = Row(what, paper, ours, error, reason)
     return row if row.differs or always else replace(row, reason="")
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in lines)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from hedgerow.estimate.error import CellError, DiscreteGaussianError, LaplaceError
 from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping, majorises
-from studies.ko.showing import listed, panels, save
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import panels, save
 
 TOTAL = 100
 TWO = ((50, 50), (60, 40), (75, 25), (90, 10), (100, 0))
@@ -51,7 +51,7 @@ def main() -> None:
         Row("bias of (80, 10, 10) / (34, 33, 33) at ε = 0.1", None,
             _bias(0.1, (80, 10, 10)) / _bias(0.1, (34, 33, 33)), reason=curve),
     )  # fmt: skip
-    text = TEXT.format(pairs=PAIRS) + listed(
+    text = TEXT.format(pairs=PAIRS) + markdown(
         ["counts", *(f"bias at ε = {e:g}" for e in SHOWN)],
         [[str(counts), *(_bias(e, counts) for e in SHOWN)] for counts in (*TWO, *THREE)],
     )

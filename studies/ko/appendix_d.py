@@ -9,9 +9,9 @@ from studies.ko.downstream import misallocated
 from studies.ko.figure_6 import picture_of, rows_of, table_of
 from studies.ko.own import own_moments
 from studies.ko.releasing import simulated
-from studies.ko.showing import LEVEL_COLOURS, OPTIMUM, OWN, UNIFORM, listed, panels, save
 from studies.ko.tables import Case, block_groups, exists, uniform, washington
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import LEVEL_COLOURS, OPTIMUM, OWN, UNIFORM, panels, save
 
 STATES = ("New Mexico", "Delaware")
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -60,7 +60,7 @@ def main() -> None:
     lines += [*_closed(block_groups("Wyoming")), *_closed(washington())]
     heads = ["table", "ε", "", "uniform: bias²", "variance", "optimum: bias²", "variance"]
     heads += ["bias² ×", "variance ×", "Hedgerow: MSE"]
-    text = TEXT.format(runs=RUNS) + "## Figures 8 and 10\n\n" + listed(heads, lines)
+    text = TEXT.format(runs=RUNS) + "## Figures 8 and 10\n\n" + markdown(heads, lines)
     pictures = [save(figure, "ko-appendix_d", dpi=80)]
     for state, case in zip(STATES, cases, strict=True):
         tract = int(np.diff(case.tract_start).argmax())

@@ -5,7 +5,6 @@ import time
 import numpy as np
 
 from hedgerow.plan.programs import LargeCounts, Level, least_budgets, total_error
-from studies.ko.showing import LEVEL_COLOURS, PAPER, listed, panels, save
 from studies.ko.tables import (
     LARGEST,
     STATES,
@@ -17,7 +16,8 @@ from studies.ko.tables import (
     washington,
     wyoming_shaped,
 )
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import LEVEL_COLOURS, PAPER, panels, save
 
 TARGET, PAPERS_EPSILON = 20_000.0, 2.0
 TARGETS = (2_000.0, TARGET, 200_000.0)
@@ -53,7 +53,7 @@ def main() -> None:
         Row("ε at τ = 20,000, counts large", PAPERS_EPSILON, by_count, reason=told),
         Row("share of the blocks", None, float(found[2] / found.sum()), reason="“the majority”"),
     )
-    text = TEXT + listed(
+    text = TEXT + markdown(
         ["table", "τ", "ε", "to the leaves", "error of the truth / τ", "program (6) at that ε / τ"],
         [_line(case, target) for case in every for target in TARGETS],
     )

@@ -7,9 +7,9 @@ import numpy as np
 
 from studies.ko.own import own_moments
 from studies.ko.releasing import Moments, simulated
-from studies.ko.showing import OPTIMUM, OWN, PAPER, UNIFORM, listed, panels, save
 from studies.ko.tables import LAPLACE, Case, exists, uniform, washington, wyoming_shaped
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import OPTIMUM, OWN, PAPER, UNIFORM, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0)
 RUNS, OWN_RUNS = 400, 60
@@ -82,10 +82,10 @@ def main() -> None:
     text = TEXT.format(runs=RUNS, gain=points[2].gain, small=points[0].gain)
     heads = ["ε", "", "uniform: bias²", "variance", "optimum: bias²", "variance", "bias² ×"]
     heads += ["variance ×", "Hedgerow: bias²", "variance"]
-    text += listed(heads, [line for point in points for line in _lines(point)])
+    text += markdown(heads, [line for point in points for line in _lines(point)])
     text += "\n\nThe ratio of bias² where further blocks are empty:\n\n"
     wide = washington()
-    text += listed(
+    text += markdown(
         ["empty blocks", *(f"ε = {epsilon:g}" for epsilon in BUDGETS)],
         [
             *([f"{share:.0%}", *_ratios(_emptied(case, share))] for share in EMPTY),

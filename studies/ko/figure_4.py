@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 
-from studies.ko.showing import LEVEL_COLOURS, listed, panels, save
 from studies.ko.tables import STATES, Case, block_groups, exists, washington, wyoming_shaped
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import LEVEL_COLOURS, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 SWEPT = np.linspace(0.25, 4, 16)
@@ -41,7 +41,7 @@ def main() -> None:
         ),
     )
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
-    text = TEXT + listed(heads, [line for case in every for line in _lines(case)])
+    text = TEXT + markdown(heads, [line for case in every for line in _lines(case)])
     study = Study("Ko, Figure 4", "optimal shares", text, rows, (_picture(every[0]),))
     publish(study, "ko-figure_4", seconds=time.perf_counter() - begun)
 

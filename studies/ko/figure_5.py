@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.ko.showing import LEVEL_COLOURS, listed, panels, save
 from studies.ko.tables import STATES, Case, block_groups, exists, washington, wyoming_shaped
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import LEVEL_COLOURS, panels, save
 
 EPSILON = 2.0
 GRID = np.unique(np.append(np.linspace(0.02, 0.98, 49), 1 / 3))
@@ -68,7 +68,7 @@ def main() -> None:
             reason="the paper: “w₃ ≈ 0.9” as an extreme at which it “may”"),
     )  # fmt: skip
     heads = ["table", "least at", *(f"total at {w:g} / least" for w in (0.1, 0.5, 0.7, 0.9))]
-    text = TEXT + listed(heads, [_line(c, s) for c, s in zip(every, sweeps, strict=True)])
+    text = TEXT + markdown(heads, [_line(c, s) for c, s in zip(every, sweeps, strict=True)])
     picture = _picture(every[0], sweeps[0])
     study = Study("Ko, Figure 5", "the importance of the blocks", text, rows, (picture,))
     publish(study, "ko-figure_5", seconds=time.perf_counter() - begun)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from studies.ko.downstream import KINDS, RULES, Misallocated, misallocated
-from studies.ko.showing import OPTIMUM, OWN, UNIFORM, listed, panels, save
 from studies.ko.tables import exists, wyoming_shaped
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 RUNS, OWN_RUNS = 300, 100
@@ -104,7 +104,7 @@ def table_of(found: Sequence[Misallocated]) -> str:
                 row = by[kind, epsilon, rule.name]
                 line += [f"{row.bias2:.3g} ± {row.bias2_error:.1g}", row.variance]
             lines.append(line)
-    return listed(heads, lines)
+    return markdown(heads, lines)
 
 
 def picture_of(found: Sequence[Misallocated], slug: str) -> str:

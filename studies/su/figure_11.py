@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import hedgerow as hr
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import QUERIES, bureau_delta, peer
-from studies.su.showing import BUREAU, EXACT, PEER, listed, save
+from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
 NOISE = (Fraction(10_000), Fraction(45_662, 100))
@@ -83,7 +84,7 @@ def main() -> None:
         )
     ]
     head = ["σ²", "n", "ρ", "ε, Bureau", "ε, exact", "difference", "%"]
-    text = TEXT.format(table=listed(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
+    text = TEXT.format(table=markdown(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
     picture = save(figure, "su-figure_11")
     study = Study("Su, Figure 11", "Many folds", text, tuple(rows), (picture,))
     publish(study, "su-figure_11", seconds=time.perf_counter() - begun)

@@ -8,9 +8,10 @@ from matplotlib import pyplot as plt
 
 from hedgerow.privacy.calibrate import matched
 from hedgerow.privacy.lattice_curve import tradeoff_bounds
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole
-from studies.su.showing import BUREAU, EXACT, PEER, REDUCED, listed, save
+from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 ALPHAS = (0.01, 0.05, 0.2)
 TEXT = """The least type II error T(α) of any test between two neighbouring censuses, from all 80
@@ -61,7 +62,7 @@ def main() -> None:
     text = TEXT.format(
         both=100 * float(1 - factor),
         near=crossing(float(RHO), whole(factor))[1],
-        table=listed(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
+        table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
     )
     picture = save(figure, "su-figure_12")
     study = Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from studies.page import Row, Study, publish
+from studies.showing import save
 from studies.su.census import LEVEL, bureau_delta, crossing
-from studies.su.showing import BUREAU, EXACT, PEER, REDUCED, save
+from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 Floats = NDArray[np.float64]
 

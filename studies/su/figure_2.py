@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, peer
-from studies.su.showing import BUREAU, EXACT, PEER, eight_panels, listed, save
+from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +89,7 @@ def main() -> None:
         theirs=theirs,
         best=min(gaps),
         worst=max(gaps),
-        table=listed(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
+        table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
     study = Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
     publish(study, "su-figure_2", seconds=time.perf_counter() - begun)

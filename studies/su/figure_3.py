@@ -6,9 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib import pyplot as plt
 
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVEL, LEVELS
-from studies.su.showing import BUREAU, EXACT, PAPER, listed, save
+from studies.su.showing import BUREAU, EXACT, PAPER
 
 DELTAS = ("1e-11", "1e-5")
 TEXT = """ε of each level's ten queries at δ = 1e-11 and δ = 1e-5, the Bureau's and the exact one.
@@ -57,7 +58,7 @@ def main() -> None:
             reason="exact lattice convolution of the discrete laws, on one core",
         ),
     )
-    table = listed(
+    table = markdown(
         ["level", *(f"{who}, δ = {d}" for d in DELTAS for who in ("Bureau", "exact", "% lower"))],
         [
             [v.name, *(x for d in DELTAS for x in (*found[v.name, d], lowered[v.name, d]))]

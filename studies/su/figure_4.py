@@ -5,9 +5,10 @@ import time
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVELS, Level, bureau_tradeoff, crossing, exact_tradeoff
-from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels, listed, save
+from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels
 
 ALPHA = 0.05
 TEXT = """The least type II error T(α) of any test that tells two neighbouring censuses apart from
@@ -69,7 +70,7 @@ def main() -> None:
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
 
-    table = listed(
+    table = markdown(
         [
             "level",
             "T(0.05), Bureau",

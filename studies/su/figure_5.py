@@ -5,9 +5,10 @@ import time
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVELS, Level, bureau_delta, crossing
-from studies.su.showing import BUREAU, REDUCED, eight_panels, listed, save
+from studies.su.showing import BUREAU, REDUCED, eight_panels
 
 MATCHED, SMALLEST = 1e-11, 1e-20
 KINKS = "the exact δ(ε) has a kink at each atom of the loss and meets the Bureau's several times"
@@ -61,7 +62,7 @@ def main() -> None:
     picture = save(eight_panels(draw, "ε", "δ"), "su-figure_5")
     columns = [f"ε at {d}, {who}" for d in ("1e-11", "1e-5") for who in ("Bureau", "reduced")]
     text = TEXT.format(
-        table=listed(["level", *columns, "ε at 1e-20 above"], lines),
+        table=markdown(["level", *columns, "ε at 1e-20 above"], lines),
         highest=max(crossed),
         excess=max(excess),
     )

@@ -12,9 +12,10 @@ import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.calibrate import matched
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import Level, whole
-from studies.su.showing import BUREAU, EXACT, listed, save
+from studies.su.showing import BUREAU, EXACT
 from studies.su.washington import (
     FILE,
     LEVELS,
@@ -135,7 +136,7 @@ def release_table() -> str:
         lines.append(
             [name, noise.noise_variance**0.5, clipped, *(v[depth] for v in found.values())]
         )
-    return listed(["level", "noise", "clipped at 0", *found], lines)
+    return markdown(["level", "noise", "clipped at 0", *found], lines)
 
 
 def picture_of(found: Mapping[str, Errors]) -> str:
@@ -195,7 +196,7 @@ def main() -> None:
     text = TEXT.format(
         state=found["state"].lower[0],
         cells=", ".join(f"{name} {size:,}" for name, size in cells.items()),
-        simulated=listed(
+        simulated=markdown(
             ["level", *(f"{what}, % lower" for what in WHAT)],
             [[name, *errors.lower] for name, errors in checks.items()],
         ),

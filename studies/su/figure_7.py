@@ -11,9 +11,10 @@ from scipy.optimize import brentq
 import hedgerow as hr
 from hedgerow.privacy.calibrate import matched
 from hedgerow.privacy.lattice_convolution import composed
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole
-from studies.su.showing import BUREAU, EXACT, PEER, REDUCED, listed, save
+from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DELTA = "1e-10"
 HOURS = 9.5
@@ -193,7 +194,7 @@ def main() -> None:
         lost=both - unrounded,
         replaced=replaced,
         loose=loose,
-        peers=listed(["accountant", "ε at δ = 1e-10", "above the exact", "seconds"], lines),
+        peers=markdown(["accountant", "ε at δ = 1e-10", "above the exact", "seconds"], lines),
     )
     picture = picture_of(factor)
     study = Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, (picture,))

@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import hedgerow as hr
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVEL
-from studies.su.showing import BUREAU, EXACT, PEER, listed, save
+from studies.su.showing import BUREAU, EXACT, PEER
 from studies.su.washington import FILE, QUERIES, drawn, expected, queries, released
 
 CLASSES = {"0": (0, 0), "1-9": (1, 9), "10-29": (10, 29), "30-59": (30, 59), "60 up": (60, 10**9)}
@@ -113,8 +114,8 @@ def main() -> None:
     head = ["query", "blocks above 0", "MSE, Bureau", "MSE, reduced", "% lower", "MSE, Hedgerow"]
     text = TEXT.format(
         check=100 * abs(simulated / expected(full, counts)[0] - 1),
-        table=listed(head, lines),
-        classes=listed(
+        table=markdown(head, lines),
+        classes=markdown(
             ["count", "counts", "MSE, Bureau", "MSE, reduced", "lower by", "% lower"],
             [
                 [

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from studies.page import DATA, Row, Study, publish
+from studies.page import DATA, Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVEL, Floats, Level
-from studies.su.showing import BUREAU, EXACT, listed, save
+from studies.su.showing import BUREAU, EXACT
 
 FILE = DATA / "census_us_block_group" / "bg_2020.parquet"
 K = 3
@@ -229,7 +230,7 @@ def main() -> None:
         chance=100 * float((state >= 60.57).mean()),
         worse=100 * float((state < 0).mean()),
         all_better=100 * float(np.prod([(found > 0).mean() for found in shown.values()])),
-        table=listed([*head, "% lower", "K = 3 shows an improvement"], lines),
+        table=markdown([*head, "% lower", "K = 3 shows an improvement"], lines),
     )
     picture = picture_of(lowered, state)
     study = Study("Su, Figure 9", "Earnings on education", text, tuple(rows), (picture,))

@@ -5,9 +5,10 @@ import time
 import numpy as np
 from matplotlib import pyplot as plt
 
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import save
 from studies.su.census import LEVELS, Floats
-from studies.su.showing import PAPER, listed, save
+from studies.su.showing import PAPER
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
@@ -73,7 +74,7 @@ def main() -> None:
         for k, what in enumerate(("growth of the difference of ε", "growth of %"))
     ]
     listings = [
-        listed(["level", *DELTAS], [[name, *found[k]] for name, found in at.items()])
+        markdown(["level", *DELTAS], [[name, *found[k]] for name, found in at.items()])
         for k in (1, 0)
     ]
     text = TEXT.format(

@@ -1,6 +1,6 @@
-"""How the studies of Su et al. draw their curves and list their figures."""
+"""How the studies of Su et al. draw their curves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
@@ -11,7 +11,6 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from studies.page import PAGES
 from studies.su.census import LEVELS, Level
 
 Style = dict[str, Any]
@@ -37,21 +36,3 @@ def eight_panels(draw: Callable[[Axes, Level], None], xlabel: str, ylabel: str) 
     lines, names = panels[0, 1].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside upper center", ncols=4, fontsize=9, frameon=False)
     return figure
-
-
-def save(figure: Figure, slug: str) -> str:
-    """Write the picture of a study; returns its file name."""
-    PAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PAGES / f"{slug}.png", dpi=100)
-    plt.close(figure)
-    return f"{slug}.png"
-
-
-def listed(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown; floats with four digits."""
-    cells = [
-        [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in line]
-        for line in lines
-    ]
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [list(head), rule, *cells])

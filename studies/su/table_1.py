@@ -7,9 +7,8 @@ from fractions import Fraction
 from scipy.optimize import brentq
 
 import hedgerow as hr
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
 from studies.su.census import LEVELS, QUERIES, Level, peer, whole
-from studies.su.showing import listed
 
 DELTA = "1e-11"
 TEXT = """Ten queries a level, each with discrete Gaussian noise of the allocation of 2022-08-25.
@@ -69,7 +68,7 @@ def main() -> None:
     )
     text = TEXT.format(
         times=f"All eight levels take {ours:.1f} s here and {theirs:.1f} s with dp-accounting.",
-        peers=listed(
+        peers=markdown(
             ["level", "σ², paper", "σ², dp-accounting", "σ², ours"],
             [
                 [

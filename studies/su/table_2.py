@@ -7,8 +7,7 @@ import numpy as np
 from mpmath import mp
 from numpy.typing import NDArray
 
-from studies.page import Row, Study, publish
-from studies.su.showing import listed
+from studies.page import Row, Study, markdown, publish
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +115,7 @@ def main() -> None:
     sizes = [np.abs(residuals(1, n)).max() for n in FOLDS]
     text = TEXT.format(
         agree=max(gap / size for gap, size in zip(gaps, sizes, strict=True)),
-        found=listed(["n", "σ²", "bound, paper", "bound, ours", "the residual itself"], lines),
+        found=markdown(["n", "σ²", "bound, paper", "bound, ours", "the residual itself"], lines),
         least=min(ratios),
         most=max(ratios),
     )

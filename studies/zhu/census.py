@@ -16,8 +16,8 @@ from hedgerow.estimate.projection_error import (
 )
 from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping
 from studies.ko.releasing import projected
-from studies.ko.showing import listed, panels, save
-from studies.page import DATA, Row, Study, publish
+from studies.page import DATA, Row, Study, markdown, publish
+from studies.showing import panels, save
 
 TABLE = DATA / "census_us_block_group" / "bg_2010.parquet"
 RUNS = 80_000
@@ -75,7 +75,7 @@ def main() -> None:
                        sharper=sharper)  # fmt: skip
     families = _families()
     heads = ["state", "counties", "least", "Theorem 11", "without C'", "clipping", "equal counties"]
-    text += listed(heads, _worst(families))
+    text += markdown(heads, _worst(families))
     rows = (*_variances(rng), *_new_mexico(rng, families["35"], printed, bound))
     picture = _picture(families)
     study = Study("Zhu, census figures", "states and their counties", text, rows, (picture,))

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import wasserstein_distance
 
 from hedgerow.estimate.projection_error import LaplaceProjection, projection_distance
-from studies.ko.showing import OPTIMUM, UNIFORM, listed, panels, save
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import OPTIMUM, UNIFORM, panels, save
 
 SIZES = (2, 3, 5, 10, 15, 33, 67, 100, 254)
 SIMULATED = (5, 15, 67)
@@ -47,7 +47,7 @@ def main() -> None:
         seen, error = _simulated(n, rng)
         rows.append(Row(f"simulation less computation, n = {n}", 0.0, seen - exact[n], error))
     text = TEXT.format(few=_floor(100, 400, rng), many=_floor(80_000, 10, rng))
-    text += listed(
+    text += markdown(
         ["n", "Laplace noise, distance / λ", "times n", "geometric noise, distance / scale"],
         [[n, exact[n], n * exact[n], geometric[n]] for n in SIZES],
     )

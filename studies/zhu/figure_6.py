@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimate.projection_error import LaplaceProjection, projected_variance
-from studies.ko.showing import listed, panels, save
-from studies.page import Row, Study, publish
+from studies.page import Row, Study, markdown, publish
+from studies.showing import panels, save
 
 SIZES = (2, 5, 15, 254)
 COLOURS = ("#D55E00", "#E69F00", "#56B4E9", "#0072B2")
@@ -45,7 +45,7 @@ def main() -> None:
         sure = np.sqrt(seen * (1 - 2 * seen) / 2 / RUNS)
         rows.append(Row(f"P(error > λ), n = {n}: {RUNS:,} runs beside the closed form",
                         expected, seen, float(sure)))  # fmt: skip
-    text = TEXT + listed(
+    text = TEXT + markdown(
         ["n", "variance / λ²", "greatest distance", "P(error > λ)", "of the noise"],
         [[n, projected_variance(2.0, n), gaps[n],
           float(LaplaceProjection(n, 1.0).tail(np.array([1.0]))[0]), float(np.exp(-1) / 2)]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from hedgerow.estimate.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 from hedgerow.estimate.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.ko.showing import OPTIMUM, UNIFORM, listed, panels, save
-from studies.page import DATA, Row, Study, publish
+from studies.page import DATA, Row, Study, markdown, publish
+from studies.showing import OPTIMUM, UNIFORM, panels, save
 
 TABLE = DATA / "census_us_block" / "wa_2010.parquet"
 GROUP = "pop_nhpi"
@@ -63,7 +63,7 @@ def main() -> None:
                        after=last, norm=norm.mean_outside(0))  # fmt: skip
     heads = ["added", "least", "noise alone, least county", "(P₊), least county",
              "(P₊), next county", "(P₊), greatest county", "Theorem 11", "without C'"]  # fmt: skip
-    text += listed(heads, lines)
+    text += markdown(heads, lines)
     study = Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
                   _rows(counts, found, means), (_picture(found),))  # fmt: skip
     publish(study, "zhu-figures_1_4", seconds=time.perf_counter() - begun)

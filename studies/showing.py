@@ -1,6 +1,5 @@
-"""How the studies of Ko and of Zhu draw and list."""
+"""How the studies of Ko, of Zhu and of Su draw."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -42,13 +41,3 @@ def save(figure: Figure, slug: str, dpi: int = 100) -> str:
     figure.savefig(PAGES / f"{slug}.png", dpi=dpi)
     plt.close(figure)
     return f"{slug}.png"
-
-
-def listed(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown; floats with four digits."""
-    cells = [
-        [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in line]
-        for line in lines
-    ]
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [list(head), rule, *cells])
