@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError, nearest
-from hedgerow.tables.frames import as_arrow, as_codes
+from hedgerow.tables.frames import as_arrow, as_codes, in_order
 
 MAX_LEVELS = 64
 LONGEST_NAME = 100
@@ -213,7 +213,8 @@ def _nest(
     names = paths.columns
     if repeated:
         paths = paths.unique()
-    paths = paths.sort(names)
+    if not in_order(paths):
+        paths = paths.sort(names)
     changed = np.zeros(len(paths), dtype=bool)
     changed[0] = True
     upper_start = np.array([0, len(paths)])
@@ -223,7 +224,8 @@ def _nest(
         changed[1:] |= (column[1:] != column[:-1]).to_numpy()
         start = np.flatnonzero(changed)
         level = column.gather(start).alias(name)
-        if level.n_unique() < len(level):
+        ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
+        if not ascends and level.n_unique() < len(level):
             _name_two_parents(paths, names[k - 1 : k + 1], level, what)
         child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
         upper_start = np.append(start, len(paths))

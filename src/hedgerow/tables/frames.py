@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -73,3 +74,17 @@ def as_codes(frame: pl.DataFrame, columns: list[str], what: str) -> pl.DataFrame
             raise TableError(refused_codes(what, column, str(kind)))
     texts = [pl.col(column).cast(pl.String) for column in columns]
     return frame.select(pl.when(text != "").then(text) for text in texts)
+
+
+def in_order(frame: pl.DataFrame) -> bool:
+    """Whether the rows of text codes ascend, compared by the first column first.
+
+    Where a code is missing the answer may be False for rows that ascend.
+    """
+    tied = np.ones(max(len(frame) - 1, 0), dtype=bool)
+    for column in frame:
+        upper, lower = column[:-1], column[1:]
+        if (tied & (upper > lower).fill_null(value=True).to_numpy()).any():
+            return False
+        tied &= upper.eq_missing(lower).to_numpy()
+    return True

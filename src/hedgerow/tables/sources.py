@@ -14,7 +14,7 @@ import pyarrow as pa
 from hedgerow.errors import TableError, nearest
 from hedgerow.tables.database import explained, open_database, quoted
 from hedgerow.tables.files import Relation, open_file
-from hedgerow.tables.frames import as_arrow, refused_codes
+from hedgerow.tables.frames import as_arrow, in_order, refused_codes
 from hedgerow.tables.query import Query, Running, running
 
 CODE_TYPES = {"VARCHAR", "BOOLEAN", "DATE", "UUID", '"NULL"'}
@@ -167,7 +167,13 @@ def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -
             check_codes(areas, column, kind)
         texts = ", ".join(f"{code_sql(i)} AS {quoted(name)}" for i, name in enumerate(columns))
         with explained(what, "is no table that can be read to its end"):
-            distinct = "DISTINCT" if repeated else ""
+            if not repeated:  # a list mostly stands in order as it is
+                db.execute("SET preserve_insertion_order = true")
+                listed = pl.DataFrame(db.sql(f"SELECT {texts} FROM loaded").to_arrow_table())
+                if in_order(listed):
+                    return listed
+                del listed
             # sorted here, where it is fastest: an axis is made from sorted paths
-            listed = db.sql(f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
-            return pl.DataFrame(listed.to_arrow_table())
+            distinct = "DISTINCT" if repeated else ""
+            ordered = db.sql(f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
+            return pl.DataFrame(ordered.to_arrow_table())
