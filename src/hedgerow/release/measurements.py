@@ -172,11 +172,13 @@ def released_columns(
 
 def write_domain(path: Path, axis: Axis) -> None:
     """The public list of an axis: one row a leaf in tree order, one column a level."""
-    leaves = np.arange(axis.size(axis.depth), dtype=np.int32)
-    columns = [text.to_arrow().cast(pa.string()) for text in axis.path(axis.depth, leaves)]
     schema = pa.schema([pa.field(level, pa.string(), nullable=False) for level in axis.levels])
+    leaves = axis.size(axis.depth)
     with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
-        writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+        for first in range(0, leaves, ROWS_A_GROUP):
+            few = np.arange(first, min(first + ROWS_A_GROUP, leaves), dtype=np.int32)
+            columns = [text.to_arrow().cast(pa.string()) for text in axis.path(axis.depth, few)]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
 def read_counts(folder: Path, depth: int) -> pl.DataFrame:
