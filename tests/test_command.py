@@ -1,10 +1,15 @@
 """The console command, before the package is imported."""
 
+import os
 import signal
 import subprocess
 import sys
 
 import pytest
+import typer.main
+
+from hedgerow import cli
+from hedgerow_command import overview
 
 SLOW_IMPORT = """
 import sys, time, signal
@@ -17,8 +22,11 @@ class Slow:
             sys.exit(7)
 sys.meta_path.insert(0, Slow())
 import hedgerow_command
+sys.argv[1:] = ["plan"]
 hedgerow_command.main()
 """
+COMMAND = "import sys, hedgerow_command; sys.argv[:] = {words}; hedgerow_command.main()"
+WHOLE = "import sys, hedgerow.cli; sys.argv[:] = {words}; hedgerow.cli.main()"
 
 
 def interrupted(before, seconds):
@@ -42,7 +50,36 @@ def test_ctrl_c_while_the_package_is_imported_ends_in_one_line(before, seconds, 
     assert interrupted(before, seconds) == ends
 
 
+def ran(code, words, width=80):
+    """The exit code, standard output and standard error of a process."""
+    process = [sys.executable, "-c", code.format(words=["hedgerow", *words])]
+    surroundings = {**os.environ, "COLUMNS": str(width)}
+    done = subprocess.run(process, capture_output=True, text=True, check=False, env=surroundings)
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_the_command_runs():
-    code = "import sys, hedgerow_command; sys.argv[1:] = ['--version']; hedgerow_command.main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split()[0]) == (0, "hedgerow")
+    code, out, _ = ran(COMMAND, ["--version"])
+    assert (code, out.split()[0]) == (0, "hedgerow")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_overview_is_the_help_of_all_commands_together(width):
+    assert ran(COMMAND, ["--help"], width) == ran(WHOLE, ["--help"], width)
+
+
+def test_the_overview_knows_the_first_paragraph_of_each_command():
+    commands = typer.main.get_command(cli.app).commands
+    words = {name: command.help.split("\n\n")[0].split() for name, command in commands.items()}
+    lines = (line.partition(": ") for line in overview.COMMANDS.splitlines())
+    assert [(name, told.split()) for name, _, told in lines] == list(words.items())
+
+
+def test_without_words_the_overview_is_shown_as_an_error():
+    _, overview_, _ = ran(COMMAND, ["--help"])
+    assert ran(COMMAND, []) == (2, "", overview_)
+
+
+def test_the_overview_does_not_import_the_package():
+    code = "import sys\nsys.modules['hedgerow'] = None\n" + COMMAND
+    assert ran(code, ["--help"])[0] == 0

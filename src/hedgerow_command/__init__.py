@@ -5,6 +5,7 @@ Importing takes a second, in which Ctrl-C would end in a traceback from wherever
 
 import os
 import signal
+import sys
 from types import FrameType
 
 STOPPED = 130
@@ -15,6 +16,10 @@ def main() -> None:
     catches = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if catches:
         signal.signal(signal.SIGINT, _stop)
+    if sys.argv[1:] in ([], ["--help"]):
+        from hedgerow_command import overview  # noqa: PLC0415 - the commands need none of it
+
+        overview.show()
     from hedgerow import cli  # noqa: PLC0415 - this is what takes a second
 
     if catches:
