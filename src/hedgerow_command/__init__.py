@@ -3,6 +3,7 @@
 Importing takes a second, in which Ctrl-C would end in a traceback from wherever it struck.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -20,8 +21,11 @@ def main() -> None:
         from hedgerow_command import overview  # noqa: PLC0415 - the commands need none of it
 
         overview.show()
+    gc.disable()  # nothing that importing makes is garbage, and looking for it takes long
     from hedgerow import cli  # noqa: PLC0415 - this is what takes a second
 
+    gc.freeze()  # nor will any of it be later
+    gc.enable()
     if catches:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()
