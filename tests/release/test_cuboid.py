@@ -102,6 +102,21 @@ def test_survivors_on_disk_have_errors_too(counts, tmp_path):
     assert found.drop("standard_error", "low", "high").equals(sums(release.level(depth=4)))
 
 
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+def test_whoever_asks_a_release_again_gets_the_same_intervals(counts, measure, tmp_path):
+    release = made(counts, measure=measure)
+    release.write(tmp_path / "out")
+    first = release.cuboid(o="level2")
+    assert first.equals(release.cuboid(o="level2"))
+    assert first.equals(read_release(tmp_path / "out").cuboid(o="level2"))
+
+
+def test_simulated_errors_of_one_release_say_nothing_of_another_release(counts):
+    one, other = (made(counts, seed=n, measure=hr.Survivors()) for n in (0, 1))
+    keys = [cuboid._digest(cuboid.stated(release.content)) for release in (one, other)]
+    assert keys[0] != keys[1]
+
+
 def test_standard_errors_of_survivors_are_those_of_simulations(monkeypatch, counts):
     """Two bootstraps with different keys agree, and with the error of releases of the release."""
     monkeypatch.setattr(cuboid, "RUNS", 200)
