@@ -136,3 +136,29 @@ def test_a_plan_for_more_cells_or_axes_than_can_be_reckoned_with_prints(axes, ar
     assert len(str(plan).splitlines()) == axes + 2
     assert hr.forecast(plan)["rmse"].null_count() == axes + 1
     assert ("> 1.7e+38" in str(plan)) == (wide.leaves >= 2**127)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"measure": "all"}, "'all'"),
+        ({"measure": hr.All}, "the class All"),
+        ({"neighbours": "replace"}, "'replace'"),
+        ({"neighbours": hr.Replace}, "the class Replace"),
+        ({"mechanism": "discrete-gaussian"}, "'discrete-gaussian'"),
+        ({"allocation": "optimal"}, "'optimal'"),
+        ({"allocation": hr.Optimal}, "the class Optimal"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_a_name_or_a_class_in_place_of_an_object_is_refused(given, named):
+    with pytest.raises(hr.PlanError, match=f"must be .*, got {named}$"):
+        hr.make_plan(TRIPS, budget=hr.Rho(1), **given)
+    if "allocation" not in given:
+        with pytest.raises(hr.PlanError, match=f"must be .*, got {named}$"):
+            hr.cheapest(TRIPS, target=100, **given)
+
+
+def test_an_axis_in_place_of_a_tree_is_refused():
+    with pytest.raises(hr.PlanError, match=r"must be Tree\(\[axis, …\]\), got Axis$"):
+        hr.make_plan(GEOGRAPHY, budget=hr.Rho(1))

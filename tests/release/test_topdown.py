@@ -348,3 +348,35 @@ def test_a_plan_that_protects_a_unit_needs_a_table_that_bounds_it():
     with pytest.raises(hr.PlanError, match="contributions were not bounded"):
         hr.release(hr.Counts.from_frame(tree, frame), plan)
     hr.release(hr.Counts.from_frame(tree, frame, unit="person"), plan)
+
+
+@pytest.mark.parametrize("estimator", ["euclidean", hr.Euclidean], ids=["name", "class"])
+def test_a_name_or_a_class_of_an_estimator_is_refused_before_noise_is_drawn(estimator, tmp_path):
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    counts = random_counts(np.random.default_rng(0), tree)
+    plan = hr.make_plan(tree, budget=RHO)
+    with pytest.raises(hr.EstimateError, match=r"an estimator must be Chebyshev\(\)"):
+        hr.release(counts, plan, estimator=estimator, directory=tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_table_or_no_plan_is_refused_without_its_contents():
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    counts = random_counts(np.random.default_rng(0), tree)
+    plan = hr.make_plan(tree, budget=RHO)
+    with pytest.raises(hr.PlanError, match=r"must be Counts\.from_frame\(tree, …\), got Plan$"):
+        hr.release(plan, counts)
+    with pytest.raises(hr.PlanError, match=r"got DataFrame$"):
+        hr.release(pl.DataFrame({"secret": [1]}), plan)
+    with pytest.raises(hr.PlanError, match=r"must be make_plan\(…\), got Counts$"):
+        hr.release(counts, counts)
+
+
+def test_a_level_or_a_number_in_place_of_a_confidence_is_refused():
+    tree = hr.Tree([fixed_axis("geo", 3, 4)])
+    counts = random_counts(np.random.default_rng(0), tree)
+    released = simulate(counts, hr.make_plan(tree, budget=RHO))
+    with pytest.raises(hr.ReleaseError, match=r"got 'level1'; levels are named by their axes"):
+        released.cuboid("level1")
+    with pytest.raises(hr.ReleaseError, match=r"a confidence is Confidence\(0\.99\), got 0\.9"):
+        released.level(depth=1, confidence=0.9)

@@ -12,6 +12,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechani
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.importance import Importance, Relative, check_importance
+from hedgerow.plan.kinds import check_parts
 from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan
@@ -81,6 +82,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     """  # noqa: D415
     neighbours = AddRemove() if neighbours is None else neighbours
     measure = Survivors() if measure is None else measure
+    check_parts(tree, neighbours, mechanism, measure)
     if isinstance(measure, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
     unit = Epsilon(1) if mechanism is DiscreteLaplace else Rho(1)

@@ -31,6 +31,7 @@ from hedgerow.plan.describe import (
 )
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_table import forecast_table
+from hedgerow.plan.kinds import check_allocation, check_parts
 from hedgerow.plan.measurable import (
     check_running_sums,
     check_size,
@@ -230,13 +231,16 @@ def make_plan(
         invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
-        PlanError: an invariant that cannot be, or a tree with nothing to measure.
+        PlanError: an invariant that cannot be, a tree with nothing to measure, or a name or class
+            in place of an object: ``"all"`` for ``All()``.
         BudgetError: a budget that the mechanism cannot spend.
     """
     check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
     measure = Survivors() if measure is None else measure
+    check_parts(tree, neighbours, mechanism, measure)
+    check_allocation(allocation)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)

@@ -12,6 +12,7 @@ from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.sparse import Sparse
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.depths import All, Measured, RunningSums, Summed, Unmeasured
+from hedgerow.plan.kinds import kind_of, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
 from hedgerow.tables.counts import Counts
@@ -24,9 +25,13 @@ def check_match(counts: Counts, plan: Plan) -> None:
     """Refuse a table that is not what the plan was made for.
 
     Raises:
-        PlanError: another domain, contributions that were bounded otherwise, or a prior that is
-            the table itself.
+        PlanError: no counts or no plan, another domain, contributions that were bounded otherwise,
+            or a prior that is the table itself.
     """
+    if not isinstance(counts, Counts):
+        refuse_kind("the table of a release", "Counts.from_frame(tree, …)", counts)
+    if not isinstance(plan, Plan):
+        refuse_kind("the plan of a release", "make_plan(…)", plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
     if plan.prior is not None:
@@ -55,9 +60,13 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
     """Refuse an estimator that cannot use what a plan measures.
 
     Raises:
-        EstimateError: it wants to combine depths, and the plan measures survivors alone; or it
-            works on real numbers, and the noise is out of their reach.
+        EstimateError: it is a name or a class; it wants to combine depths, and the plan measures
+            survivors alone; or it works on real numbers, and the noise is out of their reach.
     """
+    if isinstance(estimator, type) or not hasattr(estimator, "project"):
+        raise EstimateError(
+            f"an estimator must be Chebyshev(), Euclidean(), …, got {kind_of(estimator)}"
+        )
     summed = isinstance(plan.measure, RunningSums)
     if summed and not isinstance(estimator, Isotonic):
         raise EstimateError(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, nearest
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.plan.kinds import kind_of
 from hedgerow.release.certainty import certainty
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
@@ -66,8 +67,9 @@ class Release:
             noisy counts leave it no room.) A node that is not listed has a count of 0.
 
         Raises:
-            ReleaseError: no such depth.
+            ReleaseError: no such depth, or a confidence that is a bare number.
         """
+        check_confidence(confidence)
         number = self._depth(level, depth)
         frame = self.content.counts(number)
         if confidence is not None:
@@ -97,6 +99,7 @@ class Release:
         Raises:
             ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
         """
+        check_confidence(confidence)
         columns = self._columns(levels)
         depth = depth_of_cuboid(self.plan, levels)
         if confidence is None:
@@ -165,6 +168,19 @@ class Release:
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
             f"{nearest(level, names) if level is not None else ''}"
+        )
+
+
+def check_confidence(confidence: object) -> None:
+    """Refuse a level of the table, or a bare number, in place of a confidence.
+
+    Raises:
+        ReleaseError: it is one.
+    """
+    if confidence is not None and not isinstance(confidence, Confidence):
+        raise ReleaseError(
+            f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
+            f'their axes: cuboid(origin="region")'
         )
 
 
