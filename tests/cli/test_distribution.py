@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+import hedgerow as hr
 from hedgerow.cli.distribution import _digits
 from hedgerow.examples.incomes import write_incomes
 from hedgerow.release.distribution import read_distribution
 from hedgerow.spec.axis_section import AxisSection
+from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.ranges import Ranges
 
 
@@ -298,3 +300,52 @@ def test_a_tree_can_be_asked_for_and_another_method_is_refused_for_sums(run, inc
     assert code == 2
     assert 'by method = "isotonic" alone' in complaint
     assert not (incomes.parent / "out").exists()
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_file_says_what_the_tree_is_designed_for(run, incomes, noise):
+    """Another objective is another tree, whose error is the least of all for that objective."""
+    if noise == "gaussian":
+        edit(
+            incomes, '"discrete-laplace"', '"discrete-gaussian"',
+            "epsilon       = 1 ", 'rho = "1/20" ', 'measure = "all"', "",
+        )  # fmt: skip
+    edit(incomes, "bins = 40", "bins = 1000")
+    found, objective = {}, '\nobjective = "cdf"'
+    edit(incomes, 'method = "distribution"', 'method = "distribution"' + objective)
+    for wanted, design in {
+        'objective = "cdf"': hr.Cdf(),
+        'objective = "ranges"': hr.AllRanges(),
+        'objective = "quantiles"\nquantiles = ["1/2"]': hr.Quantiles(["1/2"]),
+    }.items():
+        edit(incomes, objective, f"\n{wanted}")
+        objective = f"\n{wanted}"
+        spec = ReleaseSpec(incomes)
+        found[wanted] = plan = spec.plan(spec.tree())
+        axis = plan.tree.axes[0]
+        best = hr.best_branching(1000, mechanism=plan.mechanism, objective=design)
+        if plan.measure == hr.All():
+            assert [axis.size(k) for k in range(1, axis.depth + 1)] == list(best.sizes)
+            assert plan.shares[1:] == best.shares
+    assert len({plan.hash for plan in found.values()}) == 3
+    assert run("release", incomes)[0] == 0
+    assert run("check", incomes.parent / "out")[0] == 0
+    assert "income: 20,000 records" in run("distribution", incomes.parent / "out")[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ('objective = "released"', 'a distribution is designed for "cdf"'),
+        ('objective = "quantiles"', 'goes with objective = "quantiles", and only with it'),
+        ('objective = "quantiles"\nquantiles = [1.5]', "must be in (0, 1), got 3/2"),
+        ('objective = "quantiles"\nquantiles = []', "at least one rank"),
+        ('objective = "median"', "objective"),
+    ],
+)
+def test_what_no_tree_can_be_designed_for_is_refused(run, incomes, lines, sentence):
+    edit(incomes, 'method = "distribution"', f'method = "distribution"\n{lines}')
+    code, _, err = run("plan", incomes)
+    assert code == 2
+    assert sentence in err
+    assert err.count("Error") == 1

@@ -14,6 +14,7 @@ from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.branching import AllRanges, Cdf, Quantiles, best_branching
 from hedgerow.plan.depths import All, Measured, RunningSums, Survivors
 from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.plan import make_plan
@@ -342,6 +343,21 @@ def test_a_damaged_directory_is_refused_in_one_sentence(case, intact, tmp_path):
     DAMAGE[case](directory, leaves)
     with pytest.raises(ReleaseError):
         read_distribution(directory)
+
+
+def test_a_column_is_released_for_what_it_is_asked_for():
+    given = {"low": 0, "high": 300, "bins": 300, "budget": Rho(1)}
+    trees = [
+        release_distribution([1.5, 7.0], objective=objective, measure=measure, **given).plan
+        for objective, measure in [
+            (None, None), (None, All()), (AllRanges(), None), (Quantiles(["1/2"]), None),
+        ]
+    ]  # fmt: skip
+    assert [plan.measure for plan in trees] == [RunningSums(), All(), All(), All()]
+    assert len({plan.hash for plan in trees}) == 4
+    for plan, objective in zip(trees[1:], [Cdf(), AllRanges(), Quantiles(["1/2"])], strict=True):
+        best = best_branching(300, mechanism=plan.mechanism, objective=objective)
+        assert plan.shares[1:] == best.shares
 
 
 def test_release_distribution_draws_fresh_noise_and_writes(tmp_path):

@@ -45,10 +45,25 @@ def spec_of(tmp_path):
         ({}, hr.Uniform()),
         ({"method": "shares", "shares": ["1/4", "3/4"]}, hr.Shares(["1/4", "3/4"])),
         ({"method": "distribution"}, ForDistribution()),
+        ({"method": "distribution", "objective": "cdf"}, ForDistribution()),
+        ({"method": "distribution", "objective": "ranges"}, ForDistribution(hr.AllRanges())),
+        (
+            {"method": "distribution", "objective": "quantiles", "quantiles": ["1/4", "0.5"]},
+            ForDistribution(hr.Quantiles(["1/4", "1/2"])),
+        ),
         ({"method": "fair", "ratio": "3/2"}, Fair(1.5)),
         ({"method": "fair", "ratio": 2, "importance": [1, "1/2"]}, Fair(2.0, (1.0, 0.5))),
     ],
-    ids=["uniform", "shares", "distribution", "fair", "fair-weighted"],
+    ids=[
+        "uniform",
+        "shares",
+        "distribution",
+        "cdf",
+        "ranges",
+        "quantiles",
+        "fair",
+        "fair-weighted",
+    ],
 )
 def test_an_allocation_is_what_its_keys_say(spec_of, tree, keys, made):
     assert spec_of(**keys).allocation(tree) == made
@@ -84,7 +99,15 @@ def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, k
         ({"method": "fair", "ratio": 2, "prior": "earlier.csv"}, "takes ratio"),
         ({"importance": [1, 1]}, "go with method = "),
         ({"prior": "earlier.csv"}, "go with method = "),
-        ({"method": "distribution", "objective": "cells"}, "go with method = "),
+        ({"method": "distribution", "objective": "cells"}, "goes with method = "),
+        ({"objective": "released"}, 'goes with method = "optimal" or "distribution"'),
+        ({"method": "optimal", "objective": "ranges"}, 'goes with method = "distribution"'),
+        ({"quantiles": ["1/2"]}, 'goes with method = "distribution"'),
+        ({"method": "distribution", "quantiles": ["1/2"]}, 'goes with objective = "quantiles"'),
+        (
+            {"method": "distribution", "objective": "quantiles"},
+            'goes with objective = "quantiles"',
+        ),
     ],
     ids=str,
 )

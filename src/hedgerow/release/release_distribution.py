@@ -22,7 +22,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.branching import Objective
+from hedgerow.plan.depths import Measure, RunningSums
 from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget
@@ -48,6 +49,8 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     units: Sequence[Any] | None = None,
     out_of_bounds: str = "refuse",
     name: str = "value",
+    objective: Objective | None = None,
+    measure: Measure | None = None,
     directory: str | Path | None = None,
 ) -> Distribution:
     """The distribution of a confidential column, under a fresh key from the operating system.
@@ -65,6 +68,8 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
             them, chosen by a hash of its own records; the distribution is that of the kept ones.
         out_of_bounds: ``"clamp"`` moves values outside to the nearest bound, ``"refuse"`` refuses.
         name: of the column, in the release.
+        objective: what the tree is designed for: `Cdf` unless given, `AllRanges`, `Quantiles`.
+        measure: `All` for a tree, `RunningSums`, or the better of them unless given.
         directory: where the release appears, whole or not at all; left out, it stays in memory.
 
     Raises:
@@ -75,7 +80,13 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     """
     ranges = Ranges.equal_width(name, low, high, bins, out_of_bounds=out_of_bounds)
     who = Replace() if neighbours is None else neighbours
-    plan = plan_distribution(ranges, budget=budget, neighbours=_with_unit(who, units))
+    plan = plan_distribution(
+        ranges,
+        budget=budget,
+        neighbours=_with_unit(who, units),
+        objective=objective,
+        measure=measure,
+    )
     counts = column_counts(plan, ranges, values, units=units)
     return Distribution(plan, release(counts, plan, estimator=suited(plan), directory=directory))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hedgerow.errors import PlanError, SpecError, TableError
 from hedgerow.noise.numerals import exact
 from hedgerow.plan.allocation import Allocation, Shares, Uniform
+from hedgerow.plan.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.plan.fair_allocation import Fair
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.importance import Importance, PerLevel, Relative
@@ -41,23 +42,33 @@ class AllocationSpec:
             raise SpecError('shares = [...] goes with method = "shares", and only with it')
         if (given.ratio is not None) != (given.method == "fair"):
             raise SpecError('ratio goes with method = "fair", which needs it')
+        if given.quantiles is not None and given.method != "distribution":
+            raise SpecError('quantiles = [...] goes with method = "distribution"')
         if given.method == "optimal":
             return self.optimal(tree)
         if given.ratio is not None:
             return _fair(given, given.ratio)
-        if (given.importance, given.prior, given.objective) != (None, None, None):
-            raise SpecError('importance, prior and objective go with method = "optimal"')
+        if (given.importance, given.prior) != (None, None):
+            raise SpecError('importance and prior go with method = "optimal"')
         if given.method == "distribution":
-            return ForDistribution()
+            return ForDistribution(designed_for(given))
+        if given.objective is not None:
+            raise SpecError('objective goes with method = "optimal" or "distribution"')
         return Uniform() if given.shares is None else Shares(given.shares)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """The optimal allocation with the importance, prior and objective of the section."""
+        """The optimal allocation with the importance, prior and objective of the section.
+
+        Raises:
+            SpecError: the objective is one of distributions.
+        """
         given = self.section
+        if given.objective in {"cdf", "ranges", "quantiles"}:
+            raise SpecError(f'objective = "{given.objective}" goes with method = "distribution"')
         return Optimal(
             importance=_importance(given.importance),
             prior=self.prior(tree),
-            objective=given.objective or "cells",
+            objective="released" if given.objective == "released" else "cells",
         )
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -115,6 +126,25 @@ class AllocationSpec:
         if not is_target:
             raise PlanError(f"--target-mse must be a number above 0, got {target[:40]!r}")
         as_float(target, "--target-mse", PlanError)
+
+
+def designed_for(given: AllocationSection) -> Objective:
+    """What the tree of a distribution is designed for.
+
+    Raises:
+        SpecError: the objective is one of other methods, or comes without its quantiles.
+        PlanError: ranks that are none.
+    """
+    if (given.quantiles is not None) != (given.objective == "quantiles"):
+        raise SpecError('quantiles = [...] goes with objective = "quantiles", and only with it')
+    if given.quantiles is not None:
+        return Quantiles(given.quantiles)
+    if given.objective not in {None, "cdf", "ranges"}:
+        raise SpecError(
+            f'objective = "{given.objective}" goes with method = "optimal"; a distribution is '
+            'designed for "cdf", "ranges" or "quantiles"'
+        )
+    return AllRanges() if given.objective == "ranges" else Cdf()
 
 
 def _fair(given: AllocationSection, ratio: Number) -> Fair:

@@ -61,7 +61,8 @@ class AllocationSection(Section):
     shares: list[Number] | None = None
     importance: list[Number] | dict[str, Number] | Literal["relative", "levels"] | None = None
     prior: PriorSection | None = None
-    objective: Literal["cells", "released"] | None = None
+    objective: Literal["cells", "released", "cdf", "ranges", "quantiles"] | None = None
+    quantiles: list[Number] | None = None
     ratio: Number | None = None
 
 

@@ -27,7 +27,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.charging import Charging
-from hedgerow.spec.allocation import AllocationSpec
+from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
 from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of
 from hedgerow.spec.release_file import AREAS_OF_TABLE, ReleaseFile
@@ -145,6 +145,7 @@ class ReleaseSpec:
             within(f"[[axis]] {axis.name!r}", lambda: axis.ranges),
             budget=budget_of(self.file.privacy),
             neighbours=self.neighbours,
+            objective=within("[allocation]", designed_for, self.file.allocation),
             measure=None if measure is None else MEASURES[measure],
         )
 
