@@ -88,12 +88,7 @@ def simulate(
             settings with a common name, or none.
         HedgerowError: a setting that cannot release this table.
     """
-    if public is not True:
-        raise PlanError(
-            "a simulation shows exact errors, which give a table away: say public=True if anyone "
-            "may see this table, or simulate on another one"
-        )
-    _check(counts, settings, runs, workers)
+    check_simulation(counts, settings, public=public, runs=runs, workers=workers)
     truth = [Cells.true(counts, t) for t in range(counts.tree.depth + 1)]
     engine = LocalEngine(workers or core_count())
     rows = []
@@ -122,6 +117,22 @@ _SCHEMA = {
     "cells": pl.Float64,
     **{f"{name}{end}": pl.Float64 for name in METRICS for end in ("", "_error")},
 }
+
+
+def check_simulation(
+    counts: Counts, settings: Sequence[Method], *, public: bool, runs: int, workers: int | None
+) -> None:
+    """Nothing, if these settings can be compared on this table.
+
+    Raises:
+        PlanError, HedgerowError: see `simulate`.
+    """
+    if public is not True:
+        raise PlanError(
+            "a simulation shows exact errors, which give a table away: say public=True if anyone "
+            "may see this table, or simulate on another one"
+        )
+    _check(counts, settings, runs, workers)
 
 
 def _check(counts: Counts, settings: Sequence[Method], runs: int, workers: int | None) -> None:

@@ -1,0 +1,86 @@
+"""Misallocation of simulated releases, beside the released counts themselves."""
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import PlanError
+from hedgerow.evaluate.funds import Above, Proportional, Seats
+from hedgerow.evaluate.leaf_noise import LeafNoise
+from hedgerow.evaluate.method import Setting
+from hedgerow.evaluate.misallocation import misallocation
+from hedgerow.evaluate.simulate import run_bits
+from hedgerow.evaluate.simulated_funds import simulated_misallocation
+from hedgerow.release.execution import in_memory
+from tests.made import fixed_axis
+
+BUDGET, WHO = hr.Rho("1/20"), hr.AddRemove()
+RUNS = 6
+
+
+@pytest.fixture(scope="module")
+def counts():
+    tree = hr.Tree([fixed_axis("geo", 6, 3)])
+    leaves = np.arange(0, 18, 2, dtype=np.int32)  # the others are empty
+    return hr.Counts.from_leaves(tree, (leaves,), np.arange(9, dtype=np.int64) ** 2 + 1)
+
+
+@pytest.fixture(scope="module")
+def settings(counts):
+    plans = {m: hr.make_plan(counts.tree, budget=BUDGET, neighbours=WHO, measure=m)
+             for m in (hr.Survivors(), hr.All())}  # fmt: skip
+    return [Setting(m.name, plan, hr.Euclidean()) for m, plan in plans.items()]
+
+
+@pytest.mark.parametrize("rule", [Proportional(), Above(20), Seats()], ids=lambda rule: rule.name)
+def test_it_is_that_of_the_releases_of_the_same_seed(counts, settings, rule):
+    found = simulated_misallocation(
+        counts, settings, "level2", rule, 100, public=True, runs=RUNS, seed=5, classes=(0, 1, 20)
+    )
+    truth = np.zeros(18, dtype=np.int64)
+    truth[counts.codes[0]] = counts.values
+    names = {label: i for i, label in enumerate(counts.tree.axes[0].labels[1])}
+    for setting in settings:
+        released = np.zeros((RUNS, 18), dtype=np.int64)
+        for r in range(RUNS):
+            bits = run_bits(5, r)
+            made = in_memory(counts, setting.plan, estimator=setting.estimator, bits=bits)
+            for row in made.level(depth=2).iter_rows(named=True):
+                released[r, names[row["level2"]]] = row["count"]
+        rows = misallocation(truth, released, rule, 100, (0, 1, 20))
+        assert rows.equals(found.filter(setting=setting.name).drop("setting"))
+    assert found["records"].unique(maintain_order=True).to_list() == [
+        "0", "1 to 19", "20 or more", "all",
+    ]  # fmt: skip
+
+
+def test_workers_change_nothing_and_negative_counts_share_as_none(counts, settings):
+    noisy = LeafNoise(counts.tree, BUDGET, WHO, hr.DiscreteGaussian)
+    one, two = (
+        simulated_misallocation(
+            counts, [*settings, noisy], "level2", Proportional(), 1, public=True, runs=RUNS,
+            workers=workers,
+        )
+        for workers in (1, 2)
+    )  # fmt: skip
+    assert one.equals(two)
+    empty = one.filter(setting=noisy.name, records="0")
+    assert empty["due"].item() == 0
+    assert 0 < empty["paid"].item() < 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"public": False}, "say public=True"),
+        ({"runs": 2}, "at least 3 runs"),
+        ({"runs": 10**8}, "fill the memory"),
+        ({"level": "county"}, "no level is called 'county'; there are total, level1, level2"),
+        ({"workers": 0}, "workers must be"),
+    ],
+    ids=["word", "few", "many", "level", "workers"],
+)
+def test_what_cannot_be_simulated_is_refused(counts, settings, changed, words):
+    given = {"level": "level1", "public": True, "runs": RUNS, "workers": None, **changed}
+    with pytest.raises(PlanError, match=words):
+        simulated_misallocation(counts, settings, rule=Proportional(), amount=1.0, **given)
