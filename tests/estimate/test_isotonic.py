@@ -1,3 +1,4 @@
+import time
 from fractions import Fraction
 from itertools import pairwise
 
@@ -113,6 +114,20 @@ def test_one_bin_and_no_records_leave_no_choice(norm):
     one = np.ones(1)
     assert list(fit(norm, np.array([5.5]), 3, one)) == [3]
     assert list(fit(norm, np.array([5.5, -2.0, 1.0]), 0, np.ones(3))) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_million_bins_take_less_than_a_second_of_a_processor(norm):
+    """A tenth of it, in fact; processor time is our own, whatever else the machine does."""
+    rng = np.random.default_rng(5)
+    x = np.cumsum(rng.integers(0, 3, 10**6)) + rng.integers(-2000, 2000, 10**6)
+    weights = rng.uniform(1, 2, len(x))
+    fit(norm, x[:100], 50, weights[:100])  # compiled
+    begun = time.process_time()
+    found = fit(norm, x, 10**6, weights)
+    assert time.process_time() - begun < 1
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] == 10**6
 
 
 @pytest.mark.parametrize("norm", NORMS)
