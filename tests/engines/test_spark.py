@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
+from hedgerow import cli
 from hedgerow.engines.spark import SEALED, SparkEngine, collected
 from hedgerow.engines.spark_table import SparkTable, read_files, read_source
 from hedgerow.errors import HedgerowError, MachineError
@@ -32,6 +33,7 @@ from hedgerow.release.parts import write_run
 from hedgerow.release.release import read_release
 from hedgerow.release.staging import Unfinished
 from tests.made import random_counts, random_tree
+from tests.pages import blocks
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one Java machine at a time
@@ -39,6 +41,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java"),
 ]
 SEED, SECRET = 3, "ZZ-SECRET-CODE"
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 
 
 @pytest.fixture(scope="module")
@@ -411,6 +414,20 @@ def test_a_database_is_read_over_jdbc(spark, table_of, tmp_path):
     assert read.level(3).equals(counts.level(3))
     release_on_spark(found, plan, directory=tmp_path / "out")
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+
+
+def test_the_code_of_the_page_on_clusters_runs(spark, table_of, tmp_path):
+    """Its blocks are text, as pages are tested without Spark."""
+    code = [block.text for block in blocks(PAGE, PAGE.name) if "import" in block.text]
+    of_frames, submitted = (text.replace("/shared/out", f"{tmp_path}/out") for text in code)
+    counts, plan = made(1)
+    spark.sql("CREATE DATABASE statistics")
+    frame = table_of(counts).frame.withColumnRenamed("count", "trips")
+    frame.write.saveAsTable("statistics.trips")
+    exec(compile(of_frames, PAGE.name, "exec"), {"session": spark, "plan": plan})  # noqa: S102
+    assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+    assert submitted == "from hedgerow.cli import main\n\nmain()\n"
+    assert callable(cli.main)
 
 
 @pytest.mark.usefixtures("spark")
