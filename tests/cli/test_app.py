@@ -353,7 +353,7 @@ FILE_ERRORS = {
     "output below a file": ('directory = "out"', 'directory = "trips.parquet/out"', "below a file"),
     "output nowhere": ('directory = "out"', 'directory = "a/.."', "cannot be made"),
     "not toml": ("[privacy]", "[privacy", "is not TOML"),
-    "method": ('"chebyshev"', '"simplex"', "[estimate] method"),
+    "method": ('"euclidean"', '"simplex"', "[estimate] method"),
 }
 
 

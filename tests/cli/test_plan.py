@@ -36,7 +36,7 @@ def census(example, tmp_path):
 
 def allocate(file, section, estimate=""):
     text = file.read_text().replace('method = "uniform"', section)
-    file.write_text(text.replace('method = "chebyshev"', f'method = "chebyshev"\n{estimate}'))
+    file.write_text(text.replace('method = "euclidean"', f'method = "euclidean"\n{estimate}'))
 
 
 def shares(out):

@@ -99,7 +99,7 @@ def test_a_simulation_compares_the_files_setting_with_usual_ones(command, epsilo
     assert code == 0
     assert "simulating 18 settings, 3 releases each" in err
     for name in (
-        "uniform, survivors, chebyshev (own)",
+        "uniform, survivors, euclidean (own)",
         "optimal released, all, sparse",
         "boninsegna",
         "ko optimal",
@@ -112,7 +112,7 @@ def test_a_simulation_compares_the_files_setting_with_usual_ones(command, epsilo
     assert picture.exists()
     errors = pl.read_parquet(output)
     assert errors["setting"].n_unique() == 18
-    assert errors["setting"][0] == "uniform, survivors, chebyshev (own)"
+    assert errors["setting"][0] == "uniform, survivors, euclidean (own)"
     assert errors["depth"].unique().to_list() == list(range(7))
     assert {"bias2", "variance_error", "relative_error_1_to_9", "seconds"} < set(errors.columns)
 
@@ -217,15 +217,15 @@ def test_combinations_that_cannot_be_are_left_out_with_a_reason(command, epsilon
     text = (
         'mechanisms = ["discrete-gaussian", "discrete-laplace"]\n'
         'budgets = [{epsilon = 1, delta = "1e-8"}, {epsilon = "1/2"}]\n'
-        'estimators = ["chebyshev", {method = "euclidean", combine = true}]\n'
+        'estimators = ["euclidean", {method = "chebyshev", combine = true}]\n'
         'allocations = ["uniform", {method = "shares", shares = ["1/2", "1/2"]}]\n'
         'measures = ["survivors"]\n'
         'baselines = ["stability-histogram", "leaf-noise", "uniform"]\n'
     )
     code, out, _ = command(add(epsilon_file, PUBLIC + text))
     assert code == 0
-    assert "uniform, survivors, chebyshev, discrete-gaussian, ε = 1, δ = 1e-08 (own)" in out
-    assert "uniform, survivors, chebyshev, discrete-laplace, ε = 0.5" in out
+    assert "uniform, survivors, euclidean, discrete-gaussian, ε = 1, δ = 1e-08 (own)" in out
+    assert "uniform, survivors, euclidean, discrete-laplace, ε = 0.5" in out
     assert "Left out: stability histogram, ε = 0.5: the stability histogram needs" in out
     assert "the discrete Gaussian has no pure epsilon" in out
     assert "the discrete Laplace takes epsilon alone" in out
@@ -246,17 +246,17 @@ def test_equal_entries_are_simulated_once_and_different_ones_never_share_a_name(
         'allocations = ["uniform", {method = "optimal", importance = [1, 1, 1, 1, 1, 2]}, '
         '{method = "optimal", importance = [1, 1, 1, 1, 1, 4]}, {method = "uniform"}]\n'
         'measures = ["survivors", "all"]\n'
-        'estimators = ["euclidean", {method = "euclidean", measure = "all"}]\n'
+        'estimators = ["sparse", {method = "sparse", measure = "all"}]\n'
     )
     spec = SimulateSpec(add(release_file, f"{PUBLIC}{text}baselines = []\n"))
     names = [setting.name for setting in spec.settings(spec.tree())[0]]
     assert names == [
-        "uniform, survivors, euclidean",
-        "uniform, all, euclidean",
-        "optimal importance, survivors, euclidean",
-        "optimal importance, all, euclidean",
-        "optimal importance, survivors, euclidean #2",
-        "optimal importance, all, euclidean #2",
+        "uniform, survivors, sparse",
+        "uniform, all, sparse",
+        "optimal importance, survivors, sparse",
+        "optimal importance, all, sparse",
+        "optimal importance, survivors, sparse #2",
+        "optimal importance, all, sparse #2",
     ]
 
 
@@ -265,8 +265,8 @@ def test_uniform_shares_are_a_baseline_where_the_file_has_others(release_file):
     release_file.write_text(text + PUBLIC + 'allocations = [{method = "optimal"}]\n')
     spec = SimulateSpec(release_file)
     names = [setting.name for setting in spec.settings(spec.tree())[0]]
-    assert names[0] == "optimal, survivors, chebyshev (own)"
-    assert "uniform, survivors, chebyshev" in names
+    assert names[0] == "optimal, survivors, euclidean (own)"
+    assert "uniform, survivors, euclidean" in names
 
 
 def test_the_section_changes_nothing_of_the_plan(release_file):
