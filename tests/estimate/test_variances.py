@@ -145,12 +145,22 @@ def test_a_penalty_holds_next_to_cells_of_infinite_variance(estimator):
 
 
 @every_estimator
-@pytest.mark.parametrize("variance", [-1.0, np.nan, 2.0**-301, 2.0**301, -np.inf])
+@pytest.mark.parametrize("variance", [-1.0, np.nan, -(2.0**-301), 2.0**301, -np.inf])
 def test_what_is_no_variance_is_refused(estimator, variance):
-    with pytest.raises(EstimateError, match="a variance must be 0, infinite, or between"):
+    with pytest.raises(EstimateError, match="a variance must be from 0 to"):
         one_family(estimator, [1, 2], 3, variance=np.array([1.0, variance]))
-    with pytest.raises(EstimateError, match="a variance must be 0, infinite, or between"):
+    with pytest.raises(EstimateError, match="a variance must be from 0 to"):
         one_family(estimator, [1.0, 2.0], 3, variance=variance)
+
+
+@every_estimator
+@pytest.mark.parametrize("variance", [2.0**-301, 5e-324])
+def test_next_to_no_variance_is_the_least_that_there_is(estimator, variance):
+    x = [1.2, 2.0, 8.9]
+    for tiny in (np.array([1.0, variance, variance]), np.full(3, variance), variance):
+        least = np.maximum(tiny, 2.0**-300) if isinstance(tiny, np.ndarray) else 2.0**-300
+        expected = one_family(estimator, x, 10, variance=least)
+        assert one_family(estimator, x, 10, variance=tiny) == expected
 
 
 @every_estimator

@@ -240,3 +240,19 @@ def test_what_real_valued_estimates_do_not_hold_is_refused_before_any_charge(tmp
     assert list(tmp_path.iterdir()) == []
     survivors = hr.make_plan(tree, budget=RHO)
     assert hr.release(huge, survivors).level(depth=0)["count"].item() > 1 << 39
+
+
+@pytest.mark.parametrize("epsilon", [100, 500, 1000, 5000])
+@pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+@pytest.mark.parametrize("estimator", [hr.Chebyshev(), hr.Euclidean(), hr.Sparse()], ids=str)
+def test_noise_that_is_next_to_never_there_leaves_the_truth(epsilon, measure, estimator):
+    """The variance is from e⁻³³ to less than doubles can say."""
+    tree = hr.Tree([fixed_axis("geo", 3, 3)])
+    values = 5 * np.arange(9, dtype=np.int64) + 1
+    counts = hr.Counts.from_leaves(tree, (np.arange(9, dtype=np.int32),), values)
+    plan = hr.make_plan(
+        tree, budget=hr.Epsilon(epsilon), mechanism=hr.DiscreteLaplace, measure=measure
+    )
+    found = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1))
+    for depth in range(3):
+        assert found.level(depth=depth)["count"].to_list() == counts.level(depth)["count"].to_list()

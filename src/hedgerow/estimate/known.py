@@ -28,7 +28,8 @@ LARGEST_REAL_COUNT = 1 << 40
 """Real counts and their totals (records) stay where doubles resolve a 4096th of a record."""
 
 LARGEST_VARIANCE = 2.0**300
-"""Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish."""
+"""Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
+ones, of noise that is next to never there, count as 2^-300."""
 
 Kernel = Callable[
     [
@@ -113,9 +114,11 @@ def _checked_variances(
             f"variance must be one number or have one entry a cell ({len(x)} cells), "
             f"got {len(values)}"
         )
+    least = 1 / LARGEST_VARIANCE
     values = np.ascontiguousarray(values)
-    if _within(values, 1 / LARGEST_VARIANCE, LARGEST_VARIANCE):
+    if _within(values, least, LARGEST_VARIANCE):
         return values, False
+    values = np.where((values > 0) & (values < least), least, values)
     known = x[np.broadcast_to(values, len(x)) == 0]
     if not ((known >= 0) & (known == np.floor(known))).all():
         raise EstimateError(
@@ -123,12 +126,12 @@ def _checked_variances(
             "negative; at least one does not: give it its true variance"
         )
     usual = values[(values != 0) & (values != np.inf)]
-    if not _within(usual, 1 / LARGEST_VARIANCE, LARGEST_VARIANCE):
+    if not _within(usual, least, LARGEST_VARIANCE):
         raise EstimateError(
-            "a variance must be 0, infinite, or between 2^-300 and 2^300; at least one is not: "
+            "a variance must be from 0 to 2^300, or infinite; at least one is not: "
             "use infinity for cells that were not measured"
         )
-    return values, True
+    return values, len(usual) < len(values)
 
 
 @kernel
