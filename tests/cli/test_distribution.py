@@ -349,3 +349,17 @@ def test_what_no_tree_can_be_designed_for_is_refused(run, incomes, lines, senten
     assert code == 2
     assert sentence in err
     assert err.count("Error") == 1
+
+
+def test_a_distribution_for_quantiles_is_simulated_under_its_own_name(run, incomes):
+    edit(
+        incomes,
+        'method = "distribution"',
+        'method = "distribution"\nobjective = "quantiles"\nquantiles = ["1/4", 0.5]',
+    )
+    text = '[simulate]\npublic = true\nmeasures = ["all"]\nbaselines = []\n'
+    incomes.write_text(incomes.read_text() + text + 'estimators = ["euclidean"]\n')
+    code, said, _ = run("simulate", incomes, "--runs", "3")
+    assert code == 0
+    assert "distribution quantiles 1/4 0.5, all, euclidean (own)" in said
+    assert "RMSE of cumulative counts" in said

@@ -187,7 +187,7 @@ def words_of(entry: Section) -> str:
     for key, value in given.items():
         if key in {"objective", "penalty"}:
             words.append(f"{value}")
-        elif key == "shares":
+        elif key in {"shares", "quantiles"}:
             words.append(" ".join(map(str, value)))
         elif key == "combine":
             words.append("combined" if value else "not combined")
