@@ -1,6 +1,7 @@
 """A budget is spent to the last digit, and never beyond."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.zcdp import optimal_epsilon, rho_within
 
+CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
 AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=100)
 SHARES = st.lists(st.integers(1, 50), min_size=1, max_size=8).map(
     lambda parts: [Fraction(part, sum(parts)) for part in parts]
@@ -146,3 +148,34 @@ def test_units_of_several_records_get_less_noise_than_rho_asks_for(epsilon, plac
         lambda rho: float(optimal_epsilon(Fraction(rho), delta)) - float(epsilon), 1e-7, 9
     )
     assert 0.845 < loose / profile.rho < 0.925
+
+
+@pytest.mark.parametrize(
+    ("who", "delta", "depths"),
+    [
+        (AddRemove(), "1e-6", 8),
+        (AddRemove(), "1e-8", 13),
+        (AddRemove(), "1e-10", 17),
+        (Replace(), "1e-6", 4),
+        (Replace(), "1e-8", 6),
+        (Replace(), "1e-10", 8),
+    ],
+    ids=str,
+)
+def test_laplace_noise_of_the_same_epsilon_is_less_up_to_so_many_depths(who, delta, depths):
+    """The table of docs/choosing.md: equal shares, ε = 1."""
+    row = next(
+        line for line in CHOOSING.read_text().splitlines() if line.startswith(f"| `{who.name}` |")
+    )
+    column = ["1e-6", "1e-8", "1e-10"].index(delta)
+    assert int(row.split("|")[2 + column]) == depths
+    for number in (depths, depths + 1):
+        shares, shifts = [Fraction(1, number)] * number, [who.shifts(1)] * number
+        gauss, laplace = (
+            calibrate(kind, budget, shares, shifts, is_worst=True).uses[0].noise.noise_variance
+            for kind, budget in (
+                (DiscreteGaussian, EpsilonDelta(1, delta)),
+                (DiscreteLaplace, Epsilon(1)),
+            )
+        )
+        assert (laplace < gauss) == (number == depths)
