@@ -11,6 +11,7 @@ or down from there is the bound.
 import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 DIGITS = 60
 RHO_DIGITS = 12
@@ -30,6 +31,7 @@ def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     return _UP.add(cost, _UP.multiply(Decimal(2), root))
 
 
+@lru_cache(maxsize=256)
 def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     """An upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
 
