@@ -27,7 +27,7 @@ UNFINISHED = ".unfinished"
 END = b"the end\n"
 ROWS_A_BATCH = 1 << 20
 ROWS_WORTH_PACKING = 1 << 15
-PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
+PACKED = pa.ipc.IpcWriteOptions(compression="lz4")  # read once and thrown away: quick, not small
 ABOUT = (b"depth", b"measured")
 VALUES = ("count", "estimate", "variance")
 
