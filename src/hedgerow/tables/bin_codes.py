@@ -17,7 +17,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.ranges import Ranges
 
 OR_LESS, OR_MORE = " or less", " or more"
-_CODE = rf"^\d+ \[(\S+?)({OR_LESS})?, (\S+?)({OR_MORE})?[)\]]$"
+_CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE})?[)\]]$"
 
 
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
@@ -47,13 +47,7 @@ def ranges_of(axis: Axis) -> Ranges:
     Raises:
         TableError: the axis is not one of `coded_axis`.
     """
-    codes = axis.labels[-1]
-    found = pl.DataFrame(
-        {
-            name: codes.str.extract(_CODE, group)
-            for group, name in enumerate(("low", "less", "high", "more"), start=1)
-        }
-    )
+    found = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
     if found["low"].null_count() or found["high"].null_count():
         raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
     bounds = found.select(pl.col("low", "high").cast(pl.Float64, strict=False))
