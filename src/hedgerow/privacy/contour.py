@@ -86,17 +86,6 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
     return None if figures is None else (figures.low, figures.high)
 
 
-def node_count(losses: Losses, epsilon: float) -> int | None:
-    """How many nodes δ(ε) visits, each for every distinct loss; None where they are too many.
-
-    Finding them takes a few milliseconds, a visit about 0.1 µs a distinct loss.
-    """
-    if _without_integral(losses, _checked(epsilon)) is not None:
-        return 0
-    contour = next(contours(losses, epsilon), None)
-    return None if contour is None else contour.nodes.size
-
-
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
     known = _without_integral(losses, _checked(epsilon))
     if known is not None:
