@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.plan import released, simplex
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.measurable import measurable_depths
-from hedgerow.plan.released import compare_objectives, released_shares
+from hedgerow.plan.released import released_shares
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
 
@@ -141,13 +141,25 @@ def test_every_choice_of_depths_is_tried_for_up_to_six_of_them():
     assert len(starts) == 2**5
 
 
+def compared(problem, importance):
+    """Shares and F: uniform, of program (6) for large counts, and of `released_shares`."""
+    objective = released._Objective.of(problem, importance)
+    count = len(problem.depths)
+    shares = {
+        "uniform": np.full(count, 1 / count),
+        "program 6": objective.for_large_counts,
+        "released": np.array(released_shares(problem, importance)),
+    }
+    return shares, {name: objective.value(each)[0] for name, each in shares.items()}
+
+
 def test_a_longer_chain_is_solved_too():
     problem = problem_of(hr.Tree([fixed_axis("geo", *[2] * 10)]))
-    rows = {row.name: row for row in compare_objectives(problem, [1] * 11)}
-    assert rows["released"].ratio == 1
-    assert rows["uniform"].ratio > 1.2
-    problem = problem_of(problem.tree, EPSILON)
-    assert min(row.ratio for row in compare_objectives(problem, [1] * 11)) == 1
+    _, errors = compared(problem, [1] * 11)
+    assert errors["released"] == min(errors.values())
+    assert errors["uniform"] > 1.2 * errors["released"]
+    _, errors = compared(problem_of(problem.tree, EPSILON), [1] * 11)
+    assert errors["released"] == min(errors.values())
 
 
 @given(SEEDS)
@@ -156,19 +168,17 @@ def test_a_longer_chain_is_solved_too():
 @pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
 def test_released_is_never_worse_than_other_objectives(what, measure, seed):
     problem, importance = some_problem(np.random.default_rng(seed), what=what, measure=measure)
-    rows = compare_objectives(problem, importance)
-    assert [row.name for row in rows] == ["uniform", "counts", "released"]
-    for row in rows:
-        error = weighted_error(problem, importance / importance.max(), row.shares)
-        assert row.variance == pytest.approx(error, rel=1e-9)
-        assert row.ratio == pytest.approx(row.variance / rows[-1].variance)
-        assert row.ratio >= 1 - 1e-9
+    shares, errors = compared(problem, importance)
+    for name, error in errors.items():
+        expected = weighted_error(problem, importance / importance.max(), shares[name])
+        assert error == pytest.approx(expected, rel=1e-9)
+        assert error >= errors["released"] * (1 - 1e-9)
 
 
 def test_program_6_for_large_counts_has_kos_closed_forms():
     tree = hr.Tree([fixed_axis("geo", 4, 4)])
     for what, power in ((RHO, 1 / 2), (EPSILON, 1 / 3)):
-        shares = compare_objectives(problem_of(tree, what), [3, 1, 2])[1].shares
+        shares = compared(problem_of(tree, what), [3, 1, 2])[0]["program 6"]
         closed = np.array([3 * 1, 1 * 4, 2 * 16]) ** power
         assert shares == pytest.approx(closed / closed.sum())
 

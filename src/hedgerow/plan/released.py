@@ -54,23 +54,6 @@ LEAST_SHARE = 1e-6
 """What depths keep that must be measured: all of them under `Survivors`, the last under `All`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One way to share the budget out, and what it costs.
-
-    Attributes:
-        name: ``uniform``, ``counts`` (program (6) for large counts) or ``released``.
-        shares: one for each of `Problem.depths`.
-        variance: F (records²) at a budget of ρ = 1 or ε = 1.
-        ratio: F over the F of ``released``.
-    """
-
-    name: str
-    shares: tuple[float, ...]
-    variance: float
-    ratio: float
-
-
 def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[float, ...]:
     """Shares that minimise the importance-weighted variance of the released counts.
 
@@ -88,30 +71,6 @@ def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[floa
         EstimateError: the tree has too many distinct subtrees (under `All` alone).
     """
     return _Objective.of(problem, importance).minimum()
-
-
-def compare_objectives(problem: Problem, importance: Sequence[float]) -> tuple[Compared, ...]:
-    """The error after estimation of uniform shares, of program (6) and of `released_shares`.
-
-    Program (6) for large counts has a closed form: shares ∝ (w n Δ₂²)^(1/2) under ρ and
-    ∝ (w n Δ₁²)^(1/3) under ε, for n nodes of importance w (Ko et al., Section 4).
-
-    Raises:
-        PlanError, EstimateError: as `released_shares`.
-    """
-    objective = _Objective.of(problem, importance)
-    released = objective.minimum()
-    rows = {
-        "uniform": (1 / len(released),) * len(released),
-        "counts": tuple(float(share) for share in objective.for_large_counts),
-        "released": released,
-    }
-    least = objective.value(np.array(released))[0]
-    return tuple(
-        Compared(name, shares, value, value / least)
-        for name, shares in rows.items()
-        for value in [objective.value(np.array(shares))[0]]
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +122,11 @@ class _Objective:
 
     @property
     def for_large_counts(self) -> Floats:
-        """The closed form of program (6) without a prior."""
+        """The closed form of program (6) for large counts, without a prior.
+
+        Shares ∝ (w n Δ₂²)^(1/2) under ρ and ∝ (w n Δ₁²)^(1/3) under ε, for n nodes of importance w
+        (Ko et al., Section 4).
+        """
         chosen = list(self.depths)
         costs = self.weights[chosen] * self.shapes.sizes[chosen] * self.sensitivities
         wanted = costs ** (1 / (self.power + 1))
