@@ -50,7 +50,7 @@ class Costs:
 
     @property
     def is_bounded(self) -> bool:
-        """The sum of `deep` and `discount` never exceeds the true cost."""
+        """Whether `top` and the sum of `deep` never exceed the (power + 1)-th root of the error."""
         return not self.ranges and not (self.combine and self.power == 2)
 
     def error(self, branching: Factors) -> tuple[float, NDArray[np.float64]]:
