@@ -39,10 +39,7 @@ SIGN_BIT = 63
 MARGIN = 2.0**-50
 BLOCKS = 1 << 12  # at least this many blocks before the weight falls below 2⁻⁶⁴
 NEGLIGIBLE = 45  # exp(-45) < 2⁻⁶⁴
-BLOCK_REST, TEST_REST = (
-    0,
-    1,
-)  # where an undecided draw finds further words: branch(cell, one of them)
+BLOCK_REST, TEST_REST = 0, 1  # an undecided draw's further words: branch(cell, one of them)
 
 
 @kernel
