@@ -5,12 +5,10 @@ import shutil
 from decimal import Decimal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.examples import EXAMPLES
-from hedgerow.plan.programs import LargeCounts, least_error
 from hedgerow.privacy.ledger_file import create_file, opened
 from hedgerow.release.manifest import FORMAT
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -89,20 +87,6 @@ def test_a_release_file_with_such_a_number_is_refused(refused, census, name, lin
 def test_a_target_beyond_floats_is_refused(refused, census):
     section(census, "allocation", 'method = "optimal"')
     assert "--target-mse is too large" in refused("plan", census, "--target-mse", "1e400")
-
-
-@pytest.mark.parametrize("costs", [(1e-300, 1e300, 1.0), (1e-300, 1.0, 1e300), (0.0, 1.0, 1.0)])
-@pytest.mark.parametrize("power", [1, 2])
-def test_levels_that_are_too_far_apart_have_no_optimum(costs, power):
-    with pytest.raises(PlanError, match="within a factor of 1e100"):
-        least_error([LargeCounts(cost, power, 1.0) for cost in costs], 1.0)
-
-
-@pytest.mark.parametrize("power", [1, 2])
-def test_levels_within_the_factor_have_one(power):
-    found = least_error([LargeCounts(cost, power, 1.0) for cost in (1e-100, 1.0, 1e100)], 1.0)
-    ratio = 1e200 ** (1 / (power + 1))
-    np.testing.assert_allclose(found.budgets[2] / found.budgets[0], ratio, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,17 @@ def test_a_target_out_of_reach_is_told_with_the_least_error():
     level = LargeCounts(10, 1, 1.0)
     with pytest.raises(PlanError, match=r"no budget up to 1,000 reaches .* there is 0\.01,"):
         least_budgets([level], 0.001, 1e3)
+
+
+@pytest.mark.parametrize("costs", [(1e-300, 1e300, 1.0), (1e-300, 1.0, 1e300), (0.0, 1.0, 1.0)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_levels_that_are_too_far_apart_have_no_optimum(costs, power):
+    with pytest.raises(PlanError, match="within a factor of 1e100"):
+        least_error([LargeCounts(cost, power, 1.0) for cost in costs], 1.0)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_levels_within_the_factor_have_one(power):
+    found = least_error([LargeCounts(cost, power, 1.0) for cost in (1e-100, 1.0, 1e100)], 1.0)
+    ratio = 1e200 ** (1 / (power + 1))
+    np.testing.assert_allclose(found.budgets[2] / found.budgets[0], ratio, rtol=1e-6)
