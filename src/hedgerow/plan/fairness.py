@@ -66,23 +66,6 @@ def fairness(plan: Plan) -> pl.DataFrame:
     return pl.DataFrame([tuple(_plain(v) for v in row) for row in rows], SCHEMA, orient="row")
 
 
-def worst_ratio(plan: Plan) -> tuple[float | None, ...]:
-    """For each depth 0..T the largest variance to the least one above 0; None where it is exact."""
-    _, found = _variances(plan)
-    least = [_least_above_zero(at) for at in found]
-    return tuple(float(at.max()) / b if b else None for at, b in zip(found, least, strict=True))
-
-
-def ratio_range(fewer: int, more: int) -> tuple[float, float]:
-    """The open range of V(more)/V(fewer) that shares can reach below parents of one variance.
-
-    See the module's formula: a²/b² (parents unknown) and (1 - 1/b)/(1 - 1/a) (parents exact, so
-    that it is reached), inf for an only child.
-    """
-    exact = (1 - 1 / more) / (1 - 1 / fewer) if fewer > 1 else float("inf")
-    return (fewer / more) ** 2, exact
-
-
 def fairness_rows(plan: Plan) -> list[str]:
     """For people: one sentence a depth 1..T of a single axis, naming an area at either end.
 
