@@ -1,6 +1,8 @@
 """A plan written down: as JSON for machines, its price and other tables as text for people."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedgerow.noise.numerals import Exact
@@ -10,6 +12,12 @@ from hedgerow.privacy.figures import delta_text, figure_above
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
+
+
+def hash_of(described: Mapping[str, Any]) -> str:
+    """SHA-256 of a plan's description in canonical JSON: what is signed off."""
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def describe_tree(tree: Tree) -> dict[str, Any]:

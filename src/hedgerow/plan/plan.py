@@ -1,7 +1,5 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +26,7 @@ from hedgerow.plan.describe import (
     describe_depth,
     describe_neighbours,
     describe_tree,
+    hash_of,
 )
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_table import forecast_table
@@ -187,8 +186,7 @@ class Plan:
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the plan in canonical JSON, to sign off."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hash_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON: public facts only, exact numbers as text; `read_plan` reads it."""

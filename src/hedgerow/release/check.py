@@ -6,8 +6,6 @@ makes of the noisy counts. That the noise was drawn as the plan says cannot be s
 nor that a whole directory was not forged: compare the plan's hash with the one you signed off.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.named import read_estimator
 from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.describe import hash_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.again import estimated_again
 from hedgerow.release.certainty import certainty
@@ -155,8 +154,7 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
 
 
 def _plan(manifest: dict[str, Any]) -> None:
-    text = json.dumps(manifest["plan"], sort_keys=True, separators=(",", ":"))
-    if hashlib.sha256(text.encode()).hexdigest() != manifest["plan_sha256"]:
+    if hash_of(manifest["plan"]) != manifest["plan_sha256"]:
         raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
