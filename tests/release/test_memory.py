@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.release import memory
 from hedgerow.release.memory import check_memory, needed_memory, read_memory
 from tests.made import fixed_axis
 
@@ -43,6 +44,15 @@ def test_a_family_that_is_too_wide_is_refused_before_anything_is_read(measure):
     check_memory(plan, needed)
     with pytest.raises(hr.PlanError, match=r"needs about 0\.6 GB, and 0\.5 GB are allowed"):
         check_memory(plan, 500_000_000)
+
+
+def test_without_a_limit_the_machine_is_the_limit_if_it_tells(monkeypatch):
+    plan = flat(2_000_000)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 500_000_000)
+    with pytest.raises(hr.PlanError, match=r"0\.5 GB are allowed"):
+        check_memory(plan, None)
+    monkeypatch.setattr(memory, "physical_memory", lambda: None)
+    check_memory(plan, None)
 
 
 def test_a_subtree_that_is_measured_whole_counts_and_one_of_survivors_does_not():

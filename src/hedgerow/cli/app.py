@@ -43,7 +43,7 @@ from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.memory import check_memory, physical_memory, read_memory
+from hedgerow.release.memory import check_memory, read_memory
 from hedgerow.release.on_spark import release_on_spark
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
@@ -147,7 +147,7 @@ def release(
     if spec.spark is not None and limit is not None:
         raise SpecError("--memory is for this machine; on Spark its own settings say how much")
     if spec.spark is None:
-        check_memory(made, physical_memory() if limit is None else limit)
+        check_memory(made, limit)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging

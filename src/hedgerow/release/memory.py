@@ -9,13 +9,13 @@ is refused before anything is read. It is an aim and no guarantee: Python, the c
 the system's own cache come on top.
 """
 
-import os
 import re
 
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.plan.depths import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.outline import Outline
+from hedgerow.tables.database import physical_memory
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}
 UNITS |= {"GIB": 2**30, "TIB": 2**40}
@@ -44,11 +44,6 @@ def read_memory(text: str) -> int:
     return size
 
 
-def physical_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def needed_memory(plan: Plan) -> int:
     """Bytes that no limit can make smaller: the areas, and the largest family or subtree job."""
     tree = plan.tree
@@ -64,14 +59,19 @@ def needed_memory(plan: Plan) -> int:
     return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + widest * BYTES_A_CELL
 
 
-def check_memory(plan: Plan, memory: int) -> None:
+def check_memory(plan: Plan, memory: int | None) -> None:
     """Refuse a plan that cannot be executed in some memory, before anything is read.
+
+    Args:
+        plan: the plan.
+        memory: bytes; None for all that the machine has, if it tells.
 
     Raises:
         PlanError: a family, or a subtree that is measured whole, is too large.
     """
     needed = needed_memory(plan)
-    if needed > memory:
+    memory = physical_memory() if memory is None else memory
+    if memory is not None and needed > memory:
         raise PlanError(
             f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "
             f"or there: its areas, and the largest family of siblings (or subtree, where all nodes "

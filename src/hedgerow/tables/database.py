@@ -58,7 +58,7 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    physical = _physical_memory()
+    physical = physical_memory()  # unknown, DuckDB decides
     if memory is None and physical is not None:  # the rest is for the axes and the leaf counts
         memory = physical // 2
     if memory is not None:
@@ -66,8 +66,8 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
     return settings
 
 
-def _physical_memory() -> int | None:
-    """Bytes of memory, or None where the system does not tell (DuckDB then decides)."""
+def physical_memory() -> int | None:
+    """Bytes of memory of this machine, or None where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
