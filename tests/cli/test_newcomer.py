@@ -87,6 +87,26 @@ def test_nothing_is_told_of_bounding_where_there_is_none(run, visits):
     assert "kept" not in run("compare", visits)[1]
 
 
+LOST = "Patient,Ward\np1,a\np2,a\np3,B\np4,\n"
+OUTSIDE = (
+    "axis 'ward': {} of 4 records are counted as 'none' (not_stated; confidential, shown here only)"
+)
+
+
+@pytest.mark.parametrize("table", [VISITS, LOST], ids=["one", "lost"])
+def test_how_many_records_are_not_stated_is_told_on_a_terminal_and_in_no_log(run, visits, table):
+    """A code that lost a zero, or is written in small letters, is not stated: nobody is told."""
+    (visits.parent / "visits.csv").write_text(table)
+    there = OUTSIDE.format(1 if table == VISITS else 3)
+    assert there in " ".join(on_a_terminal("release", visits).split())
+    assert there in run("compare", visits)[1]
+    (visits.parent / "out").rename(visits.parent / "first")
+    code, said, err = run("release", visits)
+    assert code == 0
+    assert "records that are not in the list are counted as 'none'" in err
+    assert "of 4 records" not in said + err
+
+
 def test_counts_know_how_many_records_there_were(visits):
     areas = pl.DataFrame({"Ward": ["A", "B", "none"]})
     tree = hr.Tree([hr.Axis.from_frame("ward", areas, ["Ward"], not_stated="none")])

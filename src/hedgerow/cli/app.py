@@ -161,7 +161,7 @@ def release(
         with stage("reading the table"):
             counts = spec.counts(made.tree, limit)
             spec.refuse_own_prior(made.tree, counts)
-        tell_kept(counts)
+        tell_read(counts)
         with bar("measuring and estimating") as progress:
             made_release = make_release(counts, made, progress=progress, **options)
     released = int(made_release.level(depth=0)["count"].sum())
@@ -203,6 +203,8 @@ def compare(
     bounded = kept(counts)
     if bounded is not None:
         shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
+    for confidential, _ in not_stated(counts):
+        shown.print(f"{escape(confidential)}\n")
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))
     if picture is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -39,17 +40,43 @@ def kept(counts: Counts) -> str | None:
     )
 
 
-def tell_kept(counts: Counts) -> None:
-    """Say it on a terminal; in a log, where it can be read."""
+def not_stated(counts: Counts) -> list[tuple[str, str]]:
+    """How many records each axis counts as not stated, as nothing refuses a code that lost zeros.
+
+    Returns:
+        Of each such axis the sentence that is confidential, and the one that is not.
+    """
+    said = []
+    for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
+        if axis.not_stated is None:
+            continue
+        leaf = (axis.labels[-1] == axis.not_stated).arg_max()
+        there = int(counts.values[codes == leaf].sum())
+        counted = f"counted as {axis.not_stated!r}"
+        confidential = (
+            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} (not_stated; "
+            f"confidential, shown here only)"
+        )
+        rule = (
+            f"axis {axis.name!r}: records that are not in the list are {counted}; how many is "
+            f"confidential: hedgerow compare shows it"
+        )
+        said.append((confidential, rule))
+    return said
+
+
+def tell_read(counts: Counts) -> None:
+    """Say on a terminal what reading did to records; in a log, where that can be read."""
+    told_apart = not_stated(counts)
     sentence = kept(counts)
-    if sentence is None:
-        return
-    if not sys.stderr.isatty():
-        sentence = (
+    if sentence is not None:
+        rule = (
             f"contributions at most {counts.contributions:,} a unit; how many records that keeps "
             f"is confidential: hedgerow compare shows it"
         )
-    told.print(sentence)
+        told_apart.insert(0, (sentence, rule))
+    for confidential, public in told_apart:
+        told.print(escape(confidential if sys.stderr.isatty() else public))
 
 
 @contextmanager
