@@ -285,6 +285,22 @@ def test_a_record_outside_the_list_is_refused_without_showing_its_code(codes, wo
         assert repr(code) in str(caught.value.confidential)
 
 
+ALIKE = {
+    "lost zeros": ("111", "; the list has '0111'"),
+    "spaces": (" 0111 ", "; the list has '0111'"),
+    "another number": ("119", ""),
+}
+
+
+@pytest.mark.parametrize(("code", "hint"), ALIKE.values(), ids=ALIKE)
+def test_which_area_is_called_alike_is_told_in_confidence_alone(code, hint):
+    """The sentence for logs is the same whether one is: which area it is tells of the table."""
+    with pytest.raises(TableError, match="look for lost leading zeros, spaces, capitals") as caught:
+        counted(frame_of([(code, 1)], ["town", "n"]))
+    assert str(caught.value.confidential) == f"the record has town {code!r}{hint}"
+    assert "0111" not in str(caught.value)
+
+
 @pytest.mark.parametrize("codes", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 @pytest.mark.parametrize("not_stated", [None, "0999"])
 def test_a_known_leaf_under_another_parent_is_always_refused(codes, not_stated):

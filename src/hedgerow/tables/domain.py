@@ -184,11 +184,23 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     rule = (
         f"column {missing[0]!r} lacks a code for some record; correct the table"
         if missing
-        else f"column {match.columns[-1]!r} holds a code that is not in {of_list}; correct the "
-        f"table, add the area to the list"
+        else f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared letter "
+        f"by letter: look for lost leading zeros, spaces, capitals); correct the table, add the "
+        f"area to the list"
     )
+    alike = "" if missing else _alike(match.axis, row[-1])
     raise TableError(
         f"{what} {rule}, or name a leaf of the list for such records (not_stated; add a row for it "
         f"to the list first)",
-        confidential=f"the record has {where}",
+        confidential=f"the record has {where}{alike}",
     )
+
+
+def _alike(axis: Axis, code: str) -> str:
+    """Which leaf is called the same but for leading zeros, outer spaces and capitals."""
+
+    def bare(codes: pl.Series) -> pl.Series:
+        return codes.str.strip_chars().str.strip_chars_start("0").str.to_lowercase()
+
+    found = axis.labels[-1].filter(bare(axis.labels[-1]) == bare(pl.Series([code]))[0])
+    return f"; the list has {found[0]!r}" if len(found) else ""
