@@ -39,11 +39,25 @@ def test_a_path_is_relative_to_the_file(spec_of, tmp_path):
     assert spec_of().table.source == tmp_path / "table.csv"
 
 
+@pytest.mark.parametrize(
+    "name", ["people.db", "./people.db", "../{}/people.db", "link.db", "{}{}/people.db"]
+)
+def test_a_database_file_is_relative_to_the_file_and_known_by_any_name(spec_of, tmp_path, name):
+    (tmp_path / "link.db").symlink_to(tmp_path / "people.db")
+    name = name.replace("{}{}", str(tmp_path)).replace("{}", tmp_path.name)
+    spec = spec_of(f'source = "sqlite:///{name}?immutable=1"\nquery = "SELECT 1"')
+    url = f"sqlite:///{tmp_path}/people.db?immutable=1"
+    assert spec.table.source == Query(url, "SELECT 1")
+
+
+def test_a_server_is_asked_under_its_own_url(spec_of):
+    url = "postgresql://me@server/people.db"
+    spec = spec_of(f'source = "{url}"\nquery = "SELECT 1"')
+    assert spec.table.source == Query(url, "SELECT 1")
+
+
 def test_a_database_needs_a_query_and_a_query_a_database(spec_of):
     url = 'source = "sqlite:///people.db"'
-    assert spec_of(f'{url}\nquery = "SELECT 1"').table.source == Query(
-        "sqlite:///people.db", "SELECT 1"
-    )
     with pytest.raises(SpecError, match="needs query"):
         _ = spec_of(url).table.source
     with pytest.raises(SpecError, match="needs a database URL"):

@@ -26,7 +26,7 @@ from hedgerow.cli.privacy import account, ledgers
 from hedgerow.cli.report import report
 from hedgerow.cli.simulate import simulate
 from hedgerow.cli.table import table
-from hedgerow.cli.terminal import bar, kept, shown, stage, tell_kept, told
+from hedgerow.cli.terminal import bar, kept, not_stated, shown, stage, tell_read, told
 from hedgerow.engines.spark import SparkEngine
 from hedgerow.errors import (
     HedgerowError,

@@ -9,6 +9,7 @@ from hedgerow.spec.release_file import TableSection
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import read_section
 from hedgerow.spec.simulate_settings import Comparison, LeftOut, changed
+from hedgerow.spec.table import located
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.tree import Tree
@@ -44,9 +45,11 @@ class SimulateSpec:
 
     def _placed(self, table: TableSection) -> TableSection:
         """The public table, its file relative to this file and not to the release file."""
+        folder = self.path.parent
         if "://" in table.source:
-            return table
-        source = str((self.path.parent / table.source).absolute())
+            source = located(table.source, folder)
+        else:
+            source = str((folder / table.source).absolute())
         return table.model_copy(update={"source": source})
 
     def _check_other(self) -> None:
@@ -55,7 +58,8 @@ class SimulateSpec:
         if self._own_is_public:
             return
         if "://" in own.source or "://" in given.source:
-            same = (own.source, own.query) == (given.source, given.query)
+            url = located(own.source, self.release.path.parent)
+            same = (url, own.query) == (given.source, given.query)
         else:
             same = share_files(self.release.path.parent / own.source, Path(given.source))
         if same:

@@ -1,8 +1,10 @@
 """``[table]`` of a release file: where the confidential records are, and how they are counted."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from hedgerow.engines.spark_table import SparkSource, SparkTable, read_source
 from hedgerow.errors import SpecError, TableError
@@ -14,6 +16,22 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
+
+SQLITE = "sqlite:///"
+
+
+def located(url: str, folder: Path) -> str:
+    """A database's URL; of SQLite's with the one absolute path of its file, by whatever name.
+
+    Args:
+        url: as a file says it.
+        folder: where that file lies.
+    """
+    address, mark, parameters = url.partition("?")
+    if not address.startswith(SQLITE):
+        return url
+    path = os.path.realpath(folder / unquote(address.removeprefix(SQLITE)))
+    return f"{SQLITE}{quote(path)}{mark}{parameters}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,7 @@ class TableSpec:
             return self.folder / table.source
         if table.query is None:
             raise SpecError('[table] a database URL as source needs query = "SELECT …"')
-        return Query(table.source, table.query)
+        return Query(located(table.source, self.folder), table.query)
 
     def shares_files(self, path: Path) -> bool:
         """Whether a file is the table itself, or some of it, under whatever name."""
