@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow
 from hedgerow.errors import BudgetError, PlanError
+from hedgerow.output_file import check_picture_place
 from hedgerow.picture import figure_for, label_depths, open_axes
 
 SOURCE = Path(hedgerow.__file__).parent
@@ -67,7 +68,33 @@ def test_a_place_that_cannot_be_is_an_error_of_the_room_that_draws(tmp_path, kin
         pass
 
 
-def test_without_matplotlib_a_picture_says_what_to_install(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf"])
+def test_a_picture_of_its_kind_is_replaced_and_nothing_else_unless_forced(tmp_path, name):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / name
+    path.write_text("table")
+    with (
+        pytest.raises(BudgetError, match="exists already and is none"),
+        figure_for(path, (3, 2), BudgetError),
+    ):
+        pass
+    assert path.read_text() == "table"
+    with figure_for(path, (3, 2), BudgetError, force=True):
+        pass
+    drawn = path.stat().st_mtime_ns
+    with figure_for(path, (3, 2), BudgetError):
+        pass
+    assert path.stat().st_mtime_ns > drawn
+
+
+def test_without_matplotlib_a_command_stops_before_it_works(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    check_picture_place(None, PlanError)
+    with pytest.raises(PlanError, match=r"pip install 'hedgerow\[pictures\]'"):
+        check_picture_place(tmp_path / "a.png", PlanError)
+
+
+def test_without_matplotlib_a_picture_a_picture_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with (
         pytest.raises(PlanError, match=r"pip install 'hedgerow\[pictures\]'"),

@@ -7,17 +7,21 @@ from typing import Any, Literal
 
 import polars as pl
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, machine_errors
 
 SUFFIXES = (".png", ".svg", ".pdf")
 COLOURS = BLUE, RED, GREEN, PURPLE, OCHRE = "#1b6ca8", "#d1495b", "#3c8d5a", "#8d5fb5", "#c98a1b"
 
 
+STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
+
+
 def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
-    """Nothing, if a picture can go there, or none is asked for.
+    """Nothing, if a picture can be drawn there, or none is asked for.
 
     Raises:
-        HedgerowError: of the given kind: another suffix, or a folder that is not there.
+        HedgerowError: of the given kind: another suffix, a folder that is not there, or no
+            matplotlib.
     """
     if path is None:
         return
@@ -26,6 +30,26 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
         raise error(f"{what}: its name must end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
         raise error(f"{what}: its folder is not there; make it first")
+    _figure_class(error)
+
+
+def would_be_lost(path: Path) -> bool:
+    """Whether something is there that is no picture of the kind that the suffix tells."""
+    if not path.exists() and not path.is_symlink():
+        return False
+    if not path.is_file():
+        return True
+    with machine_errors(f"cannot read {str(path)!r}"), path.open("rb") as opened:
+        start = opened.read(1000)
+    return not start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(STARTS[path.suffix.lower()])
+
+
+def _figure_class(error: type[HedgerowError]) -> Any:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise error("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
+    return Figure
 
 
 TURNED_LINES = 2
@@ -34,23 +58,29 @@ LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
 
 
 @contextmanager
-def figure_for(path: Path, size: tuple[float, float], error: type[HedgerowError]) -> Iterator[Any]:
+def figure_for(
+    path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
+) -> Iterator[Any]:
     """A figure to draw on; its file is written when the block ends, and not where it fails.
 
     Args:
-        path: PNG, SVG or PDF.
+        path: PNG, SVG or PDF; a picture of this kind is replaced.
         size: width and height, inches.
         error: the kind of the room that draws.
+        force: whether any other file is replaced too.
 
     Raises:
-        HedgerowError: of that kind: matplotlib is not installed, or the file cannot be written.
+        HedgerowError: of that kind: matplotlib is not installed, the file cannot be written, or it
+            is there and is no picture.
     """
+    path = Path(path)
     check_picture(path, error)
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise error("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
-    figure = Figure(figsize=size, layout="constrained")
+    if not force and would_be_lost(path):
+        raise error(
+            f"cannot write the picture {str(path)!r}: it exists already and is none; name another "
+            f"file"
+        )
+    figure = _figure_class(error)(figsize=size, layout="constrained")
     yield figure
     try:
         figure.savefig(path, dpi=150)

@@ -331,6 +331,13 @@ def test_what_exists_is_overwritten_by_force_alone(command, release_file, tmp_pa
     assert picture.read_text() != "mine"
 
 
+def test_a_picture_draws_what_is_shown(command, release_file, tmp_path):
+    file, picture = add(release_file, LEAST), tmp_path / "a.svg"
+    assert command(file, "--show", "bias2", "--picture", picture)[0] == 0
+    assert "Bias²" in picture.read_text()
+    assert "RMSE" not in picture.read_text()
+
+
 def test_metrics_are_shown_as_asked(command, release_file):
     file = add(release_file, LEAST)
     code, out, _ = command(file, "--show", "bias2", "--show", "seconds")

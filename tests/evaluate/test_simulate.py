@@ -8,9 +8,11 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import simulate as simulate_module
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.independent import IndependentNoise
 from hedgerow.evaluate.leaf_noise import LeafNoise
 from hedgerow.evaluate.method import FACTS, Setting, budget_in_words
+from hedgerow.evaluate.metrics import error_by_depth
 from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
 from hedgerow.evaluate.scores import CLASS_NAMES
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
@@ -368,3 +370,22 @@ def test_a_picture_of_a_simulation_is_drawn(counts, settings, tmp_path):
     assert b"stability histogram" in drawn
     with pytest.raises(hr.ReleaseError, match="cannot write the picture"):
         picture_of_simulation(errors, tmp_path / "e.docx")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_picture_shows_the_metrics_that_are_asked_for(counts, settings, tmp_path, metric):
+    errors = simulate(counts, settings[:2], public=True, runs=3)
+    picture_of_simulation(errors, tmp_path / "e.svg", metrics=[metric, "mae"])
+    drawn = (tmp_path / "e.svg").read_text()
+    assert [name for name in METRICS if WORDS[name] in drawn] == sorted(
+        {metric, "mae"}, key=METRICS.index
+    )
+
+
+def test_a_picture_of_errors_never_goes_into_a_release(counts, settings, tmp_path):
+    released = hr.release(counts, settings[0].plan)
+    released.write(tmp_path / "out")
+    errors = {"release": error_by_depth(counts, released)}
+    with pytest.raises(hr.ReleaseError, match=r"the picture .* lies within the release"):
+        picture_of_errors(errors, tmp_path / "out" / "e.png")
+    assert not (tmp_path / "out" / "e.png").exists()

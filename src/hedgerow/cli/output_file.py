@@ -9,11 +9,10 @@ from typing import BinaryIO
 import polars as pl
 
 from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
-from hedgerow.picture import check_picture
+from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.manifest import check_outside
 
 TABLES = (".csv", ".parquet")
-STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
 
 
 def check_place(
@@ -66,7 +65,7 @@ def check_picture_place(
             then a picture may, of the kind that its name tells.
 
     Raises:
-        HedgerowError: of the given kind: another suffix, or a folder that is not there.
+        HedgerowError: of the given kind: another suffix, a folder that is not there, no matplotlib.
         ReleaseError: what exists there may not be overwritten, or its folder is a release's, where
             a picture may tell of the table.
     """
@@ -76,20 +75,11 @@ def check_picture_place(
     refuse_within_a_release(picture, "--picture")
     if force is not None:
         check_place(picture, force=force, option="--picture")
-    elif (picture.exists() or picture.is_symlink()) and not _is_picture(picture):
+    elif would_be_lost(picture):
         raise ReleaseError(
             f"--picture {str(picture)!r} exists already and is no {picture.suffix[1:].upper()} "
             f"picture; name another file"
         )
-
-
-def _is_picture(file: Path) -> bool:
-    """Whether a file begins as a picture of its suffix does."""
-    if not file.is_file():
-        return False
-    with machine_errors(f"cannot read {str(file)!r}"), file.open("rb") as opened:
-        start = opened.read(1000)
-    return start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(STARTS[file.suffix.lower()])
 
 
 @contextmanager

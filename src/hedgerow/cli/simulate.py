@@ -47,7 +47,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         Path | None, typer.Option(help="Write every metric into this Parquet file.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
+        Path | None, typer.Option(help="Draw what is shown into this file (PNG, SVG or PDF).")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the output and the picture.")
@@ -93,7 +93,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         shown.print(f"\nEvery metric: {escape(str(output))}")
     if picture is not None:
         title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
-        picture_of_simulation(errors, picture, title=title)
+        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
         shown.print(f"\nPicture: {escape(str(picture))}")
 
 

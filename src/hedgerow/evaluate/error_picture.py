@@ -7,6 +7,7 @@ import polars as pl
 
 from hedgerow.errors import ReleaseError
 from hedgerow.picture import COLOURS, figure_for, label_depths, open_axes
+from hedgerow.release.manifest import check_outside
 
 
 def picture_of_errors(
@@ -20,8 +21,10 @@ def picture_of_errors(
         title: above the picture.
 
     Raises:
-        ReleaseError: matplotlib is not installed, or the file cannot be written.
+        ReleaseError: matplotlib is not installed, the file cannot be written, or it would lie in a
+            release, which everybody may read.
     """
+    check_outside(Path(path), "the picture")
     metrics = {
         "max_error": "maximum error (records)",
         "rmse": "RMSE (records)",
