@@ -284,3 +284,32 @@ def test_a_limit_on_memory_is_refused_where_spark_runs_the_release(run, tmp_path
     assert code == 2
     assert "--memory is for this machine" in said
     assert not (tmp_path / "c" / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word"), [("ascii", "Su\\xfcd"), ("latin-1", "Suüd"), ("utf-8", "Suüd")]
+)
+def test_what_a_terminal_cannot_write_is_spelled_out(visits, encoding, word):
+    """The promise names epsilon, delta and rho apart, and codes stay apart."""
+    edit(visits, '"ward"', '"Suüd"')
+    command = [sys.executable, "-m", "hedgerow.cli", "plan", str(visits)]
+    options = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        command, env={**os.environ, **options}, capture_output=True, check=True, cwd=visits.parent
+    )
+    said = done.stdout.decode(encoding)
+    promise = "ρ ε δ" if encoding == "utf-8" else "rho epsilon delta"
+    for letter in promise.split():
+        assert f"{letter} = " in said
+    assert ("±" if encoding != "ascii" else "+-") in said
+    assert "?" not in said
+    edit(visits, '"wards.csv"', '"Suüd.csv"')
+    done = subprocess.run(command, env={**os.environ, **options}, capture_output=True, check=False)
+    assert f"{word}.csv does not exist" in done.stderr.decode(encoding)
+
+
+def test_commands_are_listed_in_the_order_in_which_they_are_met(run):
+    names = [
+        line.split()[0] for line in run("--help")[1].partition("Commands:")[2].splitlines()[1:]
+    ]
+    assert names[:6] == ["new", "example", "plan", "release", "check", "table"]

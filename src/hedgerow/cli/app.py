@@ -1,5 +1,6 @@
 """The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
 
+import codecs
 import io
 import re
 import signal
@@ -26,7 +27,17 @@ from hedgerow.cli.privacy import account, ledgers
 from hedgerow.cli.report import report
 from hedgerow.cli.simulate import simulate
 from hedgerow.cli.table import table
-from hedgerow.cli.terminal import bar, kept, not_stated, shown, stage, tell_read, told
+from hedgerow.cli.terminal import (
+    PLAIN,
+    bar,
+    in_plain_letters,
+    kept,
+    not_stated,
+    shown,
+    stage,
+    tell_read,
+    told,
+)
 from hedgerow.engines.spark import SparkEngine
 from hedgerow.errors import (
     HedgerowError,
@@ -58,17 +69,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(ledgers, name="ledger", no_args_is_help=True)
-app.command()(plan)
-app.command()(estimate)
-app.command()(distribution)
-app.command()(account)
-app.command()(simulate)
-app.command()(funds)
-app.command()(report)
-app.command()(check)
-app.command()(table)
-app.command()(new)
 
 STOPPED = 130
 
@@ -91,7 +91,6 @@ def hedgerow(
     """Release hierarchical count tables under differential privacy."""
 
 
-@app.command()
 def example(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
@@ -108,7 +107,6 @@ def example(
     shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
-@app.command()
 def release(
     file: ReleaseFile,
     resume: Annotated[
@@ -181,7 +179,6 @@ def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -
         return release_on_spark(table, made, progress=progress, **options)
 
 
-@app.command()
 def compare(
     file: ReleaseFile,
     picture: Annotated[
@@ -212,11 +209,20 @@ def compare(
         shown.print(f"Picture: {escape(str(picture))}")
 
 
+for command in (
+    *(new, example, plan, release, check, table, distribution, funds, report, estimate),
+    *(compare, simulate, account),
+):  # in the order in which they are met
+    app.command()(command)
+app.add_typer(ledgers, name="ledger", no_args_is_help=True)
+
+
 def main() -> None:
     """Run the command that the process was started with."""
+    codecs.register_error(PLAIN, in_plain_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=PLAIN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     sys.exit(run())

@@ -21,6 +21,27 @@ from hedgerow.plan.describe import aligned
 from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 
+PLAIN = "hedgerow.plain"
+LETTERS = {
+    "ε": "epsilon", "δ": "delta", "ρ": "rho", "σ": "sigma", "τ": "tau", "α": "alpha",
+    "²": "^2", "√": "sqrt ", "±": "+-", "×": "x", "≤": "<=", "≥": ">=", "−": "-", "–": "-",
+    "…": "...", "’": "'", "“": '"', "”": '"',
+}  # fmt: skip
+"""What a terminal or file without these letters is written in their place."""
+
+
+def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    """The handler `PLAIN` of `codecs`: `LETTERS`, and escapes for others.
+
+    With ``?`` for ε, δ and ρ alike nobody would know what was promised, nor codes apart.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    escaped = (LETTERS.get(x) or x.encode("ascii", "backslashreplace").decode() for x in letters)
+    return "".join(escaped), error.end
+
+
 shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
 
