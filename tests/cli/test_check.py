@@ -102,3 +102,24 @@ def test_a_failure_beside_a_page_that_could_not_be_verified_is_a_failure(out, ru
     assert (code, "FAIL" in said, "NOT VERIFIED" in said) == (2, True, True)
     assert "checks failed" in err
     assert "passed" not in said
+
+
+def test_a_failed_digest_says_that_nothing_else_was_checked(out, run):
+    (out / ".DS_Store").write_text("")
+    code, said, err = run("check", out)
+    assert (code, said.count("FAIL")) == (2, 1)
+    assert "1 of 2 checks failed" in err
+    assert "the others rest on these and were not made" in err
+
+
+def test_what_is_no_release_directory_says_why(out, run):
+    archive = out.with_suffix(".zip")
+    archive.write_bytes(b"PK")
+    for place, why in {
+        archive: "it is a file; unpack an archive first",
+        out / "none": "nothing is there",
+        out / "counts": "it has no manifest.json\n",
+        out.parent: f"it has no manifest.json; {str(out)!r} is one",
+    }.items():
+        code, _, err = run("check", place)
+        assert (code, f"is no release directory: {why}" in err) == (2, True), err

@@ -159,3 +159,10 @@ def test_a_record_in_place_of_a_header_is_refused_and_not_quoted(run, here):
     assert "secret" not in err
     assert "17" not in err
     assert not (here / "release.toml").exists()
+
+
+def test_a_database_is_no_table_with_a_header(run, here):
+    code, _, err = run("new", "postgresql://me:secret@server/visits")
+    assert (code, "reads the header of a CSV or Parquet file; for a database" in err) == (2, True)
+    assert "secret" not in err
+    assert [path.name for path in here.iterdir()] == ["visits.csv"]

@@ -12,6 +12,8 @@ from hedgerow.release.check import Finding
 from hedgerow.release.check import check as check_directory
 
 NOT_VERIFIED = 3
+FIRST_CHECKS = 3
+"""Digests, plan and domain: where one of these fails, nothing else can be checked."""
 
 
 def check(
@@ -28,7 +30,10 @@ def check(
         shown.print(_told(finding))
     failed = [finding for finding in found if finding.failure]
     if failed:
-        raise ReleaseError(f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}")
+        rest = "" if len(found) > FIRST_CHECKS else "; the others rest on these and were not made"
+        raise ReleaseError(
+            f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}{rest}"
+        )
     unverified = [finding.what for finding in found if finding.unverified]
     if unverified:
         shown.print(

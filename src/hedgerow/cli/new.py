@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,11 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
 ) -> None:
     """Write a release file for a table, to fill in: from its header alone, no value is used."""
+    if re.match(r"[\w+]+:/", str(table)):  # a path has only one of its strokes left
+        raise SpecError(
+            "hedgerow new reads the header of a CSV or Parquet file; for a database give one, such "
+            "as an empty table with the query's columns, then write its URL as source and add query"
+        )
     if count is not None and unit is not None:
         raise SpecError("--unit needs a table with one row a record; leave --count out")
     EpsilonDelta("1" if epsilon is None else epsilon, delta)

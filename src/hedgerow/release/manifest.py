@@ -58,7 +58,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise ReleaseError(f"{str(folder)!r} is no release directory: it has no {MANIFEST}")
+        raise ReleaseError(f"{str(folder)!r} is no release directory: {_lack(folder)}")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -66,6 +66,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
     return manifest
+
+
+def _lack(folder: Path) -> str:
+    """Why a place without a manifest is no release, as far as that can be seen."""
+    if folder.is_file():
+        return "it is a file; unpack an archive first, and name its folder"
+    if not folder.is_dir():
+        return "nothing is there"
+    inner = next((each.name for each in sorted(folder.iterdir()) if _is_release(each)), None)
+    hint = "" if inner is None else f"; {str(folder / inner)!r} is one"
+    return f"it has no {MANIFEST}{hint}"
 
 
 def check_outside(place: Path, named: str) -> None:

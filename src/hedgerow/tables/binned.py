@@ -97,4 +97,7 @@ def _refuse_words(
         return
     words = f"NULLIF(TRIM({field}), '') IS NOT NULL AND TRY_CAST({field} AS DOUBLE) IS NULL"
     if db.execute(f"SELECT 1 FROM loaded WHERE {words} LIMIT 1").fetchall():
-        raise TableError(f"{source.what}: column {column!r} holds text that is no number; mend it")
+        raise TableError(
+            f"{source.what}: column {column!r} holds text that is no number; write 1234.5, "
+            f"with a point and without separators of thousands"
+        )
