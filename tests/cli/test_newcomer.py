@@ -308,6 +308,13 @@ def test_what_a_terminal_cannot_write_is_spelled_out(visits, encoding, word):
     assert f"{word}.csv does not exist" in done.stderr.decode(encoding)
 
 
+def test_a_release_file_from_notepad_is_the_same_file(run, visits):
+    plain = run("plan", visits)
+    visits.write_bytes(b"\xef\xbb\xbf" + visits.read_bytes().replace(b"\n", b"\r\n"))
+    assert run("plan", visits) == plain
+    assert plain[0] == 0
+
+
 def test_commands_are_listed_in_the_order_in_which_they_are_met(run):
     names = [
         line.split()[0] for line in run("--help")[1].partition("Commands:")[2].splitlines()[1:]

@@ -53,6 +53,8 @@ BAD_FILES = {
     "late-latin.csv": (b"x,n\n" + b"a,1\n" * 400_000 + b"\xfc,1\n", NOT_UTF8),
     "quote.csv": (b'x,n\n"a,1\nb,2\n', NO_TABLE),
     "endings.csv": (b"x,n\na,1\r\nb,2\nc,3\r\n", NO_TABLE),
+    "book.xlsx": (b"PK\x03\x04\x14\x00", "is a workbook or an archive; save its sheet as CSV"),
+    "book.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook or an archive"),
     "utf16.csv": ("x,n\na,1\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
     "picture.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is no table: neither CSV nor Parquet"),
     "commas.csv": (b",,,\n1,2,3,4\n", "is no table: its first line is no header"),

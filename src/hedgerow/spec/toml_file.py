@@ -103,7 +103,7 @@ def parse(path: Path, kind: type[F]) -> F:
         SpecError: it cannot be read, is not TOML, does not fit, or is still to be filled in.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Notepad's mark is no part of TOML
     except IsADirectoryError:
         raise SpecError(f"{str(path)!r} is a directory; name the TOML file") from None
     except (OSError, UnicodeDecodeError) as error:

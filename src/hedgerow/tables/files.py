@@ -103,10 +103,19 @@ def _parquet(
     return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
 
 
+WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+"""How the files of Excel, LibreOffice and zip begin, and those of the older Excel."""
+
+
 def _csv(path: Path, start: bytes, what: str) -> Relation:
     """All columns text; nothing is guessed but the separator, which the header shows."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TableError(f"{what} is UTF-16 text; save it as UTF-8")
+    if start.startswith(WORKBOOKS):
+        raise TableError(
+            f"{what} is a workbook or an archive; save its sheet as CSV (UTF-8), code columns "
+            f"being text, or they lose their zeros"
+        )
     if b"\x00" in start:
         raise TableError(f"{what} is no table: neither CSV nor Parquet")
     try:  # a letter that the end of the start cuts is none to complain of
