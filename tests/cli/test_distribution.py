@@ -66,6 +66,14 @@ def test_quantiles_counts_and_cdf_are_shown_from_the_directory_alone(run, income
     assert run("check", out)[0] == 0
 
 
+def test_the_confidence_is_called_as_in_other_commands_and_as_before(run, incomes):
+    assert run("release", incomes)[0] == 0
+    out = incomes.parent / "out"
+    said = run("distribution", out, "--confidence", "0.9")
+    assert (said[0], "90 % interval" in said[1]) == (0, True)
+    assert said == run("distribution", out, "--level", "0.9")
+
+
 def test_chosen_quantiles_alone_are_shown(run, incomes):
     assert run("release", incomes)[0] == 0
     out = incomes.parent / "out"

@@ -31,7 +31,9 @@ def distribution(
         tuple[float, float] | None,
         typer.Option(metavar="A B", help="Count the records from A to below B."),
     ] = None,
-    level: Annotated[float, typer.Option(help="The confidence of each interval.")] = 0.95,
+    level: Annotated[
+        float, typer.Option("--confidence", "--level", help="Of each interval.")
+    ] = 0.95,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the CDF with its band into this file.")
     ] = None,
