@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import hedgerow
+from hedgerow.cli.output_file import check_picture_place
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.output_file import check_picture_place
 from hedgerow.picture import figure_for, label_depths, open_axes
 
 SOURCE = Path(hedgerow.__file__).parent

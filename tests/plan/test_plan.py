@@ -162,3 +162,22 @@ def test_a_name_or_a_class_in_place_of_an_object_is_refused(given, named):
 def test_an_axis_in_place_of_a_tree_is_refused():
     with pytest.raises(hr.PlanError, match=r"must be Tree\(\[axis, …\]\), got Axis$"):
         hr.make_plan(GEOGRAPHY, budget=hr.Rho(1))
+
+
+def test_a_notebook_shows_the_table_and_the_promise_and_no_name_as_markup():
+    axis = hr.Axis.from_frame("<b>", {"<i>&": ["a", "b"]}, levels=["<i>&"])
+    plan = hr.make_plan(hr.Tree([axis]), budget=hr.EpsilonDelta("1", "1e-6"))
+    shown = plan._repr_html_()
+    assert "<pre>depth  cuboid" in shown
+    assert "&lt;i&gt;&amp;" in shown
+    assert "<i>" not in shown
+    assert "with or without any one record. The release satisfies ρ" in shown
+    assert "at δ = 1e-06.</pre>" in shown
+
+
+def test_axes_and_trees_show_their_sizes_and_not_their_codes():
+    assert repr(GEOGRAPHY).endswith(")")
+    assert repr(GEOGRAPHY) == "Axis(geo: 3 level1, 12 level2)"
+    named = "total, destination.level1, origin.level1 × destination.level1"
+    assert repr(TRIPS).startswith(f"Tree({named}, ")
+    assert repr(TRIPS).endswith("; 36 leaves)")

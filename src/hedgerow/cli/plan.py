@@ -26,7 +26,6 @@ from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.forecast_table import forecast_legend, forecast_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
-from hedgerow.release.manifest import promise
 from hedgerow.release.outline import Outline
 from hedgerow.release.refusals import check_combines
 from hedgerow.spec.lines import lines_of
@@ -143,7 +142,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    shown.print(f"{escape(promise(made))}\n")
+    shown.print(f"{escape(made.promise)}\n")
     shown.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
         shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")

@@ -1,5 +1,6 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -174,6 +175,13 @@ class Plan:
             )
         return " ".join(told) or None
 
+    @property
+    def promise(self) -> str:
+        """Who is protected from what, and how well, in sentences."""
+        delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
+        parts = [self.neighbours.describe(), self.guarantee.statement(delta), self.restriction]
+        return " ".join(part for part in parts if part)
+
     def __repr__(self) -> str:
         depths = ", ".join(self.tree.cuboid_name(t) for t in range(self.tree.depth + 1))
         satisfied = self.guarantee.statement(who="satisfies").removesuffix(".")
@@ -182,6 +190,11 @@ class Plan:
     def __str__(self) -> str:
         """The table that `hedgerow plan` shows."""
         return forecast_table(forecast(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table, and what is promised."""
+        shown = "\n\n".join([str(self), self.promise])
+        return f"<pre>{html.escape(shown)}</pre>"
 
     @cached_property
     def hash(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import EpsilonDelta
 
 FORMAT = "hedgerow-release-1"
 _FAMILY = b"hedgerow-release-"
@@ -31,7 +30,7 @@ def write_manifest(
         "format": FORMAT,
         "plan": plan.to_dict(),
         "plan_sha256": plan.hash,
-        "promise": promise(plan),
+        "promise": plan.promise,
         "restriction": plan.restriction,
         "estimator": estimator.to_dict(),
         "ledger": "none kept" if ledger is None else ledger,
@@ -41,13 +40,6 @@ def write_manifest(
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return manifest
-
-
-def promise(plan: Plan) -> str:
-    """Who is protected from what, and how well, in sentences."""
-    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
-    parts = [plan.neighbours.describe(), plan.guarantee.statement(delta), plan.restriction]
-    return " ".join(part for part in parts if part)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.describe import describe_tree
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.read import read_plan
-from hedgerow.release.manifest import promise, read_manifest
+from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import COUNT, count_schema, read_counts, read_parquet
 from hedgerow.release.nodes import Nodes, listed_nodes
 from hedgerow.release.refusals import check_combines
@@ -60,7 +60,7 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         raise ReleaseError(
             "the plan contradicts itself: its noise or guarantee is not its budget's"
         )
-    if [manifest["promise"], manifest["restriction"]] != [promise(plan), plan.restriction]:
+    if [manifest["promise"], manifest["restriction"]] != [plan.promise, plan.restriction]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
     return plan

@@ -55,6 +55,10 @@ class Axis:
                 f"{self.levels[-1]} codes of the public list"
             )
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{self.size(k + 1):,} {level}" for k, level in enumerate(self.levels))
+        return f"Axis({self.name}: {sizes})"
+
     @classmethod
     def from_frame(
         cls,

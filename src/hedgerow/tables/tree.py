@@ -45,6 +45,10 @@ class Tree:
         steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
         object.__setattr__(self, "steps", steps)
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.cuboid_name(t) for t in range(self.depth + 1))
+        return f"Tree({names}; {self.leaves:,} leaves)"
+
     def _check_axes(self) -> None:
         if not self.axes:
             raise TableError("a tree needs at least one axis")
