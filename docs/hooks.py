@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 import hedgerow
-from hedgerow.cli.app import app
+from hedgerow.cli import app
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.simulate_section import SimulateSection
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import typer.main
 
-from hedgerow.cli.app import app
+from hedgerow import cli
 from hedgerow.estimate.named import ESTIMATORS
 from tests.pages import Block, Page, blocks, check_toml, commands, compare
 
@@ -206,7 +206,7 @@ def test_the_references_are_generated_whole(site):
     commands_page = (site / "reference" / "commands.html").read_text()
     keys = (site / "reference" / "release-file.html").read_text()
     names = (site / "reference" / "python.html").read_text()
-    known = typer.main.get_command(app).commands
+    known = typer.main.get_command(cli.app).commands
     for word in (*known, "ledger open", "--target-mse", "--expect-plan"):
         assert word in commands_page, word
     for word in ("[[invariant]]", "out_of_bounds", "contributions", "discrete-laplace"):

@@ -57,7 +57,7 @@ def command(run, monkeypatch):
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback()(lambda: None)
     app.command()(simulate)
-    monkeypatch.setattr("hedgerow.cli.app.app", app)
+    monkeypatch.setattr("hedgerow.cli.commands.app", app)
 
     def called(file, *options, runs=3):
         return run("simulate", file, "--runs", runs, *options)

@@ -1,5 +1,5 @@
-"""The commands: a module each, gathered in `app`."""
+"""The commands: a module each, gathered in `commands`."""
 
-from hedgerow.cli.app import main, run
+from hedgerow.cli.commands import app, main, run
 
-__all__ = ["main", "run"]
+__all__ = ["app", "main", "run"]

@@ -1,6 +1,6 @@
 """``python -m hedgerow.cli``."""
 
-from hedgerow.cli.app import main
+from hedgerow.cli import main
 
 if __name__ == "__main__":
     main()

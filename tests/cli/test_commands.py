@@ -503,7 +503,7 @@ def test_an_unforeseen_error_does_not_quote_the_table(run, census, monkeypatch):
     def quote(*_, **__):
         raise KeyError("4711 people in block 530330001")
 
-    monkeypatch.setattr("hedgerow.cli.app.make_release", quote)
+    monkeypatch.setattr("hedgerow.cli.commands.make_release", quote)
     code, _, err = run("release", census)
     assert code == 1
     assert "internal error, please report it: KeyError" in err
