@@ -154,7 +154,7 @@ def test_the_same_key_gives_the_release_of_the_local_engine(table_of, tmp_path, 
         monkeypatch.setattr(module, "collected", counted)
     assert 0 < outline.cut_depth(plan) < plan.tree.depth
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
-    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert_same(found, local, plan)
     assert (
         tmp_path / "out" / "counts" / f"depth={plan.tree.depth}" / "part-00000.parquet"
@@ -174,7 +174,7 @@ def test_subtrees_without_records_are_noise_alone(table_of, tmp_path, leaves):
     codes = tuple(code[:leaves] for code in counts.codes)
     counts = hr.Counts.from_leaves(counts.tree, codes, counts.values[:leaves])
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
-    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert len(local.content.nodes[outline.cut_depth(plan)]) > leaves
     assert_same(found, local, plan)
 
@@ -185,7 +185,7 @@ def test_below_a_public_total_of_0_there_is_no_job(table_of, tmp_path):
     nothing = tuple(code[:0] for code in counts.codes)
     counts = hr.Counts.from_leaves(counts.tree, nothing, counts.values[:0])
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
-    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert not any(len(nodes) for nodes in local.content.nodes.values())
     assert_same(found, local, plan)
 
@@ -230,7 +230,7 @@ def test_tasks_that_are_tried_again_change_nothing(table_of, tmp_path, monkeypat
     counts, plan = made(2)
     monkeypatch.setattr(cluster, "write_run", fault)
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
-    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(SEED))
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert_same(found, local, plan)
 
 
@@ -282,7 +282,7 @@ def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkey
     notes[1].unlink()
     monkeypatch.setattr(cluster, "write_run", second_alone)
     found = release_on_spark(table, plan, directory=tmp_path / "out", unfinished=Unfinished.RESUME)
-    local = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=key)
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=key)
     assert_same(found, local, plan)
 
 

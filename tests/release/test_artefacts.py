@@ -117,7 +117,7 @@ def test_keys_come_from_the_operating_system(made, tmp_path, monkeypatch):
     asked.clear()
     release = hr.release(counts, plan)
     (key,) = asked
-    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     assert np.array_equal(release.measurements(2), expected.measurements(2))
 
 
@@ -151,7 +151,7 @@ def test_a_resumed_release_has_the_noise_of_the_killed_one(made, tmp_path):
     key = killed_release(counts, plan, tmp_path / "out")
     resume = hr.Unfinished.RESUME
     release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
-    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     assert all(
         f.equals(g) for f, g in zip(frames(release, plan), frames(expected, plan), strict=True)
     )
@@ -164,7 +164,7 @@ def test_a_discarded_release_starts_with_a_fresh_key(made, tmp_path):
     key = killed_release(counts, plan, tmp_path / "out")
     discard = hr.Unfinished.DISCARD
     release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=discard)
-    before = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    before = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     assert not np.array_equal(release.measurements(2), before.measurements(2))
     assert failures(tmp_path / "out") == []
 
@@ -177,9 +177,9 @@ def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tm
     other_table = hr.Counts.from_leaves(plan.tree, counts.codes, values)
     other_plan = hr.make_plan(plan.tree, budget=hr.Rho("1/3"))
     for changed, what in (
-        ((other_table, plan, hr.Chebyshev()), "table"),
-        ((counts, other_plan, hr.Chebyshev()), "plan"),
-        ((counts, plan, hr.Euclidean()), "estimator"),
+        ((other_table, plan, hr.Euclidean()), "table"),
+        ((counts, other_plan, hr.Euclidean()), "plan"),
+        ((counts, plan, hr.Chebyshev()), "estimator"),
     ):
         with pytest.raises(hr.ReleaseError, match=f"the {what} differs"):
             hr.release(
@@ -274,7 +274,7 @@ def test_measurements_on_disk_are_those_that_were_drawn(made, tmp_path):
     key = killed_release(counts, plan, tmp_path / "out")
     resume = hr.Unfinished.RESUME
     release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
-    expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     for depth, what in enumerate(plan.depths):
         if what.kind == "measured":
             assert np.array_equal(release.measurements(depth), expected.measurements(depth))
@@ -401,13 +401,13 @@ SPOILED = [
         rewrite(lambda m: m["estimator"].update(method="simplex")),
         "an estimator's method must be one of",
     ),
-    (rewrite(lambda m: m["estimator"].update(method="euclidean")), "not what euclidean makes"),
+    (rewrite(lambda m: m["estimator"].update(method="chebyshev")), "not what chebyshev makes"),
     (rewrite(cheaper_budget), "contradicts itself"),
     (rewrite(lambda m: m["plan"]["depths"][6].update(parameter="1")), "contradicts itself"),
     (rewrite(lambda m: m["plan"]["depths"][6].pop("share")), "shares can be given for the depths"),
     (
         edit("measurements/depth=6.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
-        "not what chebyshev makes",
+        "not what euclidean makes",
     ),
     (lambda f: (f / "counts/depth=2.parquet").write_bytes(b"PAR1"), "was changed after"),
     (lambda f: (f / "counts/depth=2.parquet").unlink(), "is missing"),

@@ -49,7 +49,7 @@ def assert_one_release(folder, measure, keys):
     assert len(standing.charges) == 1
     assert len(keys) <= 1
     for key in keys:
-        expected = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=ReleaseKey(key))
+        expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
         found = hr.read_release(folder / "out")
         for depth in range(1, plan.tree.depth + 1):
             assert np.array_equal(found.measurements(depth), expected.measurements(depth))
