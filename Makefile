@@ -27,9 +27,6 @@ demo: $(READY)
 	@echo; echo "Pictures of the error by level: demo/commuting/errors.png, demo/census/errors.png"
 
 test: lint types
-	@# Numba's cache watches a kernel's own file, not the kernels that it calls: drop what is older than the source.
-	@newest=$$(find src -name '*.py' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-); \
-	  find src -name '*.nb[ic]' ! -newer "$$newest" -delete
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(READY)

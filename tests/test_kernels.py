@@ -52,7 +52,13 @@ def test_two_processes_that_compile_at_once_do_not_mix_their_kernels_up(tmp_path
         assert begun(kind, "0", "0").communicate(timeout=600)[0] == sum_
 
 
-def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(tmp_path):
+COUNTED = """
+from hedgerow.outer import twice
+print(twice(6), sum(twice.stats.cache_misses.values()))
+"""
+
+
+def test_a_kernel_is_compiled_again_when_what_it_holds_has_changed_and_not_otherwise(tmp_path):
     """Numba by itself looks at the kernel's own file alone, and would go on with the old code."""
     package = tmp_path / "hedgerow"
     package.mkdir()
@@ -60,16 +66,19 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(tmp_path)
     (package / "__init__.py").touch()
     start = "from hedgerow.kernels import kernel\n"
     (package / "outer.py").write_text(
-        f"{start}from hedgerow.inner import half\n\n"
+        f"{start}from hedgerow.inner import (\n    half,\n)\n\n"
         "@kernel\ndef twice(x):\n    return 4 * half(x)\n"
     )
+    (package / "inner.py").write_text(
+        f"{start}from hedgerow.numbers import DIVISOR\n\n"
+        "@kernel\ndef half(x):\n    return x / DIVISOR\n"
+    )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
-    for divisor, expected in ((2, "12.0"), (20, "1.2"), (20, "1.2")):
-        (package / "inner.py").write_text(
-            f"{start}\n@kernel\ndef half(x):\n    return x / {divisor}\n"
-        )
+    for divisor, printed in ((2, "12.0 1"), (20, "1.2 1"), (20, "1.2 0")):
+        (package / "numbers.py").write_text(f"DIVISOR = {divisor}\n")
+        (package / "another.py").write_text(f"from hedgerow.outer import twice  # {printed}\n")
         done = subprocess.run(
-            [sys.executable, "-c", "from hedgerow.outer import twice; print(twice(6))"],
+            [sys.executable, "-c", COUNTED],
             cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        assert done.stdout.strip() == expected
+        assert done.stdout.strip() == printed

@@ -7,6 +7,7 @@ its own.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -39,22 +40,45 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home
         return cast("Callable[P, R]", numba.njit(**options)(function))
     files = compiled._cache._cache_file  # noqa: SLF001 - Numba offers no other way in
-    files._source_stamp = (files._source_stamp, sources())  # noqa: SLF001
+    files._source_stamp = source_digest(Path(function.__code__.co_filename))  # noqa: SLF001
     files.save = _in_turn(files.save, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     files.load = _in_turn(files.load, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     return cast("Callable[P, R]", compiled)
 
 
-@cache
-def sources() -> str:
-    """A digest that is another one once any file of the package is.
+IMPORT = re.compile(
+    r"^ *(?:from|import) +(hedgerow[\w.]*)(?: +import +(\([^)]*\)|[^\n]*))?", re.MULTILINE
+)
 
-    Kernels are kept with those that they call inside, but Numba asks only whether a kernel's own
-    file has changed: after an update it would go on with the old insides of an unchanged file.
+
+def source_digest(file: Path) -> str:
+    """Return a digest of a module's text and of all modules of Hedgerow that it imports, in turn.
+
+    A compiled kernel holds the kernels that it calls and the constants that it names, wherever they
+    are defined, but Numba asks only whether the kernel's own file has the same age and size: it
+    would keep the old code of an unchanged file, and compile again after every checkout.
     """
-    found = [(path, path.stat()) for path in sorted(Path(__file__).parent.rglob("*.py"))]
-    text = repr([(str(path), stat.st_mtime_ns, stat.st_size) for path, stat in found])
-    return sha256(text.encode(errors="surrogateescape")).hexdigest()
+    pending, seen = [file], set[Path]()
+    while pending:
+        module = pending.pop()
+        if module not in seen:
+            seen.add(module)
+            pending += _read_module(module)[1]
+    texts = [(path.name, _read_module(path)[0]) for path in sorted(seen)]
+    return sha256(repr(texts).encode()).hexdigest()
+
+
+@cache
+def _read_module(file: Path) -> tuple[str, tuple[Path, ...]]:
+    """Return the digest of a module's text, and the files of Hedgerow that it imports from."""
+    text = file.read_bytes()
+    root, imported = Path(__file__).parent, list[Path]()
+    for package, names in IMPORT.findall(text.decode(errors="replace")):
+        place = root.joinpath(*package.split(".")[1:])
+        below = [place / name for name in re.findall(r"\w+", names)]
+        for path in (place, *below):
+            imported += [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
+    return sha256(text).hexdigest(), tuple(f for f in imported if f != root / "__init__.py")
 
 
 def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
