@@ -2,29 +2,37 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+RUN    := $(VENV)/.run
 READY  := $(VENV)/.ready
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: setup demo test lint types bench studies docs lock clean
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml
+# What a release needs, and no more.
+$(RUN): requirements-run.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes -r requirements-run.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What developers need as well: linters, judges, peers.
+$(READY): $(RUN) requirements.lock
+	$(PIP) --require-hashes -r requirements.lock
 	@touch $@
 
 # Two synthetic tables, each planned, released, checked and compared with its own truth.
-demo: $(READY)
+demo: $(RUN)
 	rm -rf demo
 	@for kind in commuting census; do set -e; \
 	  for step in "example $$kind demo/$$kind" "plan demo/$$kind/release.toml" \
 	      "release demo/$$kind/release.toml" "check demo/$$kind/out" \
-	      "compare demo/$$kind/release.toml --picture demo/$$kind/errors.png"; do \
+	      "compare demo/$$kind/release.toml" "table demo/$$kind/out"; do \
 	    echo; echo "\$$ hedgerow $$step"; $(BIN)/hedgerow $$step; \
 	  done; \
 	done
-	@echo; echo "Pictures of the error by level: demo/commuting/errors.png, demo/census/errors.png"
+	@echo; echo "The pages of the releases: demo/commuting/out/report.html, demo/census/out/report.html"
 
 test: lint types
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -47,8 +55,10 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
+COMPILE := uv pip compile --quiet --universal --generate-hashes --no-emit-index-url
 lock:
-	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --all-extras --group dev -o requirements.lock pyproject.toml
+	$(COMPILE) --all-extras --group dev -o requirements.lock pyproject.toml
+	$(COMPILE) --group build -c requirements.lock -o requirements-run.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache

@@ -8,6 +8,7 @@ import sys
 import pytest
 import typer.main
 
+import hedgerow
 from hedgerow import cli
 from hedgerow_command import overview
 
@@ -26,6 +27,7 @@ sys.argv[1:] = ["plan"]
 hedgerow_command.main()
 """
 COMMAND = "import sys, hedgerow_command; sys.argv[:] = {words}; hedgerow_command.main()"
+HEAVY = ["numba", "scipy", "numpy", "duckdb", "polars", "pyarrow", "hedgerow.cli"]
 WHOLE = "import sys, hedgerow.cli; sys.argv[:] = {words}; hedgerow.cli.main()"
 
 
@@ -80,6 +82,24 @@ def test_without_words_the_overview_is_shown_as_an_error():
     assert ran(COMMAND, []) == (2, "", overview_)
 
 
-def test_the_overview_does_not_import_the_package():
-    code = "import sys\nsys.modules['hedgerow'] = None\n" + COMMAND
-    assert ran(code, ["--help"])[0] == 0
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_neither_help_nor_version_loads_what_the_commands_need(words):
+    assert "hedgerow 0" in ran(COMMAND, ["--version"])[1]
+    heavy = "".join(f"sys.modules[{name!r}] = None\n" for name in HEAVY)
+    assert ran(f"import sys\n{heavy}{COMMAND}", words) == ran(WHOLE, words)
+
+
+def test_the_package_is_imported_without_what_it_loads_on_first_use():
+    code = "import sys, hedgerow; print(sorted({words} & sys.modules.keys()))"
+    assert subprocess.run(
+        [sys.executable, "-c", code.format(words=set(HEAVY))],
+        capture_output=True, text=True, check=True,
+    ).stdout == "[]\n"  # fmt: skip
+
+
+def test_every_public_name_is_there_and_is_what_it_is_called():
+    for name in hedgerow.__all__:
+        assert getattr(hedgerow, name).__name__ == name
+    assert callable(hedgerow.release)  # and not the package of the same name
+    with pytest.raises(AttributeError):
+        _ = hedgerow.nothing

@@ -8,9 +8,9 @@ its own.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
@@ -19,12 +19,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
-
-try:
-    import fcntl
-except ImportError:  # no locks between processes there
-    fcntl = None  # type: ignore[assignment]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,23 +85,14 @@ def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
     """
 
     def run(*given: P.args, **named: P.kwargs) -> R:
-        with _held(lock):
+        try:
+            held: AbstractContextManager[object] = FileLock(lock).acquire()
+        except OSError:  # not there yet, or read-only: nothing will be saved
+            held = nullcontext()
+        with held:
             return task(*given, **named)
 
     return run
-
-
-@contextmanager
-def _held(lock: Path) -> Iterator[None]:
-    try:
-        file = lock.open("w")
-    except OSError:  # not there yet, or read-only: nothing will be saved
-        yield
-        return
-    with file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def core_count() -> int:

@@ -17,7 +17,7 @@ def main() -> None:
     catches = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if catches:
         signal.signal(signal.SIGINT, _stop)
-    if sys.argv[1:] in ([], ["--help"]):
+    if sys.argv[1:] in ([], ["--help"], ["--version"]):
         from hedgerow_command import overview  # noqa: PLC0415 - the commands need none of it
 
         overview.show()

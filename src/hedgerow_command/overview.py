@@ -1,8 +1,10 @@
-"""What `hedgerow --help` shows, without importing what the commands themselves need."""
+"""What `hedgerow --help` and `--version` show, without importing what the commands need."""
 
 from typing import Annotated
 
 import typer
+
+import hedgerow
 
 COMMANDS = """\
 new: Write a release file for a table, to fill in: from its header alone, no value is used.
@@ -28,16 +30,25 @@ def show() -> None:
     overview = typer.Typer(
         name="hedgerow", no_args_is_help=True, add_completion=False, rich_markup_mode=None
     )
-    overview.callback()(hedgerow)
+    overview.callback()(command)
     for line in COMMANDS.splitlines():
         name, _, sentence = line.partition(": ")
         overview.command(name, help=sentence)(_elsewhere)
     overview()
 
 
-def hedgerow(
+def _version(wanted: bool) -> None:  # noqa: FBT001 - as Typer calls it
+    if wanted:
+        typer.echo(f"hedgerow {hedgerow.__version__}")
+        raise typer.Exit
+
+
+def command(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
 ) -> None:
     """Release hierarchical count tables under differential privacy."""
 
