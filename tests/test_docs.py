@@ -14,6 +14,7 @@ import typer.main
 
 from hedgerow import cli
 from hedgerow.estimate.named import ESTIMATORS
+from tests.browser import PATIENCE, chromium, needs_chromium
 from tests.pages import Block, Page, blocks, check_toml, commands, compare
 
 ROOT = Path(__file__).parents[1]
@@ -222,3 +223,18 @@ def test_every_page_of_evidence_is_in_the_site(site):
         name = page.relative_to(ROOT / "docs").with_suffix(".html").as_posix()
         assert (site / name).exists(), name
         assert f'href="{name}"' in index, f"{name} is not in the navigation"
+
+
+@needs_chromium
+def test_the_site_is_searched_from_disk_without_a_server(site):
+    requests = []
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto((site / "index.html").as_uri())
+        tab.get_by_role("textbox", name="Search").first.fill("contributions", force=True)
+        results = tab.locator(".md-search-result__link")
+        results.first.wait_for(state="attached", timeout=PATIENCE)
+        links = [link.get_attribute("href") for link in results.all()]
+    assert any("privacy.html" in link for link in links), links
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in requests), requests

@@ -1,8 +1,6 @@
 """The page of a release in a real browser, without a network: it opens, zooms, and says so."""
 
 import re
-import shutil
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -25,34 +23,17 @@ from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
+from tests.browser import PATIENCE, chromium, needs_chromium
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-ARGUMENTS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-PATIENCE = 180_000  # milliseconds, for a machine that does much else
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(
-    not Path(CHROMIUM).is_file(), reason="needs Chromium, in Debian the package chromium"
-)
+pytestmark = needs_chromium
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
