@@ -67,7 +67,7 @@ from .release.execution import release as release
 from .release.foreign import Measurements as Measurements
 from .release.release import Release as Release, read_release as read_release
 from .release.release_distribution import release_distribution as release_distribution
-from .release.staging import Unfinished as Unfinished
+from .release.output import Unfinished as Unfinished
 from .tables.axis import Axis as Axis
 from .tables.counts import Counts as Counts
 from .tables.ranges import Ranges as Ranges

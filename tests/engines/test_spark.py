@@ -3,6 +3,7 @@
 One session for all; a tree is cut here however small it is.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -25,13 +26,15 @@ from hedgerow.engines.spark_table import SparkTable, read_files, read_source
 from hedgerow.errors import HedgerowError, MachineError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.release import cluster, cluster_top, keys, on_spark, outline, staging
+from hedgerow.privacy.ledger import create_ledger
+from hedgerow.release import cluster, cluster_top, execution, keys, on_spark, outline, staging
+from hedgerow.release.charging import Charging
 from hedgerow.release.check import check
 from hedgerow.release.execution import in_memory
 from hedgerow.release.on_spark import release_on_spark
+from hedgerow.release.output import Unfinished
 from hedgerow.release.parts import write_run
 from hedgerow.release.release import read_release
-from hedgerow.release.staging import Unfinished
 from tests.made import random_counts, random_tree
 from tests.pages import blocks
 
@@ -286,6 +289,40 @@ def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkey
     assert_same(found, local, plan)
 
 
+@pytest.mark.usefixtures("known_key")
+def test_a_release_that_is_killed_after_it_took_its_parts_is_finished(
+    table_of, tmp_path, monkeypatch
+):
+    counts, plan = made(1)
+    table = table_of(counts)
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "write_report", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release_on_spark(table, plan, directory=tmp_path / "out")
+    key = ReleaseKey((tmp_path / "out.staging" / "release.key").read_bytes())
+    found = release_on_spark(table, plan, directory=tmp_path / "out", unfinished=Unfinished.RESUME)
+    assert_same(found, in_memory(counts, plan, estimator=hr.Euclidean(), bits=key), plan)
+    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+
+
+def test_what_spark_has_begun_is_bound_to_its_ledger(table_of, tmp_path, monkeypatch):
+    counts, plan = made(1)
+    table, ledger = table_of(counts), create_ledger(tmp_path / "ledger.sqlite")
+    ledger.open_account("trips", plan.neighbours, hr.Rho(10))
+    charging = Charging(ledger, "trips")
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "write_report", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release_on_spark(table, plan, directory=tmp_path / "out", charging=charging)
+    options = {"directory": tmp_path / "out", "unfinished": Unfinished.RESUME}
+    with pytest.raises(hr.errors.ReleaseError, match="charged to dataset 'trips'"):
+        release_on_spark(table, plan, **options)
+    release_on_spark(table, plan, charging=charging, **options)
+    stated = json.loads((tmp_path / "out" / "manifest.json").read_text())["ledger"]
+    (charge,) = ledger.standing(ledger.account("trips", plan.neighbours)).charges
+    assert stated == {"dataset": "trips", "release_id": charge.release_id}
+
+
 def test_a_table_that_changes_while_it_is_read_is_not_released(table_of, tmp_path, monkeypatch):
     counts, plan = made(1)
     table = table_of(counts)
@@ -301,7 +338,7 @@ def test_a_table_that_changes_while_it_is_read_is_not_released(table_of, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         changing = table.frame.mapInArrow(growing, table.frame.schema)
-    monkeypatch.setattr(on_spark, "kept", nullcontext)  # what is kept would not be read again
+    monkeypatch.setattr(on_spark, "persisted", nullcontext)  # what is kept would not be read again
     with pytest.raises(hr.errors.ReleaseError, match="not the same each time"):
         release_on_spark(SparkTable(changing, count="count"), plan, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,6 @@
 """The ledger's promises: nothing over the cap, nothing twice, nothing lost, nothing changed."""
 
+import shutil
 import sqlite3
 import stat
 from collections import defaultdict
@@ -382,7 +383,7 @@ def test_a_standing_can_be_asked_before_anything_is_charged():
 
 
 def test_each_charge_seals_those_before_it(ledger, account, tmp_path):
-    other = create_ledger(tmp_path / "other.sqlite")
+    other = Ledger(shutil.copy(ledger.path, tmp_path / "other.sqlite"))
     digests = []
     for each, amount in ((ledger, "1/4"), (other, "1/5")):
         each.open_account("census", AddRemove(), Rho(1))
@@ -393,6 +394,9 @@ def test_each_charge_seals_those_before_it(ledger, account, tmp_path):
         digests.append(seen)
     assert digests[0][0] == digests[1][0]
     assert len({*digests[0], *digests[1]}) == 5
+    unlike = create_ledger(tmp_path / "unlike.sqlite")
+    unlike.open_account("census", AddRemove(), Rho(1))
+    assert unlike.standing(account).digest != digests[0][0], "entries are of their ledger alone"
 
 
 def test_nothing_in_the_file_depends_on_a_table(ledger):
@@ -400,9 +404,10 @@ def test_nothing_in_the_file_depends_on_a_table(ledger):
     with closing(sqlite3.connect(ledger.path)) as connection:
         columns = {
             table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            for table in ("account", "charge")
+            for table in ("identity", "account", "charge")
         }
     assert columns == {
+        "identity": ["one", "id"],
         "account": ["id", "dataset", "neighbours", "measure", "cap", "digest"],
         "charge": [
             *("account", "number", "release_id", "charged_at", "plan_hash", "profile", "note"),

@@ -109,11 +109,11 @@ def test_a_newer_ledger_is_refused(ledger):
 
 
 def test_the_form_of_a_version_never_changes():
-    """Ledgers outlive programs: another form needs another version, and a way to read this one."""
+    """Ledgers outlive programs: another form needs another version."""
     form = hashlib.sha256("\n".join(_FORM).encode()).hexdigest()
     assert (VERSION, form) == (
-        1,
-        "d0a5252772a7baba12dc6e8938701e1648cee8fcc74692dfa5729557d04d4e77",
+        2,
+        "3071f2760864fbb9b997451e05fc4a21171d67498dbdc34b7b69b4c81cc3664b",
     )
     profile = (
         '{"is_worst":true,"uses":[{"mechanism":"discrete-gaussian","shifts":[1,-1],"sigma2":"5/2",'
@@ -143,6 +143,10 @@ LIKE_SECOND = "charged_at, plan_hash, profile, note, digest FROM charge WHERE nu
         "UPDATE charge SET note = 'x'",
         "UPDATE account SET cap = '1000'",
         "DELETE FROM account",
+        "UPDATE identity SET id = lower(hex(randomblob(16)))",
+        "DELETE FROM identity",
+        "INSERT INTO identity (one, id) VALUES (1, lower(hex(randomblob(16))))",
+        "REPLACE INTO identity (one, id) VALUES (1, lower(hex(randomblob(16))))",
         f"REPLACE INTO charge SELECT 1, 2, 'r3', {LIKE_SECOND}",
         f"REPLACE INTO charge SELECT 1, 3, 'r2', {LIKE_SECOND}",
         f"INSERT INTO charge SELECT 1, 7, 'r7', {LIKE_SECOND}",
@@ -176,6 +180,7 @@ def unguarded(path: Path, statement: str) -> None:
     [
         "UPDATE account SET cap = '1000'",
         "UPDATE account SET measure = 'epsilon'",
+        "UPDATE identity SET id = lower(hex(randomblob(16)))",
         "UPDATE charge SET profile = replace(profile, '\"2\"', '\"2000\"') WHERE number = 1",
         "UPDATE charge SET note = 'harmless' WHERE number = 2",
         "UPDATE charge SET charged_at = '2020-01-01T00:00:00+00:00' WHERE number = 1",
@@ -189,6 +194,12 @@ def test_an_entry_that_was_changed_stops_the_ledger(ledger, statement):
     for use in (ledger.standing, lambda account: ledger.charge(account, charge(3))):
         with pytest.raises(MachineError, match=r"damaged \(an entry is not as it was written"):
             use(ACCOUNT)
+
+
+def test_a_ledger_without_its_name_is_damaged(ledger):
+    unguarded(ledger.path, "DELETE FROM identity")
+    with pytest.raises(MachineError, match="it has lost its name"):
+        ledger.standing(ACCOUNT)
 
 
 def test_the_last_charge_taken_away_shows_in_the_digest_alone(ledger):

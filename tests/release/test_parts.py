@@ -97,6 +97,17 @@ def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
     assert set(note.survivors) == set(range(jobs.outline.cut + 1, jobs.plan.tree.depth + 1))
 
 
+@pytest.mark.parametrize("lost", ["counts", "measurements"])
+def test_a_run_whose_parts_were_moved_is_not_finished(subtrees, tmp_path, lost):
+    """Whoever kills a release after it took its parts leaves the notes without them."""
+    jobs, counts = subtrees
+    total, run = int(jobs.roots.counts.sum()), range(len(jobs.roots))
+    write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(run, counts))
+    assert set(read_notes(tmp_path)) == {7}
+    next((tmp_path / "parts" / lost).glob("*/part-00007.parquet")).unlink()
+    assert read_notes(tmp_path) == {}
+
+
 def test_a_run_that_breaks_off_leaves_nothing(subtrees, tmp_path):
     jobs, counts = subtrees
 

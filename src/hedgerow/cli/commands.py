@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
@@ -56,9 +56,9 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.memory import check_memory, read_memory
 from hedgerow.release.on_spark import release_on_spark
+from hedgerow.release.output import Unfinished, check_output
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.staging import Unfinished, check_output
 from hedgerow.spec.release_spec import ReleaseSpec
 
 app = typer.Typer(
@@ -71,6 +71,11 @@ app = typer.Typer(
 )
 
 STOPPED = 130
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+ENDED = {128 + number for number in SIGNALS}
+KEPT = (
+    "stopped; what a release had begun is kept beside its output directory: finish it with --resume"
+)
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
@@ -223,7 +228,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=PLAIN)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, _end)
     sys.exit(run())
 
@@ -241,12 +246,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
-    except SystemExit:
+    except SystemExit as end:
+        if end.code in ENDED:
+            with suppress(OSError):  # the terminal may have gone
+                _tell(KEPT)
         raise
     except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
         return _explain(error)
     if code == STOPPED:
-        _tell("stopped; what a release had begun is kept beside its output directory")
+        _tell(KEPT)
     return int(code)
 
 

@@ -15,7 +15,7 @@ from hedgerow.estimate.named import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.estimate import RELEASED, Estimates, estimate_measurements, reestimate
 from hedgerow.release.measurements import COUNT, ESTIMATE, STANDARD_ERROR
-from hedgerow.release.staging import check_output
+from hedgerow.release.output import check_output
 from hedgerow.release.stored import usual_method
 from hedgerow.spec.measurement_file import read_measurements
 

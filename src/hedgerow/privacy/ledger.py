@@ -30,7 +30,14 @@ from pathlib import Path
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.ledger_file import OPEN, create_file, damaged, opened, transaction
+from hedgerow.privacy.ledger_file import (
+    OPEN,
+    create_file,
+    damaged,
+    opened,
+    read_id,
+    transaction,
+)
 from hedgerow.privacy.ledger_records import Account, Charge, Standing, described
 from hedgerow.privacy.ledger_rows import (
     read_account,
@@ -67,6 +74,12 @@ class Ledger:
         with opened(self.path, self.patience):
             pass
 
+    @property
+    def id(self) -> str:
+        """What the ledger is known by wherever it lies: random, and shared by its copies alone."""
+        with self._transaction("DEFERRED") as connection:
+            return read_id(connection, self.path)
+
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, in the order in which they were opened.
 
@@ -100,7 +113,7 @@ class Ledger:
             connection.execute(
                 "INSERT INTO account (dataset, neighbours, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (*row, sealed("", row)),
+                (*row, sealed(read_id(connection, self.path), row)),
             )
         return wanted
 
@@ -163,9 +176,10 @@ class Ledger:
         rows = connection.execute(
             "SELECT id, digest, dataset, neighbours, measure, cap FROM account ORDER BY id"
         ).fetchall()
+        name = read_id(connection, self.path)
         with self._trusted():
             for _, digest, *row in rows:
-                _check_seal(digest, "", row)
+                _check_seal(digest, name, row)
             return [_Entry(id_, digest, read_account(*row)) for id_, digest, *row in rows]
 
     def _standing(self, connection: sqlite3.Connection, entry: "_Entry") -> Standing:

@@ -19,6 +19,7 @@ SQLite Database File", 2.2). So its kind is told by its ``application_id``, not 
 """
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -27,13 +28,18 @@ from pathlib import Path
 from hedgerow.errors import BudgetError, HedgerowError, MachineError, machine_errors
 
 APPLICATION_ID = 0x48444752  # "HDGR"
-VERSION = 1
+VERSION = 2
+ID_BYTES = 16
 PRIMARY_CODE = 0xFF
 OPEN = "hedgerow ledger open FILE --rho …, with the release file as FILE"
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # CHECK(typeof) and not STRICT: that needs SQLite 3.37, and long-lived servers have older ones.
 _TABLES = (
+    f"""CREATE TABLE identity (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  id TEXT NOT NULL CHECK (typeof(id) = 'text' AND length(id) = {2 * ID_BYTES})
+)""",
     """CREATE TABLE account (
   id INTEGER PRIMARY KEY,
   dataset TEXT NOT NULL CHECK (typeof(dataset) = 'text' AND dataset <> ''),
@@ -59,11 +65,14 @@ _TABLES = (
 _NEVER = tuple(
     f"""CREATE TRIGGER no_{verb.lower()}_of_{table} BEFORE {verb} ON {table}
 BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END"""
-    for table in ("account", "charge")
+    for table in ("identity", "account", "charge")
     for verb in ("UPDATE", "DELETE")
 )
 # INSERT OR REPLACE deletes without asking the triggers above.
 _NEXT = (
+    """CREATE TRIGGER one_identity BEFORE INSERT ON identity
+WHEN EXISTS (SELECT 1 FROM identity)
+BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END""",
     """CREATE TRIGGER next_charge BEFORE INSERT ON charge
 WHEN NEW.number <> (SELECT count(*) + 1 FROM charge WHERE account = NEW.account)
   OR EXISTS (SELECT 1 FROM charge WHERE account = NEW.account AND release_id = NEW.release_id)
@@ -92,8 +101,22 @@ def create_file(path: Path, patience: float) -> None:
         if _marks(connection) == (0, 0) and not _form(connection):
             for statement in _FORM:
                 connection.execute(statement)
+            name = secrets.token_hex(ID_BYTES)
+            connection.execute("INSERT INTO identity (one, id) VALUES (1, ?)", (name,))
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def read_id(connection: sqlite3.Connection, path: Path) -> str:
+    """The random name that a ledger was given when it was made: it and its copies have it alone.
+
+    Raises:
+        MachineError: it has none.
+    """
+    rows = connection.execute("SELECT id FROM identity").fetchall()
+    if len(rows) != 1:
+        raise damaged(path, "it has lost its name")
+    return str(rows[0][0])
 
 
 @contextmanager

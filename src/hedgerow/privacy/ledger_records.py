@@ -16,6 +16,7 @@ PLANNED_TOGETHER = (
     "and with how much noise, was fixed before the first was seen. The sum holds in any case."
 )
 LONGEST_TEXT = 500
+SMALLER = "; give it a smaller budget"
 _PLAN_HASH = re.compile("[0-9a-f]{64}")
 _SHOWN = {
     direction: Context(prec=6, rounding=direction) for direction in (ROUND_CEILING, ROUND_FLOOR)
@@ -168,7 +169,7 @@ class Standing:
         if self.spent + cost > self.account.amount:
             raise BudgetError(
                 f"this release costs {self.account.symbol} = {_above(cost)}, which is more than is "
-                f"left for {self.describe()}; give it a smaller budget"
+                f"left for {self.describe()}{SMALLER}"
             )
 
 

@@ -7,6 +7,10 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.ledger_records import LONGEST_TEXT, Charge, Standing
 
+LEDGER, DATASET = "ledger", "dataset"
+UNCHARGED = {LEDGER: "none kept", DATASET: ""}
+"""What an unfinished release keeps where no ledger is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Charging:
@@ -47,6 +51,11 @@ class Charging:
         now = datetime.now(UTC)
         note = (plan.restriction or "")[:LONGEST_TEXT].strip()
         self.ledger.charge(account, Charge(release_id, plan.guarantee, plan.hash, now, note))
+
+    @property
+    def bound(self) -> dict[str, str]:
+        """What an unfinished release keeps of it: the ledger by its own name, and the dataset."""
+        return {LEDGER: self.ledger.id, DATASET: self.dataset}
 
     def to_dict(self, release_id: str) -> dict[str, str]:
         """What a manifest says of it."""

@@ -17,9 +17,9 @@ from hedgerow.release.certainty import certainty
 from hedgerow.release.manifest import write_manifest
 from hedgerow.release.measurements import ReleaseFiles, released_columns
 from hedgerow.release.nodes import Nodes
+from hedgerow.release.output import whole_or_not
 from hedgerow.release.report import write_report
 from hedgerow.release.source import Noisy
-from hedgerow.release.staging import whole_or_not
 from hedgerow.tables.counts import labelled
 
 Int64 = NDArray[np.int64]

@@ -33,9 +33,9 @@ from hedgerow.release.measurements import (
 )
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.output import whole_or_not
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.source import Stored, uneven
-from hedgerow.release.staging import whole_or_not
 from hedgerow.release.stored import read_nodes, stated_plan, undamaged
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.tree import Tree

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hedgerow.errors import BudgetError, ReleaseError, machine_errors
+from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
@@ -19,13 +19,14 @@ from hedgerow.release.content import InMemory
 from hedgerow.release.kept import KeptOnDisk
 from hedgerow.release.manifest import write_manifest
 from hedgerow.release.measurements import ReleaseFiles
+from hedgerow.release.output import Unfinished
 from hedgerow.release.progress import Progress
 from hedgerow.release.refusals import check_combines, check_match, check_range
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.report import write_report
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
-from hedgerow.release.staging import Staging, Unfinished, open_staging
+from hedgerow.release.staging import Bound, Staging, open_staging
 from hedgerow.release.summed import SummedPass, pass_of
 from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
@@ -56,6 +57,7 @@ def release(
 
     Raises:
         PlanError: the plan is for another domain, or promises what the table does not keep.
+        BudgetError: the ledger refuses the charge; what an earlier run began is kept.
         ReleaseError: the directory exists, or the unfinished release is another one's.
         MachineError: the disk is full, or the memory.
     """
@@ -71,13 +73,13 @@ def release(
         return in_memory(counts, plan, estimator=estimator, bits=key, progress=progress)
     output = Path(directory)
     named = json.dumps(estimator.to_dict(), sort_keys=True)
-    staging = open_staging(output, counts, plan, named, unfinished)
-    if staging is not None:
-        source = Drawn(counts, plan, staging.key)
-        run = pass_of(plan, source, estimator, progress)
-        if isinstance(run, Pass):
-            run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
-        release_into(staging, plan, run, charging)
+    with open_staging(output, Bound(counts, plan, named, charging), unfinished) as staging:
+        if staging is not None:
+            source = Drawn(counts, plan, staging.key)
+            run = pass_of(plan, source, estimator, progress)
+            if isinstance(run, Pass):
+                run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
+            release_into(staging, plan, run, charging)
     return read_release(output)
 
 
@@ -98,33 +100,21 @@ def release_into(
         collect: takes in what other machines have written, when the pass is through.
 
     Raises:
-        BudgetError: the charge is refused; nothing was drawn.
+        BudgetError: the charge is refused.
         MachineError: the disk is full or not writable.
     """
     ledger: dict[str, str] | None = None
-    try:
-        if charging is not None:
-            _charge(charging, plan, staging)
-            ledger = charging.to_dict(staging.release_id)
-        with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
-            with ReleaseFiles(staging.content, plan) as files:
-                for found in run.results():
-                    files.add(found.depth, found.nodes, found.noisy)
-            collect()
-            write_report(staging.content, plan, run.estimator)
-            write_manifest(staging.content, plan, run.estimator, ledger)
-            staging.publish()
-    finally:
-        staging.leave()
-
-
-def _charge(charging: Charging, plan: Plan, staging: Staging) -> None:
-    """Charge the release; where it is refused, nothing was drawn and nothing stays behind."""
-    try:
-        charging.charge(plan, staging.release_id)
-    except BudgetError:
-        staging.abandon()
-        raise
+    if charging is not None:
+        staging.charge(charging, plan)
+        ledger = charging.to_dict(staging.release_id)
+    with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
+        with ReleaseFiles(staging.content, plan) as files:
+            for found in run.results():
+                files.add(found.depth, found.nodes, found.noisy)
+        collect()
+        write_report(staging.content, plan, run.estimator)
+        write_manifest(staging.content, plan, run.estimator, ledger)
+        staging.publish()
 
 
 def in_memory(

@@ -154,8 +154,7 @@ def _opened(path: Path) -> Iterator[pa.NativeFile]:
             yield file
     except (pa.ArrowInvalid, OSError, KeyError, TypeError) as error:
         raise ReleaseError(
-            f"{str(path)!r} is damaged; delete it and resume again: its jobs are then redone with "
-            f"the same noise"
+            f"{str(path)!r} is damaged; delete it, and its jobs are redone with the same noise"
         ) from error
 
 

@@ -1,8 +1,10 @@
-"""The release key on disk, and the seal that ties it to one plan, one estimator and one table.
+"""The release key on disk, and the seal that ties it to what it was drawn for.
 
-The same noise on another table would tell the two apart, so a key is used again only if its seal
-fits: a keyed digest (HMAC-SHA256) of what it was drawn for. A key that was damaged or already
-overwritten does not fit its seal and is never used.
+That is one plan, one estimator, one table, and the ledger and dataset that it is charged to. The
+same noise on another table would tell the two apart, so a key is used again only if its seal fits:
+a keyed digest (HMAC-SHA256) of all of them. A key that was damaged or already overwritten does not
+fit its seal and is never used. Under another ledger, or none, the release would appear as if its
+charge had never been.
 """
 
 import hashlib
@@ -15,15 +17,17 @@ import numpy as np
 
 from hedgerow.errors import ReleaseError
 from hedgerow.noise.bits import KEY_BYTES
+from hedgerow.release.charging import DATASET, LEDGER, UNCHARGED
 from hedgerow.tables.counts import Counts
 
 KEY_FILE = "release.key"
 STATE_FILE = "staging.json"
+RELEASE = "release"
 ANEW = "begin anew with --discard (which a ledger is charged for again)"
 
 
 def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
-    """What a seal is made of: plan, estimator and the confidential leaves."""
+    """What a seal is made of: plan, estimator, ledger and the confidential leaves."""
     whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
     for column in (*counts.codes, counts.values):
         whole.update(np.ascontiguousarray(column).data)
@@ -33,7 +37,8 @@ def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
 def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
     """A key of the operating system, written to the folder beside its seal, on disk for certain."""
     key = os.urandom(KEY_BYTES)
-    state = json.dumps({**named, "seal": _seal(key, sealed)}).encode()
+    facts = {**named, RELEASE: release_id(key), "seal": _seal(key, sealed)}
+    state = json.dumps(facts).encode()
     written = folder / f"{STATE_FILE}.unfinished"
     written.unlink(missing_ok=True)
     for path, content in ((folder / KEY_FILE, key), (written, state)):
@@ -58,7 +63,7 @@ def is_erased(path: Path) -> bool:
 
 
 def check_named(folder: Path, named: dict[str, str]) -> None:
-    """Refuse to go on with another plan or estimator than the folder's.
+    """Refuse to go on with another plan, estimator, ledger or dataset than the folder's.
 
     Raises:
         ReleaseError: they differ, or nothing was begun.
@@ -67,8 +72,16 @@ def check_named(folder: Path, named: dict[str, str]) -> None:
     if not state:
         raise ReleaseError(f"{str(folder)!r} holds nothing that could be continued; {ANEW}")
     for name, now in named.items():
-        if state.get(name) != now:
-            raise ReleaseError(_differs(name, folder))
+        if state.get(name) == now:
+            continue
+        if name in UNCHARGED:
+            raise ReleaseError(_charged_elsewhere(folder, state, named))
+        raise ReleaseError(_differs(name, folder))
+
+
+def begun_release(folder: Path) -> str:
+    """The name in a ledger of the release that the folder holds, also when its key is gone."""
+    return str(_state(folder).get(RELEASE))
 
 
 def resumed_key(folder: Path, sealed: bytes) -> bytes:
@@ -119,6 +132,23 @@ def _differs(name: str, folder: Path) -> str:
     return (
         f"the {name} differs from that of the unfinished release in {str(folder)!r}; the same "
         f"noise on anything else would give it away: restore the {name}, or {ANEW}"
+    )
+
+
+def _charged_elsewhere(folder: Path, state: dict[str, str], named: dict[str, str]) -> str:
+    """The sentence for a resumed release that would leave its ledger, or its dataset there."""
+    begun = f"the unfinished release in {str(folder)!r}"
+    if state.get(LEDGER) == UNCHARGED[LEDGER]:
+        return (
+            f"{begun} was begun without a ledger; leave [ledger] out to finish it, or begin anew "
+            f"with --discard"
+        )
+    now = f"dataset {named[DATASET]!r}" if named[DATASET] else "no ledger"
+    if named[DATASET] == state.get(DATASET):
+        now = "another ledger (copies of one count as the same)"
+    return (
+        f"{begun} is charged to dataset {state.get(DATASET)!r} of a ledger, and now {now} is "
+        f"named; name the same in [ledger] to finish it, or {ANEW}"
     )
 
 

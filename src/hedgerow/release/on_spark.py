@@ -7,7 +7,7 @@ the executors (`hedgerow.release.cluster`).
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +30,12 @@ from hedgerow.release.cluster_top import Top, leaves_of
 from hedgerow.release.execution import release, release_into
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.output import Unfinished
 from hedgerow.release.parts import take_parts
 from hedgerow.release.progress import Progress
 from hedgerow.release.refusals import check_combines, check_match, check_range
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.staging import Unfinished, open_staging
+from hedgerow.release.staging import Bound, open_staging
 from hedgerow.release.subtree import Subtrees, first_leaves
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -72,35 +73,35 @@ def release_on_spark(
     """
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
-    bound = table.contributions if table.unit is not None else None
-    with kept(table.leaves(plan.tree)) as leaves:
+    most = table.contributions if table.unit is not None else None
+    with persisted(table.leaves(plan.tree)) as leaves:
         outline = None if isinstance(plan.measure, RunningSums) else Outline.of(plan)
         if outline is None or outline.cut in (outline.first, plan.tree.depth):
             return release(
-                collected_counts(leaves, plan.tree, bound), plan, estimator=estimator,
+                collected_counts(leaves, plan.tree, most), plan, estimator=estimator,
                 directory=directory, progress=progress, charging=charging, unfinished=unfinished,
             )  # fmt: skip
-        top = Top.of(leaves, outline, bound)
+        top = Top.of(leaves, outline, most)
         check_match(top.counts, plan)
         _refuse_own_prior(plan, outline, top.counts)
         check_range(top.counts.total, estimator, plan)
         named = json.dumps(estimator.to_dict(), sort_keys=True)
-        staging = open_staging(Path(directory), top.sealed, plan, f"{named} on Spark", unfinished)
-        if staging is not None:
-            jobs = Subtrees(plan, outline, estimator, staging.key, Nodes.none(len(plan.tree.axes)))
-            cluster = Cluster(leaves, top, jobs, staging.jobs.absolute(), progress or Progress())
-            try:
-                release_into(
-                    staging, plan, cluster.run, charging,
-                    lambda: take_parts(staging.jobs, staging.content),
-                )  # fmt: skip
-            finally:
-                cluster.close()
+        bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
+        with open_staging(Path(directory), bound, unfinished) as staging:
+            if staging is not None:
+                nowhere = Nodes.none(len(plan.tree.axes))
+                jobs = Subtrees(plan, outline, estimator, staging.key, nowhere)
+                place = staging.jobs.absolute()
+                with closing(Cluster(leaves, top, jobs, place, progress or Progress())) as cluster:
+                    release_into(
+                        staging, plan, cluster.run, charging,
+                        lambda: take_parts(staging.jobs, staging.content),
+                    )  # fmt: skip
     return read_release(directory)
 
 
 @contextmanager
-def kept(leaves: Frame) -> Iterator[Frame]:
+def persisted(leaves: Frame) -> Iterator[Frame]:
     """A frame that is kept on the executors once it was computed, until the end."""
     with spark_errors(GAVE_UP):
         leaves.persist()

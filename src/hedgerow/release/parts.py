@@ -73,8 +73,8 @@ def write_run(
         note = Note(run, sums, {}, {})
         _write(attempt, plan, total, note, found)
         for path in sorted(attempt.glob("*/*")):
-            kind, depth = path.parent.name, path.stem
-            _appear(path, folder / PARTS / kind / depth / f"part-{run:05d}.parquet")
+            depth = int(path.name.removeprefix("depth="))
+            _appear(path, _part(folder, path.parent.name, depth, run))
         written = attempt / "note.json"
         written.write_text(json.dumps(asdict(note)), encoding="utf-8")
         _appear(written, folder / NOTES / f"run-{run:05d}.json")
@@ -119,13 +119,28 @@ def _appear(path: Path, place: Path) -> None:
 
 
 def read_notes(folder: Path) -> dict[int, Note]:
-    """The notes of the runs that are finished."""
+    """The notes of the runs that are finished: all of whose parts are still there.
+
+    A run that was killed after it had moved them to the release leaves notes alone.
+    """
     found = {}
     for path in sorted((folder / NOTES).glob("run-*.json")):
         note = json.loads(path.read_text(encoding="utf-8"))
         numbers = [{int(t): n for t, n in note[name].items()} for name in ("cells", "survivors")]
-        found[note["run"]] = Note(note["run"], tuple(note["sums"]), *numbers)
+        read = Note(note["run"], tuple(note["sums"]), *numbers)
+        if all(part.exists() for part in _parts(folder, read)):
+            found[read.run] = read
     return found
+
+
+def _parts(folder: Path, note: Note) -> list[Path]:
+    """The files that a run has written, but for what was moved since."""
+    kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
+    return [_part(folder, kind, t, note.run) for kind, depths in kinds for t in depths]
+
+
+def _part(folder: Path, kind: str, depth: int, run: int) -> Path:
+    return folder / PARTS / kind / f"depth={depth}" / f"part-{run:05d}.parquet"
 
 
 def take_parts(folder: Path, content: Path) -> None:

@@ -1,30 +1,32 @@
 """The staging folder: a release is built beside its place and appears there whole or not at all.
 
 It lies inside the boundary: it holds the release key until the release is complete, and a seal: a
-keyed digest of the plan, the estimator and the confidential table. A run that was killed leaves it
-behind; a resumed run draws the same noise under the same key, and only if the seal fits: the same
-noise on another table would tell the two apart, and a key that was damaged or already erased
-would be no secret. One run at a time holds the folder's lock.
+keyed digest of the plan, the estimator, the ledger and the confidential table. A run that was
+killed leaves it behind; a resumed run draws the same noise under the same key, and only if the seal
+fits: the same noise on another table would tell the two apart, and a key that was damaged or
+already erased would be no secret. What was begun may have been charged, so nothing but `Unfinished`
+DISCARD throws it away. One run at a time holds the folder's lock.
 """
 
 import fcntl
 import os
 import shutil
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.ledger_records import SMALLER
+from hedgerow.release.charging import UNCHARGED, Charging
 from hedgerow.release.keys import (
     KEY_FILE,
     STATE_FILE,
+    begun_release,
     check_named,
     erase,
     fresh_key,
@@ -35,28 +37,22 @@ from hedgerow.release.keys import (
     sealed_facts,
     sync,
 )
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.manifest import read_manifest
+from hedgerow.release.output import (
+    CONTENT,
+    Unfinished,
+    check_output,
+    is_left_over,
+    make_folder,
+    staging_folder,
+    sync_all,
+    without_times,
+)
 from hedgerow.tables.counts import Counts
 
 LOCK_FILE = "lock"
-LONGEST_NAME = 200
-SECONDS_A_DAY = 86_400
 COMPLETE = "complete"
-CONTENT = "content"
 JOBS = "jobs"
-
-
-class Unfinished(Enum):
-    """What to do about a release that an earlier run left unfinished.
-
-    REFUSE says that it is there; RESUME finishes it under its own key, so no cell gets a second
-    draw; DISCARD throws it away, noise and all, and begins anew: a charge to a ledger stays, and
-    the new release is charged again. RESUME and DISCARD refuse where nothing is there.
-    """
-
-    REFUSE = "refuse"
-    RESUME = "resume"
-    DISCARD = "discard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +65,7 @@ class Staging:
         key: of this release.
         release_id: its name in a ledger, the same when it is resumed.
         lock: an open file that holds the lock until the process ends or `publish` is through.
+        is_resumed: whether an earlier run began it, which may have charged it and drawn its noise.
     """
 
     folder: Path
@@ -76,6 +73,7 @@ class Staging:
     key: ReleaseKey
     release_id: str
     lock: IO[bytes]
+    is_resumed: bool
 
     @property
     def content(self) -> Path:
@@ -87,136 +85,201 @@ class Staging:
         """The folder of jobs that were finished under this key; see `hedgerow.release.kept`."""
         return self.folder / JOBS / self.release_id
 
+    def charge(self, charging: Charging, plan: Plan) -> None:
+        """Charge the release, which costs nothing where that was done before.
+
+        Where a release is refused that has only now begun, nothing was charged or drawn and
+        nothing stays behind; what an earlier run began stays.
+
+        Raises:
+            BudgetError: it is refused.
+            MachineError: the ledger cannot be written; the charge may be in or not.
+        """
+        if self.is_resumed:
+            _charge_again(charging, plan, self.release_id)
+            return
+        try:
+            charging.charge(plan, self.release_id)
+        except BudgetError:
+            self._withdraw()
+            raise
+
     def publish(self) -> None:
         """Erase the key, then let the release appear in one rename."""
         without_times(self.content)
-        _sync_all(self.content)
+        sync_all(self.content)
         (self.folder / COMPLETE).touch()
         sync(self.folder)
         _publish(self.folder, self.output)
         self.lock.close()
 
-    def abandon(self) -> None:
-        """Throw the folder away: no noise was drawn."""
+    def _withdraw(self) -> None:
+        """Throw the folder away: nothing was charged, and no noise drawn."""
         erase(self.folder / KEY_FILE)
         shutil.rmtree(self.folder)
         self.lock.close()
 
-    def leave(self) -> None:
-        """Let go of the folder, for a later run to resume or discard."""
-        self.lock.close()
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a staging folder is bound to: its key is never used for anything else.
 
-def without_times(folder: Path) -> None:
-    """Give all files of a release the day as time of change: how long each took is confidential."""
-    day = int(time.time()) // SECONDS_A_DAY * SECONDS_A_DAY
-    for path in [*folder.rglob("*"), folder]:
-        os.utime(path, (day, day))
-
-
-def staging_folder(output: Path) -> Path:
-    """Where the release of a directory is built."""
-    return output.with_name(output.name + ".staging")
-
-
-def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> None:
-    """Refuse a place that is taken, before anything is read.
-
-    Raises:
-        ReleaseError: the output exists, lies within a release, or has a staging folder that nobody
-            spoke of; or it has none to resume or discard.
+    Attributes:
+        counts: the confidential table.
+        plan: of the release.
+        estimator: in words.
+        charging: the ledger and dataset, if any.
     """
-    unusable = output.name in {"", ".."} or "\0" in str(output)
-    if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
-        raise ReleaseError(f"[output] directory {str(output)[:300]!r} cannot be made")
-    above = next(folder for folder in output.absolute().parents if folder.exists())
-    if not above.is_dir():
-        raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
-    folder = staging_folder(output)
-    if unfinished is Unfinished.RESUME and _is_left_over(folder, output):
-        return
-    check_outside(output, "[output] directory")
-    if output.exists() or output.is_symlink():
-        raise ReleaseError(
-            f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
-            f"name another directory or move that one away"
-        )
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise ReleaseError(f"{str(folder)!r} is in the way; move it")
-    if folder.exists() and unfinished is Unfinished.REFUSE:
-        raise ReleaseError(
-            f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
-            f"nothing charged again), or throw it away and begin anew with --discard (a charge "
-            f"to a ledger stays, and the new run is charged again)"
-        )
-    if unfinished is not Unfinished.REFUSE and not folder.exists():
-        raise ReleaseError(
-            f"there is nothing to {unfinished.value}: {str(folder)!r} does not exist"
-        )
+
+    counts: Counts
+    plan: Plan
+    estimator: str
+    charging: Charging | None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """All of it that may be told, by name."""
+        charged = UNCHARGED if self.charging is None else self.charging.bound
+        return {
+            "plan": self.plan.hash,
+            "estimator": self.estimator,
+            "Hedgerow version": version("hedgerow"),
+            **charged,
+        }
 
 
-def open_staging(
-    output: Path, counts: Counts, plan: Plan, estimator: str, unfinished: Unfinished
-) -> Staging | None:
+@contextmanager
+def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator[Staging | None]:
     """A staging folder with an empty `Staging.content`, under a fresh or the resumed key.
 
-    Returns:
+    Its lock is let go of at the end of the block, and the folder stays for a later run to resume or
+    discard unless the release has appeared.
+
+    Yields:
         None where resuming found a complete release, which now is published.
 
     Raises:
         ReleaseError: the place is taken, another run is at work in it, or what it holds is of
-            another table, plan or estimator.
+            another table, plan or estimator, or is charged elsewhere.
+        BudgetError: a release that does not fit into the ledger.
         MachineError: the disk is full or not writable.
     """
     check_output(output, unfinished)
-    folder = staging_folder(output)
-    named = {"plan": plan.hash, "estimator": estimator, "Hedgerow version": version("hedgerow")}
+    resumed, folder = unfinished is Unfinished.RESUME, staging_folder(output)
+    if bound.charging is not None and not resumed:
+        bound.charging.check(bound.plan)  # before anything is discarded
+    with _entered(folder, unfinished) as lock:
+        if resumed and is_left_over(folder, output):
+            _check_appeared(output, bound.plan)
+            shutil.rmtree(folder)
+            yield None
+            return
+        is_begun = resumed and has_begun(folder)
+        with machine_errors(f"cannot write to {str(folder)!r}"):
+            key = _usable_key(folder, bound) if is_begun else _new_key(folder, bound)
+        with _kept(folder):
+            if key is None:
+                _publish_complete(folder, output, bound)
+                yield None
+            else:
+                yield Staging(folder, output, ReleaseKey(key), release_id(key), lock, is_begun)
+
+
+@contextmanager
+def _entered(folder: Path, unfinished: Unfinished) -> Iterator[IO[bytes]]:
+    """The lock of a folder that is there: of an earlier run, or a new one."""
     with machine_errors(f"cannot write to {str(folder)!r}"):
         if unfinished is Unfinished.DISCARD and folder.exists():
             _discard(folder)
-        resumed = unfinished is Unfinished.RESUME
-        if not resumed:
-            _make(folder)
-        with ExitStack() as on_failure:
-            lock = on_failure.enter_context(_locked(folder))
-            if resumed and _is_left_over(folder, output):
-                shutil.rmtree(folder)
-                return None
-            begun = resumed and has_begun(folder)
-            if begun:
-                check_named(folder, named)
-            elif resumed:
-                _clear(folder)
-            sealed = sealed_facts(counts, named)
-            if begun and (folder / COMPLETE).exists() and (folder / CONTENT).is_dir():
-                if not is_erased(folder / KEY_FILE):
-                    resumed_key(folder, sealed)
-                _publish(folder, output)
-                return None
-            key = resumed_key(folder, sealed) if begun else fresh_key(folder, named, sealed)
-            shutil.rmtree(folder / CONTENT, ignore_errors=True)
-            (folder / CONTENT).mkdir()
-            (folder / JOBS / release_id(key)).mkdir(parents=True, exist_ok=True)
-            on_failure.pop_all()
-    return Staging(folder, output, ReleaseKey(key), release_id(key), lock)
+        if unfinished is not Unfinished.RESUME:
+            make_folder(folder)
+        lock = _locked(folder)
+    with lock:
+        yield lock
 
 
-def _make(folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
+def _new_key(folder: Path, bound: Bound) -> bytes:
+    """A fresh key, in a folder where nothing was begun."""
+    _clear(folder)
+    named = bound.named
+    key = fresh_key(folder, named, sealed_facts(bound.counts, named))
+    _make_room(folder, key)
+    return key
+
+
+def _usable_key(folder: Path, bound: Bound) -> bytes | None:
+    """The key of the release that was begun here; None where the release is complete."""
+    named = bound.named
+    check_named(folder, named)
+    is_complete = (folder / COMPLETE).exists() and (folder / CONTENT).is_dir()
+    if is_complete and is_erased(folder / KEY_FILE):
+        return None
+    key = resumed_key(folder, sealed_facts(bound.counts, named))
+    if is_complete:
+        return None
+    _make_room(folder, key)
+    return key
+
+
+def _make_room(folder: Path, key: bytes) -> None:
+    shutil.rmtree(folder / CONTENT, ignore_errors=True)
+    (folder / CONTENT).mkdir()
+    (folder / JOBS / release_id(key)).mkdir(parents=True, exist_ok=True)
+
+
+def _publish_complete(folder: Path, output: Path, bound: Bound) -> None:
+    """Publish what an earlier run has left complete; a ledger that does not hold it is charged."""
+    if bound.charging is not None:
+        _charge_again(bound.charging, bound.plan, begun_release(folder))
+    with machine_errors(f"cannot write to {str(folder)!r}"):
+        _publish(folder, output)
+
+
+def _charge_again(charging: Charging, plan: Plan, release_id: str) -> None:
+    """Charge what an earlier run began: free where the ledger holds it, and due where it does not.
+
+    The ledger may be a copy from before the charge. It is the same noise, so the same charge.
+
+    Raises:
+        BudgetError: it is refused.
+    """
     try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        raise ReleaseError(f"another run has just begun in {str(folder)!r}") from None
+        charging.charge(plan, release_id)
+    except BudgetError as error:
+        why = str(error).removesuffix(SMALLER)  # which would be another plan
+        raise BudgetError(
+            f"the ledger does not hold the charge of the unfinished release {release_id[:12]} (an "
+            f"older copy? restore the newest), and refuses it: {why}"
+        ) from error
 
 
-def _is_left_over(folder: Path, output: Path) -> bool:
-    """Whether the release has appeared, and its run was killed before it had tidied up."""
-    gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
-    return folder.is_dir() and output.is_dir() and gone
+def _check_appeared(output: Path, plan: Plan) -> None:
+    """Refuse to pass a release that has appeared off as one of another plan."""
+    if read_manifest(output)["plan_sha256"] != plan.hash:
+        raise ReleaseError(
+            f"the release in {str(output)!r} is complete and of another plan; there is nothing to "
+            f"resume"
+        )
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """Add to what fails once a release has begun that it is still there, and what to do with it."""
+    try:
+        yield
+    except HedgerowError as error:
+        if not folder.exists():
+            raise
+        raise type(error)(
+            f"{error}; what was begun is kept in {str(folder)!r}: finish it with --resume (same "
+            f"noise, nothing charged again), or throw it away with --discard (a charge stays)",
+            confidential=error.confidential,
+        ) from error
 
 
 def _clear(folder: Path) -> None:
     """Throw away what lies in a folder where no noise was drawn, or where all was discarded."""
+    (folder / COMPLETE).unlink(missing_ok=True)
     erase(folder / KEY_FILE)
     for name in (CONTENT, JOBS):
         if (folder / name).exists():  # what stays behind would be used under another key
@@ -255,31 +318,3 @@ def _publish(folder: Path, output: Path) -> None:
     (folder / CONTENT).rename(output)
     sync(output.parent)
     shutil.rmtree(folder)
-
-
-@contextmanager
-def whole_or_not(output: Path) -> Iterator[Path]:
-    """A folder to fill that then appears as ``output``, or not at all; for what is public already.
-
-    Raises:
-        ReleaseError: the output exists.
-        MachineError: the disk is full or not writable.
-    """
-    check_output(output)
-    folder = staging_folder(output)
-    with machine_errors(f"cannot write to {str(folder)!r}"):
-        _make(folder)
-        try:
-            (folder / CONTENT).mkdir()
-            yield folder / CONTENT
-            without_times(folder / CONTENT)
-            _sync_all(folder / CONTENT)
-            (folder / CONTENT).rename(output)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync_all(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        sync(path)
-    sync(folder)
