@@ -108,7 +108,7 @@ def bureau_tradeoff(rho: float, alphas: Floats) -> Floats:
 
 def exact_tradeoff(profile: hr.Profile) -> tuple[Floats, Floats]:
     """The knots (α, T(α)) of the exact trade-off curve, α rising: Theorem A.7 and (A.5), (A.6)."""
-    law = atoms(profile.losses)
+    law = atoms(profile.losses[0])
     alphas = np.concatenate(([0.0], np.cumsum(law.other_masses[::-1])))
     missed = np.concatenate((np.cumsum(law.masses)[::-1], [0.0]))
     return np.minimum(alphas, 1), np.minimum(missed, 1)

@@ -44,7 +44,7 @@ def main() -> None:
         curve = np.interp(alphas, *exact_tradeoff(profile))
         for axes in panels:
             axes.plot(alphas, curve, label=name, **style)
-        found = [tradeoff_bounds(profile.losses, alpha)[0] for alpha in ALPHAS]
+        found = [tradeoff_bounds(profile.losses[0], alpha)[0] for alpha in ALPHAS]
         lines.append([name, *(f"{value:.4g}" for value in found)])
         rows += [
             Row(

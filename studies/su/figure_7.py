@@ -47,7 +47,7 @@ If a person may *replace* another (two shifts of opposite sign in each query), t
 
 def first_term(profile: hr.Profile, delta: float) -> float:
     """The least atom l of the loss L with P[L > l] ≤ δ: ε where the second term is left out."""
-    law = composed(profile.losses, Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
+    law = composed(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
     above = np.cumsum(masses[::-1])[::-1] - masses

@@ -230,7 +230,7 @@ def test_too_much_noise_is_found(monkeypatch):
 def test_a_replaced_record_that_is_priced_as_one_shift_is_found(monkeypatch):
     """The noise is the true plan's; what it is said to cost is half."""
     right = PAIRS["moved"].plan
-    monkeypatch.setattr(hr.Replace, "shifts", lambda _, depth: (1,) if depth else ())
+    monkeypatch.setattr(hr.Replace, "changes", lambda _, depth: ((1,) if depth else (),))
     cheap = hr.make_plan(right.tree, budget=hr.Rho("1/4"), neighbours=REPLACE)
     assert cheap.depths == right.depths
     plan, events = copies("moved").run(plan=cheap)

@@ -31,9 +31,9 @@ def test_replacing_units_with_at_most_m_records_measures_the_total():
     neighbours = hr.Replace(3, exactly=False)
     plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), neighbours=neighbours)
     assert kinds(plan) == ["measured"] * 3
-    third = Fraction(1, 3)
-    assert plan.depths[0].mechanism.sigma2 == 9 / (2 * third)
-    assert plan.depths[1].mechanism.sigma2 == 18 / (2 * third)
+    assert plan.depths[0].mechanism.sigma2 == 9  # come or go: 1/2 + 1/4 + 1/4 of the budget
+    assert plan.depths[1].mechanism.sigma2 == 18  # move: 1/2 + 1/2
+    assert plan.guarantee.rho == 1
 
 
 def test_the_measurements_cost_exactly_the_budget():

@@ -12,7 +12,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
 from hedgerow.privacy.zcdp import optimal_epsilon, rho_within
 
 CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
@@ -25,8 +25,8 @@ NEIGHBOURS = st.one_of(
 )
 
 
-def shifts_below_the_total(neighbours, depths) -> list[tuple[int, ...]]:
-    return [neighbours.shifts(depth) for depth in range(1, depths + 1)]
+def changes_below_the_total(neighbours, depths) -> list[tuple[Shifts, ...]]:
+    return [neighbours.changes(depth) for depth in range(1, depths + 1)]
 
 
 def uniform(depths) -> list[Fraction]:
@@ -35,8 +35,8 @@ def uniform(depths) -> list[Fraction]:
 
 @given(AMOUNTS, SHARES, NEIGHBOURS)
 def test_gaussian_noise_spends_rho_exactly_in_the_given_shares(rho, shares, neighbours):
-    shifts = shifts_below_the_total(neighbours, len(shares))
-    profile = calibrate(DiscreteGaussian, Rho(rho), shares, shifts)
+    changes = changes_below_the_total(neighbours, len(shares))
+    profile = calibrate(DiscreteGaussian, Rho(rho), shares, changes)
     assert profile.rho == rho
     assert [use.rho / rho for use in profile.uses] == shares
     for depth, (use, share) in enumerate(zip(profile.uses, shares, strict=True), start=1):
@@ -47,8 +47,8 @@ def test_gaussian_noise_spends_rho_exactly_in_the_given_shares(rho, shares, neig
 
 @given(AMOUNTS, SHARES, NEIGHBOURS)
 def test_laplace_noise_spends_epsilon_exactly_in_the_given_shares(epsilon, shares, neighbours):
-    shifts = shifts_below_the_total(neighbours, len(shares))
-    profile = calibrate(DiscreteLaplace, Epsilon(epsilon), shares, shifts)
+    changes = changes_below_the_total(neighbours, len(shares))
+    profile = calibrate(DiscreteLaplace, Epsilon(epsilon), shares, changes)
     assert profile.pure_epsilon == epsilon
     for depth, (use, share) in enumerate(zip(profile.uses, shares, strict=True), start=1):
         assert use.mechanism.parameter == neighbours.l1_sensitivity(depth) / (share * epsilon)
@@ -58,10 +58,10 @@ def test_laplace_noise_spends_epsilon_exactly_in_the_given_shares(epsilon, share
 @given(AMOUNTS, st.integers(2, 40), SHARES, NEIGHBOURS)
 def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
     delta = Fraction(1, 10**places)
-    shifts = shifts_below_the_total(neighbours, len(shares))
+    changes = changes_below_the_total(neighbours, len(shares))
     for is_worst in (True, False):
         budget = EpsilonDelta(epsilon, delta)
-        profile = calibrate(DiscreteGaussian, budget, shares, shifts, is_worst=is_worst)
+        profile = calibrate(DiscreteGaussian, budget, shares, changes, is_worst=is_worst)
         assert profile.epsilon(delta) <= float(epsilon) * (1 + 2e-9)
         tight = Fraction(profile.delta(epsilon)) <= delta
         assert tight or (not is_worst and profile.zcdp_epsilon(delta) <= float(epsilon))
@@ -73,9 +73,9 @@ def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
 )
 def test_six_equal_depths_get_less_noise_than_the_papers(epsilon, ours, papers):
     """One trip replaced, δ = 1e-8; the paper's σ² is that of Boninsegna et al., Lemma 2."""
-    shifts = shifts_below_the_total(Replace(), 6)
+    changes = changes_below_the_total(Replace(), 6)
     budget = EpsilonDelta(epsilon, "1e-8")
-    profile = calibrate(DiscreteGaussian, budget, uniform(6), shifts)
+    profile = calibrate(DiscreteGaussian, budget, uniform(6), changes)
     (variance,) = {float(use.noise.parameter) for use in profile.uses}
     assert variance == pytest.approx(ours, rel=1e-5, abs=0.006)
     loose = 6 * 2 / (2 * float(rho_within(budget.epsilon, budget.delta)))
@@ -86,9 +86,10 @@ def test_six_equal_depths_get_less_noise_than_the_papers(epsilon, ours, papers):
 
 def test_a_total_that_is_not_public_takes_its_share():
     neighbours = Replace(2, exactly=False)
-    shifts = [neighbours.shifts(depth) for depth in range(3)]
-    profile = calibrate(DiscreteGaussian, Rho(1), uniform(3), shifts)
-    assert [use.mechanism.parameter for use in profile.uses] == [6, 12, 12]
+    changes = [neighbours.changes(depth) for depth in range(3)]
+    profile = calibrate(DiscreteGaussian, Rho(1), uniform(3), changes)
+    assert [use.mechanism.parameter for use in profile.uses] == [4, 8, 8]
+    assert profile.rho == 1  # come or go: 1/2 + 1/4 + 1/4; move: 1/2 + 1/2
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_total_that_is_not_public_takes_its_share():
 )
 def test_a_mechanism_refuses_a_budget_that_it_cannot_spend(mechanism, budget, way_out):
     with pytest.raises(BudgetError, match=way_out):
-        calibrate(mechanism, budget, [Fraction(1)], [(1,)])
+        calibrate(mechanism, budget, [Fraction(1)], [((1,),)])
 
 
 @pytest.mark.parametrize(
@@ -118,20 +119,22 @@ def test_a_mechanism_refuses_a_budget_that_it_cannot_spend(mechanism, budget, wa
 )
 def test_shares_that_are_no_shares_are_refused(shares, rule):
     with pytest.raises(BudgetError, match=rule):
-        calibrate(DiscreteGaussian, Rho(1), shares, [(1,), (1,)])
+        calibrate(DiscreteGaussian, Rho(1), shares, [((1,),), ((1,),)])
 
 
 def test_a_public_total_takes_no_share():
-    shifts = [Replace().shifts(depth) for depth in range(2)]
+    changes = [Replace().changes(depth) for depth in range(2)]
     with pytest.raises(BudgetError, match=r"place 1 .* is public and takes no share"):
-        calibrate(DiscreteGaussian, Rho(1), uniform(2), shifts)
+        calibrate(DiscreteGaussian, Rho(1), uniform(2), changes)
 
 
 def test_an_epsilon_delta_budget_is_not_wasted():
-    shifts = shifts_below_the_total(Replace(), 6)
-    profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts)
+    changes = changes_below_the_total(Replace(), 6)
+    profile = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), changes)
     assert 0.999_999 < profile.epsilon("1e-8") <= 1
-    loose = calibrate(DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), shifts, is_worst=False)
+    loose = calibrate(
+        DiscreteGaussian, EpsilonDelta(1, "1e-8"), uniform(6), changes, is_worst=False
+    )
     assert 0.999_99 < loose.epsilon("1e-8") <= 1
     more = loose.uses[0].noise.parameter / profile.uses[0].noise.parameter
     assert 1 < more < 1.01  # a norm alone costs half a percent
@@ -141,9 +144,9 @@ def test_an_epsilon_delta_budget_is_not_wasted():
 @pytest.mark.parametrize("places", [6, 8, 10])
 def test_units_of_several_records_get_less_noise_than_rho_asks_for(epsilon, places):
     """8 to 15 % less variance than by the best conversion of ρ, as the changelog says."""
-    shifts, delta = shifts_below_the_total(Replace(3), 6), Fraction(1, 10**places)
+    changes, delta = changes_below_the_total(Replace(3), 6), Fraction(1, 10**places)
     budget = EpsilonDelta(epsilon, delta)
-    profile = calibrate(DiscreteGaussian, budget, uniform(6), shifts, is_worst=False)
+    profile = calibrate(DiscreteGaussian, budget, uniform(6), changes, is_worst=False)
     loose = brentq(
         lambda rho: float(optimal_epsilon(Fraction(rho), delta)) - float(epsilon), 1e-7, 9
     )
@@ -170,9 +173,9 @@ def test_laplace_noise_of_the_same_epsilon_is_less_up_to_so_many_depths(who, del
     column = ["1e-6", "1e-8", "1e-10"].index(delta)
     assert int(row.split("|")[2 + column]) == depths
     for number in (depths, depths + 1):
-        shares, shifts = [Fraction(1, number)] * number, [who.shifts(1)] * number
+        shares, changes = [Fraction(1, number)] * number, [who.changes(1)] * number
         gauss, laplace = (
-            calibrate(kind, budget, shares, shifts, is_worst=True).uses[0].noise.noise_variance
+            calibrate(kind, budget, shares, changes, is_worst=True).uses[0].noise.noise_variance
             for kind, budget in (
                 (DiscreteGaussian, EpsilonDelta(1, delta)),
                 (DiscreteLaplace, Epsilon(1)),

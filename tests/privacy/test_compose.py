@@ -151,7 +151,7 @@ def test_the_whole_curve_lies_close_below_its_points():
 def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):
     profile = hr.compose([(hr.DiscreteGaussian("7/3"), 4), (hr.DiscreteGaussian("11/5"), 3)])
     for alpha in (0.01, 0.2, 0.6):
-        low, high = accountant.lattice_tradeoff_bounds(profile.losses, alpha)
+        low, high = accountant.lattice_tradeoff_bounds(profile.losses[0], alpha)
         with monkeypatch.context() as patch:
             patch.setattr(accountant, "LARGEST_CELLS", 0)
             by_duality = profile.tradeoff(alpha)
@@ -182,7 +182,7 @@ def test_more_than_one_record_a_unit_is_bounded_by_a_continuous_gaussian():
 
 def test_pure_noise_of_units_of_many_records_composes_by_its_pairs():
     """Better than the sum of ε at a δ; nothing is left above that sum."""
-    profile = Profile((Use(DiscreteLaplace(30), 12, (3, -3)),), is_worst=False)
+    profile = Profile((Use(DiscreteLaplace(30), 12, ((3, -3),)),), is_worst=False)
     assert profile.pure_epsilon == Fraction(12, 5)
     assert profile.delta("2.41") == 0
     assert profile.epsilon("1e-3") < 2.2
@@ -190,8 +190,8 @@ def test_pure_noise_of_units_of_many_records_composes_by_its_pairs():
 
 
 def test_running_sums_beside_another_guarantee_have_an_epsilon():
-    sums = Use(DiscreteGaussian(40_000), 1, Norm(37_803))
-    both = Profile((sums, Use(EpsilonDelta("1/2", "1e-9"), 1, (1,))), is_worst=False)
+    sums = Use(DiscreteGaussian(40_000), 1, (Norm(37_803),))
+    both = Profile((sums, Use(EpsilonDelta("1/2", "1e-9"), 1, ((1,),))), is_worst=False)
     alone = Profile((sums,), is_worst=False)
     assert both.rho is None
     assert alone.epsilon("1e-6") < both.epsilon("1e-6") <= alone.epsilon("9.98e-7") + 0.5
@@ -199,7 +199,7 @@ def test_running_sums_beside_another_guarantee_have_an_epsilon():
 
 
 def test_noise_that_is_too_small_for_the_bound_is_priced_by_rho():
-    tiny = Profile((Use(DiscreteGaussian("1/5"), 1, Norm(2)),), is_worst=False)
+    tiny = Profile((Use(DiscreteGaussian("1/5"), 1, (Norm(2),)),), is_worst=False)
     assert tiny.domination.delta(40) == 1
     epsilon = tiny.epsilon("1e-6")
     assert epsilon == tiny.zcdp_epsilon("1e-6")
@@ -210,7 +210,7 @@ def test_noise_that_is_too_small_for_the_bound_is_priced_by_rho():
 @pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-12"])
 def test_a_bound_and_its_questions_agree(sigma2, delta):
     """ε(δ), δ(ε) and T(α) are of one promise, whichever bound is the better one."""
-    bounded = Profile((Use(DiscreteGaussian(sigma2), 2, (2, -2)),), is_worst=False)
+    bounded = Profile((Use(DiscreteGaussian(sigma2), 2, ((2, -2),)),), is_worst=False)
     epsilon = bounded.epsilon(delta)
     assert bounded.delta(epsilon) <= float(delta) * (1 + 1e-9)
     if epsilon > 0:

@@ -20,7 +20,7 @@ EPSILONS = (-1.0, 0.0, 0.3, 1.0, 3.0, 8.0)
 
 
 def alone(sigma2, squared, times=1):
-    return Domination((Gaussians(Fraction(sigma2), Fraction(squared), times),))
+    return Domination(((Gaussians(Fraction(sigma2), Fraction(squared), times),),))
 
 
 def of_shifts(sigma2, shifts):
@@ -90,7 +90,7 @@ def test_the_bound_costs_half_a_percent_of_the_noise_at_most(sigma2, times):
 
 
 def test_composed_noise_is_as_one_with_all_squares():
-    parts = Domination(tuple(Gaussians(Fraction(200), Fraction(k), k) for k in (1, 2, 3)))
+    parts = Domination((tuple(Gaussians(Fraction(200), Fraction(k), k) for k in (1, 2, 3)),))
     whole = alone(200, 1, 14)
     for epsilon in EPSILONS:
         assert parts.delta(epsilon) == pytest.approx(whole.delta(epsilon), rel=1e-9)
@@ -102,7 +102,7 @@ PAIRS = ((PairLoss(Fraction(1, 2), Fraction(1, 10**6)), 3), (PairLoss(Fraction(1
 def test_other_guarantees_take_part_by_their_pairs():
     """Beside noise on one count, whose exact profile is known."""
     for sigma2 in (60, 3_000):
-        both = Domination(alone(sigma2, 1).gaussians, PAIRS)
+        both = Domination(alone(sigma2, 1).cases, PAIRS)
         uses = [(hr.EpsilonDelta("1/2", "1e-6"), 3), (hr.Epsilon(1), 2)]
         exact = hr.compose([(hr.DiscreteGaussian(sigma2), 1), *uses])
         for epsilon in EPSILONS:
@@ -143,10 +143,10 @@ def test_more_noise_or_more_epsilon_promises_more():
 @pytest.mark.parametrize("guarantee", [None, "1/10000000", 1, 1_000])
 def test_nothing_overflows(sigma2, squared, guarantee):
     """Warnings are errors here."""
-    gaussians = () if sigma2 is None else alone(sigma2, squared, 3).gaussians
+    cases = ((),) if sigma2 is None else alone(sigma2, squared, 3).cases
     pairs = () if guarantee is None else ((PairLoss(Fraction(guarantee), Fraction(0)), 3),)
     found = [
-        Domination(gaussians, pairs).delta(epsilon)
+        Domination(cases, pairs).delta(epsilon)
         for epsilon in (-1e5, -800.0, -1.0, 0.0, 1e-9, 1.0, 800.0, 1e5, 1e9)
     ]
     assert all(0 <= delta <= 1 for delta in found)
@@ -156,7 +156,7 @@ def test_nothing_overflows(sigma2, squared, guarantee):
 def test_what_no_float_holds_promises_nothing_or_rounds_up():
     assert alone(Fraction(1, 4) + Fraction(1, 10**400), 10**400).delta(1.0) == 1
     certain = (PairLoss(Fraction(1), 1 - Fraction(1, 10**20)), 1)
-    assert Domination(alone(5, 1).gaussians, (certain,)).delta(5.0) == 1
+    assert Domination(alone(5, 1).cases, (certain,)).delta(5.0) == 1
     small = (PairLoss(Fraction(0), Fraction(1, 10**400)), 1)
     assert 0 < Domination((), (small,)).delta(1.0) < 1e-300
     many = (PairLoss(Fraction(1, 1000), Fraction(0)), 10**12)  # told at once

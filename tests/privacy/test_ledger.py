@@ -31,12 +31,12 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 def gaussian(rho: Fraction | int | str) -> Profile:
     """A composition that costs this ρ."""
-    return Profile((Use(DiscreteGaussian(1 / (2 * Fraction(rho))), 1, (1,)),))
+    return Profile((Use(DiscreteGaussian(1 / (2 * Fraction(rho))), 1, ((1,),)),))
 
 
 def laplace(epsilon: Fraction | int | str) -> Profile:
     """A composition that costs this pure ε."""
-    return Profile((Use(DiscreteLaplace(1 / Fraction(epsilon)), 1, (1,)),))
+    return Profile((Use(DiscreteLaplace(1 / Fraction(epsilon)), 1, ((1,),)),))
 
 
 def charge(release_id: str, profile: Profile, **more: Any) -> Charge:
@@ -56,10 +56,10 @@ def account(ledger: Ledger) -> Account:
 def test_numbers_longer_than_a_person_may_type_are_read_back():
     long = 1 + Fraction(1, 10**1500)
     uses = (
-        Use(DiscreteGaussian(long), 2, (1,)),
-        Use(DiscreteLaplace(long), 1, (1,)),
-        Use(Epsilon(long), 1, (1,)),
-        Use(EpsilonDelta(long, 1 / (long + 1)), 1, (1,)),
+        Use(DiscreteGaussian(long), 2, ((1,),)),
+        Use(DiscreteLaplace(long), 1, ((1,),)),
+        Use(Epsilon(long), 1, ((1,),)),
+        Use(EpsilonDelta(long, 1 / (long + 1)), 1, ((1,),)),
     )
     row = written_charge(charge("r", Profile(uses)))
     assert read_charge(*row).profile.uses == uses
@@ -75,8 +75,8 @@ def test_a_new_ledger_is_one_file_that_its_owner_alone_reads(tmp_path):
 def test_a_charge_is_read_back_as_it_was_made(ledger, account):
     cest = timezone(timedelta(hours=2))
     uses = (
-        Use(DiscreteGaussian("1234567890123456789/1000000007"), 7, (3, -3)),
-        Use(DiscreteLaplace("220/7"), 40, (1,)),
+        Use(DiscreteGaussian("1234567890123456789/1000000007"), 7, ((3, -3),)),
+        Use(DiscreteLaplace("220/7"), 40, ((1,),)),
     )
     made = charge("r1", Profile(uses), at=NOON.astimezone(cest), note="Länder, 2. Fassung")
     assert ledger.charge(account, made) == made
@@ -128,7 +128,7 @@ def test_the_same_release_again_is_not_charged_again(ledger, account):
     "other",
     [
         {"profile": gaussian("1/4")},
-        {"profile": Profile((Use(DiscreteGaussian(2), 2, (1,)),))},
+        {"profile": Profile((Use(DiscreteGaussian(2), 2, ((1,),)),))},
         {"plan_hash": OTHER_PLAN},
     ],
     ids=["less noise", "same cost by other noise", "another plan"],
@@ -202,10 +202,10 @@ def test_an_account_in_rho_takes_laplace_noise_at_its_rho(ledger, account):
 
 
 def test_a_release_without_rho_is_not_charged_to_an_account_in_rho(ledger, account):
-    guarantee = Profile((Use(EpsilonDelta(1, "1e-10"), 1, (1,)),))
+    guarantee = Profile((Use(EpsilonDelta(1, "1e-10"), 1, ((1,),)),))
     with pytest.raises(BudgetError, match="kept in ρ, and this release has none: mere"):
         ledger.charge(account, charge("r", guarantee))
-    ledger.charge(account, charge("r", Profile((Use(Epsilon(1), 1, (1,)),))))
+    ledger.charge(account, charge("r", Profile((Use(Epsilon(1), 1, ((1,),)),))))
     assert ledger.standing(account).left == Fraction(1, 2)
 
 
@@ -256,7 +256,7 @@ def test_what_is_too_long_to_write_down_is_refused(ledger, account):
     with pytest.raises(BudgetError, match="cap has too many digits"):
         ledger.open_account("trips", AddRemove(), Rho(tiny))
     with pytest.raises(BudgetError, match="profile has too many digits"):
-        ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, (1,)),))))
+        ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, ((1,),)),))))
     assert ledger.accounts() == (account,)
     assert ledger.standing(account).charges == ()
 
@@ -303,7 +303,7 @@ class Uniform:
 def test_a_mechanism_that_cannot_be_read_back_is_not_charged(ledger, account):
     unknown: Any = Uniform()
     with pytest.raises(BudgetError, match="cannot write this release's mechanisms down"):
-        ledger.charge(account, charge("r", Profile((Use(unknown, 1, (1,)),))))
+        ledger.charge(account, charge("r", Profile((Use(unknown, 1, ((1,),)),))))
     assert ledger.standing(account).charges == ()
 
 
@@ -318,9 +318,19 @@ guarantees = st.builds(
 )
 shifts = st.lists(st.integers(-9, 9).filter(bool), min_size=1, max_size=3).map(tuple)
 times = st.integers(1, 10**9)
-uses = st.builds(Use, mechanisms, times, shifts) | st.builds(Use, guarantees, times, st.just((1,)))
-profiles = st.builds(
-    Profile, st.lists(uses, min_size=1, max_size=4).map(tuple), is_worst=st.booleans()
+
+
+def uses_in(cases: int):
+    """Uses whose changes depend on so many cases, and guarantees."""
+    each = st.tuples(*[shifts if case == 0 else shifts | st.just(()) for case in range(cases)])
+    single = st.just(((1,),))
+    return st.builds(Use, mechanisms, times, each) | st.builds(Use, guarantees, times, single)
+
+
+profiles = st.integers(1, 3).flatmap(
+    lambda cases: st.builds(
+        Profile, st.lists(uses_in(cases), min_size=1, max_size=4).map(tuple), st.booleans()
+    )
 )
 
 

@@ -26,7 +26,7 @@ from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 
 ACCOUNT = Account("census", AddRemove(), Rho(10))
-PROFILE = Profile((Use(DiscreteGaussian(2), 1, (1,)),))
+PROFILE = Profile((Use(DiscreteGaussian(2), 1, ((1,),)),))
 
 
 def charge(number: int, note: str = "") -> Charge:
@@ -120,7 +120,7 @@ def test_the_form_of_a_version_never_changes():
         '"times":3},{"epsilon":"1/2","mechanism":"guarantee","times":1}]}'
     )
     row = ("r1", "2026-11-21T03:18:41.454367+00:00", "0" * 64, profile, "")
-    uses = (Use(DiscreteGaussian("5/2"), 3, (1, -1)), Use(Epsilon("1/2"), 1, (1,)))
+    uses = (Use(DiscreteGaussian("5/2"), 3, ((1, -1),)), Use(Epsilon("1/2"), 1, ((1,),)))
     at = datetime(2026, 11, 21, 3, 18, 41, 454367, tzinfo=UTC)
     assert read_charge(*row) == Charge("r1", Profile(uses), "0" * 64, at)
     assert written_charge(read_charge(*row)) == row

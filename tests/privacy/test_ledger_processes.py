@@ -45,7 +45,7 @@ def cost_of(releases: list[str]) -> Fraction:
 
 
 def charge_of(release_id: str) -> Charge:
-    uses = (Use(DiscreteGaussian(variance_of(release_id)), 1, (1,)),)
+    uses = (Use(DiscreteGaussian(variance_of(release_id)), 1, ((1,),)),)
     return Charge(release_id, Profile(uses), PLAN, ANY_TIME)
 
 

@@ -1,5 +1,6 @@
 """Sensitivities against every pair of small neighbouring tables."""
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -8,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetError
-from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.neighbours import AddRemove, Replace, l1, l2_squared
 
 LEAVES = 4  # depth 1 has two nodes of two leaves each
 
@@ -50,12 +51,52 @@ def test_sensitivities_are_attained_and_never_exceeded(neighbours, depth):
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
-def test_the_shifts_are_a_change_that_one_unit_can_make(neighbours, depth):
+def test_each_case_is_a_change_that_one_unit_can_make(neighbours, depth):
     made = {
         tuple(sorted(int(v) for v in at_depth(change, depth) if v))
         for change in changes(neighbours)
     }
-    assert tuple(sorted(neighbours.shifts(depth))) in made
+    for shifts in neighbours.changes(depth):
+        assert tuple(sorted(shifts)) in made
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_some_unit_makes_the_changes_of_a_case_at_all_depths_at_once(neighbours):
+    made = {
+        tuple(tuple(sorted(int(v) for v in at_depth(c, t) if v)) for t in range(3))
+        for c in changes(neighbours)
+    }
+    for case in zip(*(neighbours.changes(t) for t in range(3)), strict=True):
+        assert tuple(tuple(sorted(shifts)) for shifts in case) in made
+
+
+@pytest.mark.parametrize("neighbours", [r for r in RELATIONS if r.contributions == 1], ids=str)
+def test_with_one_record_every_change_is_part_of_a_case(neighbours):
+    """Post-processing of it: the same shifts up to the unit's sign, or none, at every depth."""
+    cases = list(zip(*(neighbours.changes(t) for t in range(3)), strict=True))
+    for change in changes(neighbours):
+        sizes = [Counter(abs(int(v)) for v in at_depth(change, t) if v) for t in range(3)]
+        assert any(
+            all(size <= Counter(map(abs, s)) for size, s in zip(sizes, case, strict=True))
+            for case in cases
+        )
+
+
+WEIGHTS = [(1, 1, 1), (5, 1, 1), (1, 7, 2), (100, 1, 0), (0, 1, 1), (3, 3, 0)]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_no_unit_costs_more_at_all_depths_together_than_the_worst_case(neighbours, weights):
+    """Costs that grow with the norms, ρ with the squared ones: the corners of the docstring."""
+    cases = list(zip(*(neighbours.changes(t) for t in range(3)), strict=True))
+    for norm in (l1, l2_squared):
+        worst = max(sum(w * norm(s) for w, s in zip(weights, c, strict=True)) for c in cases)
+        every = [
+            sum(w * norm(tuple(int(v) for v in at_depth(change, t))) for t, w in enumerate(weights))
+            for change in changes(neighbours)
+        ]
+        assert max(every) == worst
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
@@ -95,7 +136,7 @@ def test_exactly_is_a_promise_or_none(exactly):
 def test_there_is_no_depth_above_the_total():
     for neighbours in (AddRemove(), Replace()):
         with pytest.raises(BudgetError, match="a depth is 0 or more"):
-            neighbours.shifts(-1)
+            neighbours.changes(-1)
 
 
 def test_the_promise_is_told_in_plain_words():

@@ -15,23 +15,23 @@ from hedgerow.privacy.use import Use, read_use
 @pytest.mark.parametrize("times", [0, -1, 1.5, True])
 def test_a_mechanism_is_used_at_least_once(times):
     with pytest.raises(BudgetError, match="at least once"):
-        Use(DiscreteGaussian(1), times, (1,))
+        Use(DiscreteGaussian(1), times, ((1,),))
 
 
 @pytest.mark.parametrize("shifts", [(), (0,), (1, 0), (0.5,)])
 def test_counts_that_nobody_changes_need_no_noise(shifts):
     with pytest.raises(BudgetError, match="are public and need no noise"):
-        Use(DiscreteGaussian(1), 1, shifts)
+        Use(DiscreteGaussian(1), 1, (shifts,))
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        Use(DiscreteGaussian("22/7"), 3, (2, -2)),
-        Use(DiscreteLaplace("0.3"), 1, (1,)),
-        Use(DiscreteGaussian(5), 2, Norm(7)),
-        Use(EpsilonDelta("1/3", "1e-9"), 4, (1,)),
-        Use(Epsilon("1/3"), 4, (1,)),
+        Use(DiscreteGaussian("22/7"), 3, ((2, -2),)),
+        Use(DiscreteLaplace("0.3"), 1, ((1,),)),
+        Use(DiscreteGaussian(5), 2, (Norm(7),)),
+        Use(EpsilonDelta("1/3", "1e-9"), 4, ((1,),)),
+        Use(Epsilon("1/3"), 4, ((1,),)),
     ],
     ids=["Gaussian", "Laplace", "norm", "approximate guarantee", "pure guarantee"],
 )
@@ -40,10 +40,10 @@ def test_a_use_that_is_written_down_is_read_back_exactly(use):
 
 
 def test_the_times_of_a_use_multiply_its_costs():
-    assert Use(DiscreteGaussian(4), 3, (2, -1)).rho == 3 * Fraction(5, 8)
-    assert Use(DiscreteLaplace(4), 3, (2, -1)).pure_epsilon == 3 * Fraction(3, 4)
-    assert Use(Epsilon("1/2"), 3, (1,)).rho == Fraction(3, 8)
-    assert Use(EpsilonDelta("1/2", "1e-9"), 3, (1,)).rho is None
+    assert Use(DiscreteGaussian(4), 3, ((2, -1),)).rho == 3 * Fraction(5, 8)
+    assert Use(DiscreteLaplace(4), 3, ((2, -1),)).pure_epsilon == 3 * Fraction(3, 4)
+    assert Use(Epsilon("1/2"), 3, ((1,),)).rho == Fraction(3, 8)
+    assert Use(EpsilonDelta("1/2", "1e-9"), 3, ((1,),)).rho is None
 
 
 def test_an_unknown_mechanism_is_named():
@@ -53,4 +53,4 @@ def test_an_unknown_mechanism_is_named():
 
 def test_a_guarantee_draws_no_noise():
     with pytest.raises(BudgetError, match="draws no noise"):
-        _ = Use(Epsilon(1), 1, (1,)).noise
+        _ = Use(Epsilon(1), 1, ((1,),)).noise

@@ -72,9 +72,9 @@ def leaf_mechanism(
     Raises:
         BudgetError: a budget that the mechanism cannot spend.
     """
-    shifts = [neighbours.shifts(tree.depth)]
+    changes = [neighbours.changes(tree.depth)]
     worst = neighbours.is_worst
-    profile = calibrate(mechanism, budget, [Fraction(1)], shifts, is_worst=worst)
+    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=worst)
     return profile.uses[0].noise
 
 

@@ -14,6 +14,8 @@ from hedgerow.plan.allocation import Problem
 from hedgerow.plan.branching import Cdf, Design, Objective, best_branching
 from hedgerow.plan.depths import All, RunningSums
 from hedgerow.plan.prior import Prior
+from hedgerow.privacy.calibrate import worst_part
+from hedgerow.privacy.neighbours import l1, l2_squared
 from hedgerow.tables.axis import Axis
 
 HUNDREDTHS = 100
@@ -32,7 +34,9 @@ class ForDistribution:
 
         E (1 - r)^-p  +  mean(f²) / (r^p / v + (1 - r)^p / S).
 
-    At r = 0 the total is not measured. Running sums tell the total too, and get everything.
+    At r = 0 the total is not measured. Where records may come, go or move, all of this is times the
+    `worst_part` of the budget to the power p: up to r = 1/3 the total costs the levels nothing.
+    Running sums tell the total too, and get everything.
 
     Attributes:
         objective: what the tree is designed for.
@@ -98,13 +102,17 @@ def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
     """The r of `ForDistribution`."""
     laplace, who = problem.mechanism is DiscreteLaplace, problem.neighbours
     power = 2 if laplace else 1
-    norm = who.l1_sensitivity if laplace else who.l2_sensitivity_squared
-    own = float(norm(0) / norm(1)) ** power
+    changes = [who.changes(0), who.changes(1)]
+    norm = l1 if laplace else l2_squared
+    total, level = (max(map(norm, each)) for each in changes)
+    own = float(total / level) ** power
     variances = [float(share) ** -power for share in design.shares]
     error = CumulativeError.of_tree(axis.child_start, variances, np.inf)
     known = float(error.given_total.cuts()[1:].mean())
     carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
-    r = np.arange(HUNDREDTHS) / HUNDREDTHS
+    roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
+    parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
+    r = np.array(roots, dtype=np.float64)
     rest = (1 - r) ** power
     mean = known / rest + carried / (r**power / own + rest / below)
-    return Fraction(int(np.argmin(mean)), HUNDREDTHS)
+    return roots[int(np.argmin(mean * np.array(parts) ** power))]

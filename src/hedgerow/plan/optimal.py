@@ -194,7 +194,7 @@ def _alternating(problem: Problem, levels: Sequence[Level], depths: Sequence[int
 
 
 def _calibrated(problem: Problem, shares: Sequence[Fraction], depths: Sequence[int]) -> Fraction:
-    shifts = [problem.neighbours.shifts(t) for t in depths]
+    changes = [problem.neighbours.changes(t) for t in depths]
     worst = problem.neighbours.is_worst
-    rho = calibrate(problem.mechanism, problem.budget, shares, shifts, is_worst=worst).rho
+    rho = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst).rho
     return Fraction(0) if rho is None else rho

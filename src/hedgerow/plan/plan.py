@@ -110,10 +110,10 @@ class Plan:
         """The composition of all measurements, coarsest first."""
         measured = [t for t, share in enumerate(self.shares) if share is not None]
         shares = [share for share in self.shares if share is not None]
-        shifts = [self._change(t) for t in measured]
+        changes = [self._changes(t) for t in measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
-            self.mechanism, self.budget, shares, shifts, is_worst=worst, base=self.base
+            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.base
         )
 
     @property
@@ -121,12 +121,12 @@ class Plan:
         """The weights of the running sums, where these are measured."""
         return Strategy.of(self.tree.nodes(self.tree.depth))
 
-    def _change(self, depth: int) -> Change:
-        """What one unit changes of the measurements of a depth."""
+    def _changes(self, depth: int) -> tuple[Change, ...]:
+        """What one unit changes of the measurements of a depth, in each case."""
         if not isinstance(self.measure, RunningSums):
-            return self.neighbours.shifts(depth)
+            return self.neighbours.changes(depth)
         columns = self.strategy
-        return self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared)
+        return (self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared),)
 
     @property
     def deltas(self) -> list[Fraction]:

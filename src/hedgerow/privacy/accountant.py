@@ -16,12 +16,15 @@ from hedgerow.privacy import contour, lattice
 from hedgerow.privacy.lattice_convolution import LARGEST_CELLS
 from hedgerow.privacy.lattice_curve import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.loss import Losses
+from hedgerow.privacy.zcdp import float_above
 
 FAST_CELLS = 1 << 16
 """Up to so many lattice points a convolution takes a few milliseconds."""
 
 SMALLEST_DELTA = 1e-250
 """Below this δ is answered from ρ: doubles end near there."""
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
 
 _FLOOR = 1e-320
 _NARROW = 1e-10
@@ -70,23 +73,31 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
     """
     if delta < SMALLEST_DELTA:
         return known
-    target = math.nextafter(float(delta), 0.0)
-
-    def excess(epsilon: float) -> float:
-        return math.log(max(delta_above(epsilon), _FLOOR) / target)
-
-    if excess(0.0) <= 0:
+    target = -float_above(-delta)
+    if delta_above(0.0) <= target:
         return 0.0
     high = known if math.isfinite(known) else 1.0
-    while excess(high) > 0:
+    while delta_above(high) > target:
+        if math.isfinite(known):
+            return known
         high *= 2
-        if high > 1e6:
+        if high > LARGEST_EPSILON:
             return math.inf
-    found = float(brentq(excess, 0.0, high, xtol=1e-14, rtol=_NARROW))
-    step = _NARROW * found + 1e-14
-    while excess(found) > 0:  # the bound, not only the root, must be on the private side
-        found, step = found + step, 2 * step
-    return found
+    low = high / 2
+    while delta_above(low) <= target:
+        if low < SMALLEST_EPSILON:
+            return low
+        low, high = low / 2, low
+
+    def excess(doublings: float) -> float:
+        return math.log(max(delta_above(low * 2**doublings), _FLOOR) / target)
+
+    # Between low and 2 low, on a logarithmic scale: a tiny ε has as many right digits as a large.
+    found = low * 2 ** float(brentq(excess, 0.0, 1.0, xtol=_NARROW))
+    step = _NARROW
+    while delta_above(found) > target:  # the bound, not only the root, must be on the private side
+        found, step = found * (1 + step), 2 * step
+    return min(found, high)
 
 
 def tradeoff_below(losses: Losses, alpha: float) -> float:

@@ -1,8 +1,9 @@
-"""How much noise a budget buys: from shares and worst-case shifts to noise parameters."""
+"""How much noise a budget buys: from shares and what one unit changes to noise parameters."""
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ from hedgerow.privacy.budget import (
     Rho,
     check_budget,
 )
-from hedgerow.privacy.neighbours import Change, l1, l2_squared
+from hedgerow.privacy.neighbours import Change, in_case, l1, l2_squared
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 from hedgerow.privacy.zcdp import rho_within
@@ -35,23 +36,27 @@ def calibrate(
     mechanism: type[Mechanism],
     budget: Budget,
     shares: Sequence[Fraction],
-    shifts: Sequence[Change],
+    changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool = True,
     base: Fraction | None = None,
 ) -> Profile:
     """The composition that spends the budget in the given shares, one use a measured depth.
 
-    Discrete Gaussian noise: σ²_ℓ = Δ₂²/(2 s_ℓ ρ), so that depth ℓ costs s_ℓ ρ and all together ρ,
-    exactly; an (ε, δ) budget first becomes the largest ρ whose exact profile keeps it
-    (`_widest`). Discrete Laplace noise: scale_ℓ = Δ₁/(s_ℓ ε), so that depth ℓ costs s_ℓ ε.
+    Discrete Gaussian noise: σ²_ℓ = p Δ₂²/(2 s_ℓ ρ); an (ε, δ) budget first becomes the largest ρ
+    whose profile keeps it (`_widest`). Discrete Laplace noise: scale_ℓ = p Δ₁/(s_ℓ ε). Here Δ is
+    the sensitivity of the depth, and p the `worst_part` that one unit can incur of all depths' own
+    costs, so that the worst case costs all of the budget, exactly. Where there is one case, p = 1
+    and depth ℓ costs its share of the budget. Where there are several, shares are relative: a depth
+    by itself costs s_ℓ/p of the budget, and no unit incurs that at every depth.
 
     Args:
         mechanism: `DiscreteGaussian` with `Rho` or `EpsilonDelta`, `DiscreteLaplace` with
             `Epsilon`.
         budget: what all depths together may cost.
         shares: one a measured depth, above 0, summing to exactly 1.
-        shifts: one a measured depth: the worst change of one unit there (`Neighbours.shifts`).
+        changes: one a measured depth: what one unit changes there, in each case
+            (`Neighbours.changes`).
         is_worst: see `Profile.is_worst`; without it (ε, δ) rests on a proved bound.
         base: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be verified instead
             of found again: the last digits of a search differ between machines.
@@ -61,23 +66,53 @@ def calibrate(
             that does not keep the budget.
     """
     check_budget(budget)
-    _check_shares(shares, shifts)
+    _check_shares(shares, changes)
     if mechanism is DiscreteGaussian and isinstance(budget, Rho):
-        return _gaussian(1 / (2 * budget.rho), shares, shifts, is_worst=is_worst)
+        return _gaussian(1 / (2 * budget.rho), shares, changes, is_worst=is_worst)
     if mechanism is DiscreteGaussian and isinstance(budget, EpsilonDelta):
         if base is None:
-            return _widest(budget, shares, shifts, is_worst=is_worst)
-        profile = _gaussian(base, shares, shifts, is_worst=is_worst)
+            return _widest(budget, shares, changes, is_worst=is_worst)
+        profile = _gaussian(base, shares, changes, is_worst=is_worst)
         if _excess(profile, budget) > DOUBT:
             raise BudgetError("the noise does not keep the (epsilon, delta) budget")
         return profile
     if mechanism is DiscreteLaplace and isinstance(budget, Epsilon):
+        part = worst_part(shares, changes, l1)
         uses = (
-            Use(DiscreteLaplace(l1(moves) / (share * budget.epsilon)), 1, moves)
-            for share, moves in zip(shares, shifts, strict=True)
+            Use(DiscreteLaplace(part * max(map(l1, moves)) / (share * budget.epsilon)), 1, moves)
+            for share, moves in zip(shares, changes, strict=True)
         )
         return Profile(tuple(uses), is_worst)
     raise BudgetError(_no_such_pair(mechanism, budget))
+
+
+def worst_part(
+    shares: Sequence[Fraction],
+    changes: Sequence[tuple[Change, ...]],
+    norm: Callable[[Change], Fraction],
+) -> Fraction:
+    """The part of all depths' own worst costs, in their shares, that one unit can incur at once.
+
+        p = max over the cases k of Σ_ℓ s_ℓ ‖change_ℓk‖/Δ_ℓ,   Δ_ℓ = max over k of ‖change_ℓk‖
+
+    Args:
+        shares: one a depth, summing to 1.
+        changes: one a depth, of the same cases (`Neighbours.changes`), not all ().
+        norm: `l2_squared` for ρ, `l1` for pure ε: what a cost is proportional to.
+
+    Returns:
+        At most 1, and 1 where there is one case.
+    """
+    return max(
+        sum(
+            (
+                share * norm(in_case(moves, case)) / max(map(norm, moves))
+                for share, moves in zip(shares, changes, strict=True)
+            ),
+            Fraction(0),
+        )
+        for case in range(max(map(len, changes)))
+    )
 
 
 def matched(profile: Profile, delta: Exact) -> Fraction:
@@ -101,7 +136,7 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
 
     def scaled(factor: Fraction) -> Profile:
         uses = (
-            Use(DiscreteGaussian(use.noise.parameter * factor), use.times, use.shifts)
+            Use(DiscreteGaussian(use.noise.parameter * factor), use.times, use.changes)
             for use in profile.uses
         )
         return Profile(tuple(uses), profile.is_worst)
@@ -119,14 +154,15 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
 def _gaussian(
     base: Fraction,
     shares: Sequence[Fraction],
-    shifts: Sequence[Change],
+    changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool,
 ) -> Profile:
-    """σ²_ℓ = base · Δ₂²/s_ℓ with base = 1/(2ρ)."""
+    """σ²_ℓ = base · p Δ₂²/s_ℓ with base = 1/(2ρ)."""
+    part = worst_part(shares, changes, l2_squared)
     uses = (
-        Use(DiscreteGaussian(base * l2_squared(moves) / share), 1, moves)
-        for share, moves in zip(shares, shifts, strict=True)
+        Use(DiscreteGaussian(base * part * max(map(l2_squared, moves)) / share), 1, moves)
+        for share, moves in zip(shares, changes, strict=True)
     )
     return Profile(tuple(uses), is_worst)
 
@@ -134,7 +170,7 @@ def _gaussian(
 def _widest(
     budget: EpsilonDelta,
     shares: Sequence[Fraction],
-    shifts: Sequence[Change],
+    changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool,
 ) -> Profile:
@@ -145,13 +181,13 @@ def _widest(
     conversion, which is known to be enough, and smaller ones.
 
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
-    bits differ, mostly arrives at the same noise. It is not trusted: the base
-    goes up by its last digit until the certified upper bound is seen to be within the budget.
+    bits differ, mostly arrives at the same noise. It is not trusted: the base goes up by its last
+    digit until the certified bounds, of δ(ε) and of ε(δ), are seen to be within the budget.
     """
 
     def excess(log_base: float) -> float:
         return _excess(
-            _gaussian(Fraction(math.exp(log_base)), shares, shifts, is_worst=is_worst), budget
+            _gaussian(Fraction(math.exp(log_base)), shares, changes, is_worst=is_worst), budget
         )
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
@@ -161,10 +197,19 @@ def _widest(
     found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
     base = Decimal(math.exp(found)).normalize(_DIGITS)
     while True:
-        profile = _gaussian(Fraction(base), shares, shifts, is_worst=is_worst)
-        if _excess(profile, budget) <= 0:
+        profile = _gaussian(Fraction(base), shares, changes, is_worst=is_worst)
+        if _keeps(profile, budget):
             return profile
         base = base.next_plus(_DIGITS)
+
+
+def _keeps(profile: Profile, budget: EpsilonDelta) -> bool:
+    """Whether the certified δ at the budget's ε, and the ε at its δ, are within the budget."""
+    if budget.delta >= SMALLEST_DELTA:
+        with suppress(TooFineError):
+            if profile.delta(budget.epsilon) > budget.delta:
+                return False
+    return profile.epsilon(budget.delta) <= budget.epsilon
 
 
 def _excess(profile: Profile, budget: EpsilonDelta) -> float:
@@ -180,18 +225,18 @@ def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     return math.log(max(profile.zcdp_epsilon(budget.delta), least) / epsilon)
 
 
-def _check_shares(shares: Sequence[Fraction], shifts: Sequence[Change]) -> None:
-    if len(shares) != len(shifts) or not shares:
+def _check_shares(shares: Sequence[Fraction], changes: Sequence[tuple[Change, ...]]) -> None:
+    if len(shares) != len(changes) or not shares:
         raise BudgetError(
-            f"shares must be one a measured depth, got {len(shares)} for {len(shifts)} depths"
+            f"shares must be one a measured depth, got {len(shares)} for {len(changes)} depths"
         )
-    for place, (share, moves) in enumerate(zip(shares, shifts, strict=True), start=1):
+    for place, (share, moves) in enumerate(zip(shares, changes, strict=True), start=1):
         if not isinstance(share, Fraction) or share <= 0:
             raise BudgetError(
                 f"shares must be fractions above 0, got {share!r} in place {place}; "
                 "leave a depth unmeasured instead of giving it nothing"
             )
-        if not moves:
+        if all(change == () for change in moves):
             raise BudgetError(
                 f"place {place} of the shares is a depth that no unit can change; "
                 "it is public and takes no share"

@@ -32,6 +32,12 @@ Corollary 2). Hence P(E) - e^ε Q(E) <= e^C (P'(E) - e^(ε-2C) Q'(E)) <= e^C δ_
 Every s² proves a bound; the least of a few counts (`SPREADS`). For σ² = 400 it is within half a
 percent of the variance that the exact worst case of a known change asks for.
 
+*Cases.* Where one unit's change is one of several cases (`Neighbours.changes`) the bound is taken
+with the largest μ and the largest C of any: e^C δ_μ(ε - 2C) grows with both, as more noise-free
+signal and a larger doubt only make two laws easier to tell apart (δ_μ(ε) grows with μ and falls
+with ε). It holds for changes in between as well, whose squared norms are at most a mean of those of
+two cases at every depth at once: then so are their μ² and C.
+
 Other guarantees of the same composition take part by the pair of laws that dominates them
 (`hedgerow.privacy.loss.PairLoss`), whose losses are few: with p(l) the law of their finite sum,
 δ = P[L = ∞] + (1 - P[L = ∞]) Σ_l p(l) e^C δ_μ(ε - 2C - l) (Zhu, Dong & Wang 2022, Theorem 10).
@@ -81,11 +87,11 @@ class Domination:
     """A composition by what dominates it; see the top of this file.
 
     Attributes:
-        gaussians: measurements with discrete Gaussian noise.
+        cases: measurements with discrete Gaussian noise, in each case of what one unit changes.
         pairs: other guarantees, with how often each is used.
     """
 
-    gaussians: tuple[Gaussians, ...]
+    cases: tuple[tuple[Gaussians, ...], ...]
     pairs: tuple[tuple[PairLoss, int], ...] = ()
 
     def delta(self, epsilon: float) -> float:
@@ -108,14 +114,16 @@ class Domination:
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     def _bounds(self) -> list[tuple[float, float]]:
-        """μ and C for each s² that is small enough, both rounded up; not those beyond floats."""
-        if not self.gaussians:
+        """The largest μ and C for each s² that is small enough, rounded up; none beyond floats."""
+        cases = [case for case in self.cases if case]
+        if not cases:
             return [(0.0, 0.0)]
         found = []
         for spread in SPREADS:
-            if all(spread < g.sigma2 for g in self.gaussians):
+            if all(spread < g.sigma2 for case in cases for g in case):
                 with suppress(OverflowError):
-                    found.append((_mu(self.gaussians, spread), _doubt(self.gaussians, spread)))
+                    mu = max(_mu(case, spread) for case in cases)
+                    found.append((mu, max(_doubt(case, spread) for case in cases)))
         return found
 
     def _others(self) -> tuple[Float64, Float64, float]:

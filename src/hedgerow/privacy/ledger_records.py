@@ -10,10 +10,11 @@ from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.together import together
 
 PLANNED_TOGETHER = (
-    "The exact profile of all charges holds for releases planned together: which ones there are, "
-    "and with how much noise, was fixed before the first was seen. The sum holds in any case."
+    "The ε of all together holds for releases planned together: which ones there are, and with how "
+    "much noise, was fixed before the first was seen. The sum holds in any case."
 )
 LONGEST_TEXT = 500
 SMALLER = "; give it a smaller budget"
@@ -146,10 +147,8 @@ class Standing:
 
     @property
     def together(self) -> Profile | None:
-        """The exact profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
-        uses = tuple(use for charge in self.charges for use in charge.profile.uses)
-        proved = all(charge.profile.is_worst for charge in self.charges)
-        return Profile(uses, is_worst=proved) if uses else None
+        """The profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
+        return together([charge.profile for charge in self.charges]) if self.charges else None
 
     def describe(self) -> str:
         """Spent and left in one sentence; what is spent is rounded up, what is left down."""

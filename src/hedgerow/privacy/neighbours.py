@@ -6,6 +6,10 @@ differ in one unit. What a release measures at a depth is the vector of that dep
 one unit changes it by a vector whose norms are the sensitivities. A node that did not survive is
 not measured: dropping coordinates makes no norm larger, and survival depends on released counts
 alone, so a depth costs the same whichever nodes survive (adaptive composition).
+
+What a unit changes at one depth says something of what it changes at others: if its records move,
+the total stays. So a unit's change is one of a few *cases* (`Neighbours.changes`), the same at
+every depth, and a release costs what it costs in its worst case, not the sum of all depths' worst.
 """
 
 from abc import ABC, abstractmethod
@@ -33,12 +37,21 @@ class Norm:
             raise BudgetError(f"a squared norm is a whole number above 0, got {self.squared!r}")
 
 
-Change = tuple[int, ...] | Norm
+Shifts = tuple[int, ...]
+"""A change of counts: integer shifts of distinct nodes; () for none."""
+
+Change = Shifts | Norm
+"""What one unit changes of one vector of measurements, in one case."""
+
+
+def in_case(changes: tuple[Change, ...], case: int) -> Change:
+    """The change in a case; a single change is that of every case."""
+    return changes[case] if len(changes) > 1 else changes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours(ABC):
-    """Which tables must look alike; sensitivities are norms of the worst change, `shifts`.
+    """Which tables must look alike; sensitivities are norms of the worst change (`changes`).
 
     Attributes:
         contributions: m ≥ 1, the records of one unit.
@@ -67,12 +80,16 @@ class Neighbours(ABC):
         """Whether neighbours always agree on the total, so that it may be published as it is."""
 
     @abstractmethod
-    def shifts(self, depth: int) -> tuple[int, ...]:
-        """The worst change that one unit makes at a depth: integer shifts of distinct nodes."""
+    def changes(self, depth: int) -> tuple[Shifts, ...]:
+        """What one unit changes at a depth: its worst shifts in each case, () for no change.
+
+        The cases are the same ones, in the same order, at every depth. Whatever a unit does, the
+        release costs at most what it costs in the worst of them.
+        """
 
     @abstractmethod
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """The worst change of linear measurements Wx of the leaves x.
+        """The worst change of linear measurements Wx of the leaves x, in any case.
 
         Args:
             column_squared: the largest squared column of W: what one record more or less changes.
@@ -82,14 +99,13 @@ class Neighbours(ABC):
 
     @property
     def is_worst(self) -> bool:
-        """Whether `shifts` is proved to be the worst change for the whole privacy profile.
+        """Whether the worst of the cases is proved to be worst for the whole privacy profile.
 
-        It is for one contribution: a depth then changes by these shifts, by a part of them (where
-        a node did not survive, or the record stays in its node), or not at all, and a part is
-        what remains of the whole when counts are dropped: post-processing. For more contributions
-        the same norms can be split over nodes in other ways, and no order between them is proved.
-        (Where the total is measured under replace neighbours it is an upper bound: the total and
-        two nodes of a depth cannot all change at once.)
+        It is for one contribution: in each case some unit makes just these changes at all depths
+        at once, and any other makes a part of them (where a node did not survive, or the record
+        stays in its node), which is what remains of the whole when counts are dropped:
+        post-processing. So the largest δ(ε) of the cases is exact. For more contributions the same
+        norms can be split over nodes in other ways, and no order between them is proved.
         """
         return self.contributions == 1
 
@@ -99,11 +115,11 @@ class Neighbours(ABC):
 
     def l1_sensitivity(self, depth: int) -> Fraction:
         """How far (records) the counts of a depth are apart at most, in sum: Σ|shift|."""
-        return l1(self.shifts(depth))
+        return max(l1(change) for change in self.changes(depth))
 
     def l2_sensitivity_squared(self, depth: int) -> Fraction:
         """The square of how far (records²) the counts of a depth are apart at most: Σ shift²."""
-        return l2_squared(self.shifts(depth))
+        return max(l2_squared(change) for change in self.changes(depth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +142,10 @@ class AddRemove(Neighbours):
         """False: whether a unit is there at all is what the total would give away."""
         return False
 
-    def shifts(self, depth: int) -> tuple[int, ...]:
-        """(m,): all records of the unit in one node."""
+    def changes(self, depth: int) -> tuple[Shifts, ...]:
+        """(m,), the only case: all records of the unit in one node."""
         _checked(depth)
-        return (self.contributions,)
+        return ((self.contributions,),)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
         """m² times the largest squared column: the unit adds or removes m columns at most, and the
@@ -161,6 +177,17 @@ class Replace(Neighbours):
     At depth 0 there is one node, and it changes by Σb - Σa: by nothing if every unit has exactly
     m records, and otherwise by at most m in absolute value, since both sums lie in 0..m.
 
+    *Two cases where the total is measured.* Let s = Σa and t = Σb. Either the records of the unit
+    come or go (s = 0, t = m, or the other way round): every depth changes by m in one node. Or all
+    move (s = t = m): every depth but the total changes by m and -m, the total not at all. For m = 1
+    these are all there is. For m > 1 a unit may do a bit of both, and still costs no more than in
+    the worse case: with κ₀ and κ what the total and the depths below it pay for a squared change of
+    1 (or for a change of 1), ρ is at most (t - s)²κ₀ + (s² + t²)κ and a pure ε at most
+    |t - s|κ₀ + (s + t)κ. Both are convex in (s, t), so on the square 0..m × 0..m they are largest
+    at a corner: (0, 0) costs nothing, (0, m) and (m, 0) are the first case, (m, m) is the second.
+    The bound of `hedgerow.privacy.domination` grows with a μ² and a C of that same form, each taken
+    at its own worst corner.
+
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has
             at most m, the total betrays how many, and it is measured like the other depths.
@@ -186,12 +213,11 @@ class Replace(Neighbours):
         """True if every unit has exactly m records: then replacing one leaves the total."""
         return self.exactly
 
-    def shifts(self, depth: int) -> tuple[int, ...]:
-        """(m, -m): all records of the unit move; at depth 0 (m,), or () if the total is public."""
+    def changes(self, depth: int) -> tuple[Shifts, ...]:
+        """(m, -m), or () at depth 0: all records move; before it (m,) if they may come or go."""
         m = self.contributions
-        if _checked(depth) > 0:
-            return (m, -m)
-        return () if self.exactly else (m,)
+        moved: Shifts = (m, -m) if _checked(depth) > 0 else ()
+        return (moved,) if self.exactly else ((m,), moved)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
         """m² times the largest squared distance of two columns: m records change place at most, and

@@ -1,15 +1,18 @@
-"""What a composition of noisy measurements and other guarantees promises, exactly.
+"""What a composition of noisy measurements and other guarantees promises.
 
 δ(ε), ε(δ) and the trade-off curve are those of the composition's privacy loss, with proved bounds
 (`accountant`); or, where the norms of the changes are all that is known, of what dominates it
-(`domination`). What is counted may depend on what was released before (which nodes survive), as
-each step's pair of laws is dominated by that of its worst shifts whatever came before, and
-dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10). The noise itself, and how often it is
-used, must have been fixed beforehand; where it was not, the sums of ρ and of pure ε hold. Binary
+(`domination`). What one unit changes is one of a few cases (`Neighbours.changes`), and the figures
+are those of the worst: a ρ and a pure ε are the largest sum, δ(ε) is the largest of the cases' own,
+the trade-off curve the least. What is counted may depend on what was released before (which nodes
+survive), as each step's pair of laws is dominated by that of its worst shifts whatever came before,
+and dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10). The noise itself, and how often it
+is used, must have been fixed beforehand; where it was not, the sums of ρ and of pure ε hold. Binary
 floats that leave this module are rounded towards more reported loss.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +26,7 @@ from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
 from hedgerow.privacy.domination import Domination, Gaussians
 from hedgerow.privacy.figures import asked, delta_text, figure_above
-from hedgerow.privacy.loss import Losses, gathered
+from hedgerow.privacy.loss import Losses, PairLoss, gathered
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use, read_use
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
@@ -35,53 +38,73 @@ class Profile:
 
     Attributes:
         uses: at least one.
-        is_worst: whether the shifts are proved to be the worst that one unit can do, for the whole
+        is_worst: whether the changes are proved to be the worst that one unit can do, for the whole
             profile and not for their norms alone (see `Neighbours.is_worst`): then all figures are
             exact. Where they are not, or a `Norm` is all that is known, figures are proved bounds
             for whatever has these norms (`hedgerow.privacy.domination`, or ρ), a little above.
+
+    Raises:
+        BudgetError: no uses, uses whose cases are not the same, or norms that are said to be worst.
     """
 
     uses: tuple[Use, ...]
     is_worst: bool = True
 
     def __post_init__(self) -> None:
-        if self.is_worst and any(isinstance(use.shifts, Norm) for use in self.uses):
-            raise BudgetError("a change that is told by its norm has no exact profile")
         if not self.uses:
             raise BudgetError("a composition of no mechanisms promises nothing; name at least one")
+        if len({len(use.changes) for use in self.uses} - {1}) > 1:
+            raise BudgetError("the uses of a composition speak of the same cases")
+        norms = (isinstance(change, Norm) for use in self.uses for change in use.changes)
+        if self.is_worst and any(norms):
+            raise BudgetError("a change that is told by its norm has no exact profile")
+
+    @cached_property
+    def cases(self) -> tuple[tuple[Use, ...], ...]:
+        """The uses in each case, without those in which nothing changes."""
+        number = max(len(use.changes) for use in self.uses)
+        each = ([use.in_case(case) for use in self.uses] for case in range(number))
+        return tuple(tuple(use for use in case if use is not None) for case in each)
 
     @property
     def rho(self) -> Fraction | None:
-        """ρ such that the composition is ρ-zCDP: the sum over the uses, exact; None without."""
-        each = [use.rho for use in self.uses]
-        known = [rho for rho in each if rho is not None]
-        return sum(known, Fraction(0)) if len(known) == len(each) else None
+        """ρ such that the composition is ρ-zCDP: the largest sum of a case, exact; None without."""
+        return _largest_sum([use.rho for use in case] for case in self.cases)
 
     @property
     def pure_epsilon(self) -> Fraction | None:
         """ε such that the composition is ε-differentially private, exact; None if there is none."""
-        each = [use.pure_epsilon for use in self.uses]
-        known = [epsilon for epsilon in each if epsilon is not None]
-        return sum(known, Fraction(0)) if len(known) == len(each) else None
+        return _largest_sum([use.pure_epsilon for use in case] for case in self.cases)
 
     @cached_property
-    def losses(self) -> Losses:
-        """The composition's privacy losses."""
-        return gathered(loss for use in self.uses for loss in use.losses)
+    def losses(self) -> tuple[Losses, ...]:
+        """The privacy losses of each case that can be the worst.
+
+        Losses are independent and add, so a case whose losses are among those of another is
+        post-processing of it: it has the smaller δ(ε).
+        """
+        each = [gathered(loss for use in case for loss in use.losses) for case in self.cases]
+        return tuple(
+            losses
+            for i, losses in enumerate(each)
+            if not any(
+                _is_part(losses, other) and (i > j or not _is_part(other, losses))
+                for j, other in enumerate(each)
+                if j != i
+            )
+        )
 
     @cached_property
     def domination(self) -> Domination:
         """What dominates the composition whatever the changes are that have its norms."""
-        parts = [use.dominated for use in self.uses]
-        return Domination(
-            tuple(part for part in parts if isinstance(part, Gaussians)),
-            tuple(part for part in parts if not isinstance(part, Gaussians)),
-        )
+        parts = [[use.dominated for use in case] for case in self.cases]
+        gaussians = (tuple(part for part in case if isinstance(part, Gaussians)) for case in parts)
+        return Domination(tuple(gaussians), _pairs(self.uses))
 
     def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
         """Proved lower and upper bounds of δ(ε), round-off included.
 
-        The lower one is 0 where the shifts are not proved to be the worst.
+        The lower one is 0 where the changes are not proved to be the worst.
 
         Args:
             epsilon: any finite number; a number that no float holds is rounded down.
@@ -90,9 +113,10 @@ class Profile:
             BudgetError: ε is no number.
         """
         value = _float_below(asked(epsilon, "epsilon"))
-        if self.is_worst:
-            return accountant.delta_bounds(self.losses, value)
-        return 0.0, self._delta_above(value)
+        if not self.is_worst:
+            return 0.0, self._delta_above(value)
+        bounds = [accountant.delta_bounds(one, value) for one in self.losses]
+        return max(lower for lower, _ in bounds), max(upper for _, upper in bounds)
 
     def delta(self, epsilon: Exact | float) -> float:
         """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
@@ -141,7 +165,7 @@ class Profile:
             alpha: in [0, 1].
         """
         if self.is_worst:
-            return accountant.tradeoff_below(self.losses, alpha)
+            return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
         return accountant.highest_line(self._delta_above, alpha)
 
     def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
@@ -193,7 +217,7 @@ class Profile:
 
     def _delta_above(self, epsilon: float) -> float:
         if self.is_worst:
-            return accountant.delta_bounds(self.losses, epsilon)[1]
+            return max(accountant.delta_bounds(one, epsilon)[1] for one in self.losses)
         pure, rho = self.pure_epsilon, self.rho
         if pure is not None and epsilon >= pure:
             return 0.0
@@ -225,7 +249,7 @@ def compose(uses: Iterable[Composed]) -> Profile:
         known = DiscreteGaussian | DiscreteLaplace | EpsilonDelta | Epsilon
         if not isinstance(mechanism, known):
             raise BudgetError(f"{mechanism!r} is no mechanism and no guarantee")
-        made.append(Use(mechanism, times, tuple(shift) or (1,)))
+        made.append(Use(mechanism, times, (tuple(shift) or (1,),)))
     return Profile(tuple(made))
 
 
@@ -240,6 +264,36 @@ def read_profile(described: Mapping[str, Any]) -> Profile:
     if type(described["is_worst"]) is not bool:
         raise BudgetError("is_worst must be true or false")
     return Profile(tuple(uses), described["is_worst"])
+
+
+def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
+    """The largest sum of a case; None where one has a part without a price."""
+    largest = Fraction(0)
+    for case in cases:
+        known = [cost for cost in case if cost is not None]
+        if len(known) < len(case):
+            return None
+        largest = max(largest, sum(known, Fraction(0)))
+    return largest
+
+
+def _is_part(losses: Losses, others: Losses) -> bool:
+    return Counter(dict(losses)) <= Counter(dict(others))
+
+
+def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
+    """The pairs of all uses but Gaussian noise, each of the case that costs it most.
+
+    They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
+    """
+    found = []
+    for use in uses:
+        each = [use.in_case(case) for case in range(len(use.changes))]
+        pairs = [part.dominated for part in each if part is not None]
+        told = [pair for pair in pairs if not isinstance(pair, Gaussians)]
+        if told:
+            found.append(max(told, key=lambda pair: pair[0].epsilon))
+    return tuple(found)
 
 
 def _float_below(value: Fraction) -> float:

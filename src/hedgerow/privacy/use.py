@@ -15,41 +15,64 @@ from hedgerow.noise.numerals import exact
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.domination import Gaussians
 from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, PairLoss
-from hedgerow.privacy.neighbours import Change, Norm, l1, l2_squared
+from hedgerow.privacy.neighbours import Change, Norm, in_case, l1, l2_squared
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One mechanism, used ``times`` times on counts that one unit moves by ``shifts``.
+    """One mechanism, used ``times`` times on counts that one unit changes.
 
     Attributes:
         mechanism: the noise that every count gets; or `EpsilonDelta` or `Epsilon`: a guarantee of
             anything else, by the pair of laws that dominates all that satisfy it.
         times: how often, at least 1.
-        shifts: the change that one unit makes, each entry in a node of its own (records); or its
-            `Norm`.
+        changes: what one unit changes, in each case (`Neighbours.changes`): shifts, each in a node
+            of its own (records), or their `Norm`. A single one holds in every case.
     """
 
     mechanism: Guarantee
     times: int
-    shifts: Change
+    changes: tuple[Change, ...]
 
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
             raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
-        if isinstance(self.shifts, Norm):
+        for change in self.changes:
+            self._check(change)
+        if all(change == () for change in self.changes):
+            raise BudgetError(
+                "shifts are missing: counts that no unit can change are public and need no noise"
+            )
+        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.changes != ((1,),):
+            raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
+
+    def _check(self, change: Change) -> None:
+        if isinstance(change, Norm):
             if not isinstance(self.mechanism, DiscreteGaussian):
                 raise BudgetError("a change that is told by its norm goes with Gaussian noise")
-            return
-        if not self.shifts or any(type(s) is not int or s == 0 for s in self.shifts):
+        elif any(type(s) is not int or s == 0 for s in change):
             raise BudgetError(
-                f"shifts must be whole numbers other than 0, got {self.shifts!r}; "
+                f"shifts must be whole numbers other than 0, got {change!r}; "
                 "counts that no unit can change are public and need no noise"
             )
-        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.shifts != (1,):
-            raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
+
+    def in_case(self, case: int) -> "Use | None":
+        """The use in one case; None where nothing changes in it."""
+        change = in_case(self.changes, case)
+        return None if change == () else Use(self.mechanism, self.times, (change,))
+
+    @property
+    def change(self) -> Change:
+        """What one unit changes, where there is one case.
+
+        Raises:
+            BudgetError: there are several; `in_case` tells them apart.
+        """
+        if len(self.changes) > 1:
+            raise BudgetError("what one unit changes depends on the case")
+        return self.changes[0]
 
     @property
     def noise(self) -> Mechanism:
@@ -66,47 +89,51 @@ class Use:
     def rho(self) -> Fraction | None:
         """The zCDP cost of all times together; costs add (Bun & Steinke 2016, Lemma 2.3).
 
-        A pure ε costs ε²/2 (their Proposition 1.4); an (ε, δ) guarantee has no ρ.
+        Of the case that costs most. A pure ε costs ε²/2 (their Proposition 1.4); an (ε, δ)
+        guarantee has no ρ.
         """
         if isinstance(self.mechanism, EpsilonDelta):
             return None
         if isinstance(self.mechanism, Epsilon):
             return self.times * self.mechanism.epsilon**2 / 2
-        return self.times * self.mechanism.rho(l2_squared(self.shifts))
+        return self.times * self.mechanism.rho(max(map(l2_squared, self.changes)))
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise."""
+        """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise.
+
+        Of the case that costs most.
+        """
         if isinstance(self.mechanism, DiscreteLaplace):
-            return self.times * self.mechanism.epsilon(l1(self.shifts))
+            return self.times * self.mechanism.epsilon(max(map(l1, self.changes)))
         if isinstance(self.mechanism, Epsilon):
             return self.times * self.mechanism.epsilon
         return None
 
     @property
     def losses(self) -> list[tuple[Loss, int]]:
-        """The privacy loss of each shift, with how often it is incurred."""
+        """The privacy loss of each shift, with how often it is incurred; of one case."""
         mechanism = self.mechanism
         if isinstance(mechanism, EpsilonDelta):
             return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
         if isinstance(mechanism, Epsilon):
             return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
-        if isinstance(self.shifts, Norm):
+        if isinstance(self.change, Norm):
             raise BudgetError("the privacy loss of a change that is told by its norm is not known")
         kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
-        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.shifts]
+        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.change]
 
     @property
     def dominated(self) -> Gaussians | tuple[PairLoss, int]:
-        """All times together by the norm of the shifts: what `Domination` is made of."""
+        """All times together by the norm of the change, for `Domination`; of one case."""
         mechanism = self.mechanism
         if isinstance(mechanism, EpsilonDelta):
             return PairLoss(mechanism.epsilon, mechanism.delta), self.times
         if isinstance(mechanism, Epsilon):
             return PairLoss(mechanism.epsilon, Fraction(0)), self.times
         if isinstance(mechanism, DiscreteLaplace):
-            return PairLoss(mechanism.epsilon(l1(self.shifts)), Fraction(0)), self.times
-        return Gaussians(mechanism.parameter, l2_squared(self.shifts), self.times)
+            return PairLoss(mechanism.epsilon(l1(self.change)), Fraction(0)), self.times
+        return Gaussians(mechanism.parameter, l2_squared(self.change), self.times)
 
     def to_dict(self) -> dict[str, Any]:
         """The use as JSON; fractions are text."""
@@ -115,15 +142,12 @@ class Use:
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
             return {"mechanism": "guarantee", **named, "times": self.times}
         parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
-        if isinstance(self.shifts, Norm):
-            change: dict[str, Any] = {"squared_norm": str(self.shifts.squared)}
-        else:
-            change = {"shifts": list(self.shifts)}
+        written = [_written(change) for change in self.changes]
         return {
             "mechanism": mechanism.name,
             parameter: str(mechanism.parameter),
             "times": self.times,
-            **change,
+            **(written[0] if len(written) == 1 else {"cases": written}),
         }
 
 
@@ -134,17 +158,31 @@ def read_use(described: Mapping[str, Any]) -> Use:
         BudgetError, NoiseError: no use can be made of it.
         KeyError, TypeError: it is no description of a use.
     """
-    return Use(_read_guarantee(described), described["times"], read_change(described))
+    return Use(_read_guarantee(described), described["times"], read_changes(described))
 
 
-def read_change(use: Mapping[str, Any]) -> Change:
-    """What a use, as `Use.to_dict` describes it, says that one unit changes."""
-    if "squared_norm" in use:
-        squared = exact(use["squared_norm"], "squared_norm", BudgetError)
+def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
+    """What a use, as `Use.to_dict` describes it, says that one unit changes in each case."""
+    if "cases" not in use:
+        return (_read_change(use),)
+    if len(use["cases"]) < 2:
+        raise BudgetError("cases are at least two; a single one is written as shifts alone")
+    return tuple(_read_change(case) for case in use["cases"])
+
+
+def _written(change: Change) -> dict[str, Any]:
+    if isinstance(change, Norm):
+        return {"squared_norm": str(change.squared)}
+    return {"shifts": list(change)}
+
+
+def _read_change(described: Mapping[str, Any]) -> Change:
+    if "squared_norm" in described:
+        squared = exact(described["squared_norm"], "squared_norm", BudgetError)
         if squared.denominator != 1:
             raise BudgetError(f"squared_norm must be a whole number, got {squared}")
         return Norm(squared.numerator)
-    return tuple(use.get("shifts", (1,)))
+    return tuple(described.get("shifts", (1,)))
 
 
 def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
