@@ -108,8 +108,8 @@ def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
     errors = error_by_depth(counts, release)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     head = (
-        f"## {case.name}\n\n{counts.total:,} records, {plan.tree.leaves:,} possible leaves; "
-        f"{plan.guarantee.statement()} Loading {loaded - begun:.2f} s, release "
+        f"## {case.name}\n\n{counts.total:,} records, {plan.tree.leaves:,} possible leaves. "
+        f"{plan.promise.statement()} Loading {loaded - begun:.2f} s, release "
         f"{done - loaded:.3f} s, peak memory of the process so far {memory:.2f} GB.\n"
     )
     return f"{head}\n{markdown(HEADINGS, error_rows(errors))}\n", errors

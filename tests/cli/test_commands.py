@@ -91,7 +91,8 @@ def test_the_signed_plan_is_executed(run, commuting):
     manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
     assert manifest["plan_sha256"] == signed.pop("sha256")
     assert manifest["plan"] == {name: signed[name] for name in manifest["plan"]}
-    assert set(signed) - set(manifest["plan"]) == {"forecast"}
+    assert set(signed) - set(manifest["plan"]) == {"forecast", "promise"}
+    assert signed["promise"] == manifest["promise"]
 
 
 def test_every_command_explains_itself(run):
@@ -390,7 +391,7 @@ def test_a_list_taken_from_the_table_is_told_of(run, commuting):
     assert run("release", commuting)[0] == 0
     manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
     assert "does not hide which codes the table holds" in manifest["promise"]
-    assert "origin and destination was taken from the table itself" in manifest["restriction"]
+    assert "destination and origin was taken from the table itself" in manifest["restriction"]
     assert run("check", commuting.parent / "out")[0] == 0
 
 

@@ -10,7 +10,6 @@ import pytest
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.examples import EXAMPLES
 from hedgerow.privacy.ledger_file import create_file, opened
-from hedgerow.release.manifest import FORMAT
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.toml_file import as_float
 
@@ -87,32 +86,6 @@ def test_a_release_file_with_such_a_number_is_refused(refused, census, name, lin
 def test_a_target_beyond_floats_is_refused(refused, census):
     section(census, "allocation", 'method = "optimal"')
     assert "--target-mse is too large" in refused("plan", census, "--target-mse", "1e400")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda m: m.pop("plan"),
-        lambda m: m["plan"].pop("guarantee"),
-        lambda m: m.update(plan=[1]),
-        lambda m: m["plan"].update(guarantee="none"),
-        lambda m: m["plan"]["guarantee"].update(uses=7),
-        lambda m: m["plan"]["guarantee"].update(uses=["x"]),
-        lambda m: m["plan"]["guarantee"]["uses"][0].update(shifts=3),
-        lambda m: m["plan"]["guarantee"]["uses"][0].update(times=10**23),
-        lambda m: m["plan"]["guarantee"]["uses"][0].update(times="1"),
-    ],
-    ids=["no plan", "no guarantee", "list", "text", "uses", "use", "shifts", "many", "times"],
-)
-def test_a_damaged_manifest_is_not_accounted(refused, tmp_path, change):
-    uses = [{"mechanism": "discrete-gaussian", "sigma2": "50", "times": 1, "shifts": [1]}]
-    manifest = {
-        "format": FORMAT,
-        "plan": {"guarantee": {"uses": uses, "is_worst": True}},
-    }
-    change(manifest)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    refused("account", tmp_path)
 
 
 @pytest.mark.parametrize(

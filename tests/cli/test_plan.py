@@ -319,4 +319,6 @@ def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
     code, out, _ = run("plan", census)
     spec = ReleaseSpec(census)
     assert code == 0
-    assert f"\n{spec.plan(spec.tree())}\n\nIn records." in out
+    table, promise = str(spec.plan(spec.tree())).split("\n\n")
+    assert f"\n{table}\n\nIn records." in out
+    assert f"\n\n{promise}\n\n" in out

@@ -43,7 +43,7 @@ def test_an_invariant_makes_its_depth_and_all_above_public():
         invariants=[hr.Invariant("destination", "level1")],
     )
     assert kinds(plan) == ["public", "public", "measured", "measured", "measured"]
-    assert "agree on the counts of destination.level1" in plan.restriction
+    assert "agree on the counts of destination.level1" in plan.protection.restriction
 
 
 @pytest.mark.parametrize(

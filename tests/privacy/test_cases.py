@@ -22,9 +22,9 @@ from hedgerow.errors import BudgetError
 from hedgerow.privacy import together as combining
 from hedgerow.privacy.domination import Domination, Gaussians
 from hedgerow.privacy.neighbours import Norm
-from hedgerow.privacy.profile import Profile, read_profile
+from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.together import together
-from hedgerow.privacy.use import Use
+from hedgerow.privacy.use import Use, read_use
 
 AREAS = pl.DataFrame({"county": ["A", "A", "B", "B"], "tract": ["A1", "A2", "B1", "B2"]})
 TREE = hr.Tree([hr.Axis.from_frame("place", AREAS, levels=["county", "tract"])])
@@ -210,11 +210,11 @@ def test_cases_are_written_down_and_read_back_exactly():
         Use(hr.DiscreteGaussian(5), 1, (Norm(7), Norm(3))),
     ):
         described = json.loads(json.dumps(Profile((use,), is_worst=False).to_dict()))
-        assert read_profile(described).uses == (use,)
         (written,) = described["uses"]
+        assert read_use(written) == use
         assert "shifts" not in written
         with pytest.raises(BudgetError, match="cases are at least two"):
-            read_profile({**described, "uses": [{**written, "cases": written["cases"][:1]}]})
+            read_use({**written, "cases": written["cases"][:1]})
 
 
 def test_what_one_unit_changes_in_several_cases_has_no_single_loss():
@@ -288,7 +288,7 @@ def test_a_release_alone_keeps_its_exact_price_and_one_case_stays_one():
 def test_the_plan_is_read_back_with_its_cases():
     plan = hr.make_plan(TREE, neighbours=AT_MOST, **GAUSS)
     described = json.loads(json.dumps(plan.to_dict()))
-    assert read_profile(described["guarantee"]) == plan.guarantee
+    assert tuple(map(read_use, described["guarantee"]["uses"])) == plan.guarantee.uses
     assert [use["cases"] for use in described["guarantee"]["uses"]][:2] == [
         [{"shifts": [1]}, {"shifts": []}],
         [{"shifts": [1]}, {"shifts": [1, -1]}],

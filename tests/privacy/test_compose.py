@@ -240,7 +240,7 @@ def test_statements_of_odd_compositions_are_sentences():
     assert guarantee.statement() == (
         "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
     )
-    assert guarantee.statement("1e-10") == "The release satisfies no ε at δ = 1e-10."
+    assert guarantee.statement("1e-10") == ("Used together, they satisfy no ε at δ = 1e-10.")
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.figures import figure_above
 from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import PLANNED_TOGETHER, Account, Charge, Standing
 from hedgerow.privacy.ledger_rows import read_charge, written_charge
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile import Profile, compose
+from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.privacy.use import Use
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
@@ -50,7 +52,7 @@ def ledger(tmp_path) -> Ledger:
 
 @pytest.fixture
 def account(ledger: Ledger) -> Account:
-    return ledger.open_account("census", AddRemove(), Rho(1))
+    return ledger.open_account("census", Protection(AddRemove()), Rho(1))
 
 
 def test_numbers_longer_than_a_person_may_type_are_read_back():
@@ -67,7 +69,7 @@ def test_numbers_longer_than_a_person_may_type_are_read_back():
 
 def test_a_new_ledger_is_one_file_that_its_owner_alone_reads(tmp_path):
     ledger = create_ledger(tmp_path / "ledger.sqlite")
-    ledger.open_account("census", AddRemove(), Rho(1))
+    ledger.open_account("census", Protection(AddRemove()), Rho(1))
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
 
@@ -78,7 +80,7 @@ def test_a_charge_is_read_back_as_it_was_made(ledger, account):
         Use(DiscreteGaussian("1234567890123456789/1000000007"), 7, ((3, -3),)),
         Use(DiscreteLaplace("220/7"), 40, ((1,),)),
     )
-    made = charge("r1", Profile(uses), at=NOON.astimezone(cest), note="Länder, 2. Fassung")
+    made = charge("r1", Profile(uses), at=NOON.astimezone(cest))
     assert ledger.charge(account, made) == made
     (found,) = Ledger(ledger.path).standing(account).charges
     assert found == made
@@ -118,8 +120,8 @@ def test_a_refusal_says_spent_cost_and_left_and_costs_nothing(ledger, account):
 
 
 def test_the_same_release_again_is_not_charged_again(ledger, account):
-    first = ledger.charge(account, charge("r1", gaussian("2/3"), note="first"))
-    later = charge("r1", gaussian("2/3"), at=NOON + timedelta(days=1), note="resumed")
+    first = ledger.charge(account, charge("r1", gaussian("2/3")))
+    later = charge("r1", gaussian("2/3"), at=NOON + timedelta(days=1))
     assert ledger.charge(account, later) == first
     assert ledger.standing(account).charges == (first,)
 
@@ -140,43 +142,123 @@ def test_one_release_is_never_two(ledger, account, other):
     assert ledger.standing(account).charges == (first,)
 
 
-NEIGHBOURS = [
-    AddRemove(),
-    AddRemove(2),
-    AddRemove(unit="person"),
-    AddRemove(unit="household"),
-    Replace(),
-    Replace(exactly=False),
-    Replace(2),
+REGIONS = Restriction("home", "region", "1a" * 32)
+OTHER_REGIONS = Restriction("home", "region", "2b" * 32)
+DISTRICTS = Restriction("home", "district", "1a" * 32)
+LIST = Restriction("home", None, "1a" * 32)
+PROTECTIONS = [
+    Protection(AddRemove()),
+    Protection(AddRemove(2)),
+    Protection(AddRemove(unit="person")),
+    Protection(AddRemove(unit="household")),
+    Protection(Replace()),
+    Protection(Replace(exactly=False)),
+    Protection(Replace(2)),
+    *(
+        Protection(Replace(), restrictions)
+        for restrictions in [(REGIONS,), (OTHER_REGIONS,), (DISTRICTS,), (LIST,), (LIST, REGIONS)]
+    ),
 ]
 
 
-def test_each_dataset_and_neighbours_have_an_account_of_their_own(ledger):
-    wanted = [(name, who) for who in NEIGHBOURS for name in ("census", "census 2021")]
-    for n, (dataset, neighbours) in enumerate(wanted, start=1):
-        account = ledger.open_account(dataset, neighbours, Rho(n))
+def test_each_dataset_neighbours_and_restrictions_have_an_account_of_their_own(ledger):
+    wanted = [(name, who) for who in PROTECTIONS for name in ("census", "census 2021")]
+    for n, (dataset, protection) in enumerate(wanted, start=1):
+        account = ledger.open_account(dataset, protection, Rho(n))
         ledger.charge(account, charge("r", gaussian(n)))
-    assert [(a.dataset, a.neighbours) for a in ledger.accounts()] == wanted
-    for n, (dataset, neighbours) in enumerate(wanted, start=1):
-        standing = ledger.standing(ledger.account(dataset, neighbours))
+    assert [(a.dataset, a.protection) for a in ledger.accounts()] == wanted
+    for n, (dataset, protection) in enumerate(wanted, start=1):
+        standing = ledger.standing(ledger.account(dataset, protection))
         assert (standing.account.cap, standing.spent) == (Rho(n), n)
 
 
+def test_the_order_of_restrictions_makes_no_other_account(ledger):
+    both = ledger.open_account("census", Protection(Replace(), (LIST, REGIONS, LIST)), Rho(1))
+    assert ledger.account("census", Protection(Replace(), (REGIONS, LIST))) == both
+    assert len(ledger.accounts()) == 1
+
+
+EXACT = "the counts of home.region by list {} are published exactly"
+SAYS_NOT, HOLDS_ONLY = "does not say that " + EXACT, "holds only where " + EXACT
+ONE, TWO = "1a" * 6, "2b" * 6
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "lack"),
+    [
+        ((), (REGIONS,), SAYS_NOT.format(ONE)),
+        ((), (LIST,), f"does not say that the list of home, {ONE}, was taken from the table"),
+        ((REGIONS,), (), HOLDS_ONLY.format(ONE)),
+        ((REGIONS,), (OTHER_REGIONS,), f"{SAYS_NOT.format(TWO)} and {HOLDS_ONLY.format(ONE)}"),
+    ],
+    ids=["exact counts", "list", "none", "another list"],
+)
+def test_a_release_is_charged_to_no_account_that_does_not_say_what_is_public(
+    ledger, there, wanted, lack
+):
+    """Else the sum of the account would be promised to a record that is seen to move."""
+    account = ledger.open_account("census", Protection(Replace(), there), Rho(1))
+    asked = replace(account, protection=Protection(Replace(), wanted))
+    for ask in (
+        lambda: ledger.account("census", asked.protection),
+        lambda: ledger.charge(asked, charge("r", gaussian("1/2"))),
+    ):
+        with pytest.raises(BudgetError) as refused:
+            ask()
+        message = f"; the promise of its account {lack}; open one, with its cap"
+        assert message in str(refused.value)
+    assert ledger.standing(account).charges == ()
+
+
+def test_a_restriction_is_never_cut(ledger):
+    """A note of 500 letters once held it, and two lists with long names lost its end."""
+    name = "n" * 200
+    long = Restriction(name, "level", "1a" * 32), Restriction("z" * 200, "level", "2b" * 32)
+    standing = ledger.standing(ledger.open_account("census", Protection(Replace(), long), Rho(1)))
+    assert all(str(restriction) in standing.describe() for restriction in long)
+    assert "does not hide anything that these counts give away." in standing.statement("1e-6")
+    for bad in ("x" * 501, "a\nb"):
+        wrong = Protection(Replace(), (Restriction("home", bad, "1a" * 32),))
+        with pytest.raises(BudgetError, match="restriction is one printable line"):
+            ledger.open_account("census", wrong, Rho(1))
+
+
+def test_all_together_is_promised_to_the_neighbours_of_the_account(ledger):
+    account = ledger.open_account("census", Protection(Replace(), (REGIONS,)), Rho(1))
+    nobody = (
+        "Everything charged here looks almost the same whatever any one record says; the number of "
+        "records is public."
+    )
+    restricted = (
+        "The guarantee holds between tables that agree on the counts of home.region, which are "
+        "published exactly; it does not hide anything that these counts give away."
+    )
+    none = ledger.standing(account).statement("1e-6")
+    assert none == f"Nothing is charged yet. {nobody} {restricted}"
+    ledger.charge(account, charge("r1", gaussian("1/4")))
+    ledger.charge(account, charge("r2", gaussian("1/4")))
+    figure = figure_above(compose([(DiscreteGaussian(2), 2)]).epsilon("1e-6"))
+    assert ledger.standing(account).statement("1e-6") == (
+        f"{nobody} Everything charged here satisfies ρ = 0.5 zero-concentrated differential "
+        f"privacy and ε = {figure} at δ = 1e-06. {restricted} {PLANNED_TOGETHER}"
+    )
+
+
 def test_an_account_that_was_not_opened_is_not_there(ledger):
-    ledger.open_account("census", AddRemove(), Rho(1))
+    ledger.open_account("census", Protection(AddRemove()), Rho(1))
     with pytest.raises(BudgetError, match=r"no account of dataset 'census' \(replace, contribu"):
-        ledger.account("census", Replace())
-    elsewhere = Account("trips", AddRemove(), Rho(100))
+        ledger.account("census", Protection(Replace()))
+    elsewhere = Account("trips", Protection(AddRemove()), Rho(100))
     for ask in (ledger.standing, lambda a: ledger.charge(a, charge("r", gaussian(1)))):
         with pytest.raises(BudgetError, match="no account of dataset 'trips'"):
             ask(elsewhere)
 
 
 def test_a_cap_is_fixed_when_the_account_is_opened(ledger, account):
-    assert ledger.open_account("census", AddRemove(), Rho("1.0")) == account
+    assert ledger.open_account("census", Protection(AddRemove()), Rho("1.0")) == account
     for cap in (Rho(2), Rho("0.999"), Epsilon(1)):
         with pytest.raises(BudgetError, match="has the cap ρ = 1, and a cap is fixed"):
-            ledger.open_account("census", AddRemove(), cap)
+            ledger.open_account("census", Protection(AddRemove()), cap)
     assert ledger.accounts() == (account,)
 
 
@@ -186,7 +268,7 @@ def test_the_cap_that_counts_is_the_ledgers_own(ledger, account):
 
 
 def test_a_pure_account_adds_epsilon_and_takes_nothing_without_one(ledger):
-    pure = ledger.open_account("census", AddRemove(), Epsilon(1))
+    pure = ledger.open_account("census", Protection(AddRemove()), Epsilon(1))
     ledger.charge(pure, charge("r1", laplace("2/3")))
     with pytest.raises(BudgetError, match="this release has none"):
         ledger.charge(pure, charge("r2", gaussian("1/1000000")))
@@ -229,7 +311,7 @@ def test_the_exact_profile_of_all_charges_is_that_of_their_uses_together(ledger,
 
 
 def test_where_an_account_stands_is_one_sentence(ledger):
-    account = ledger.open_account("trips", Replace(2, unit="person"), Rho("22/7"))
+    account = ledger.open_account("trips", Protection(Replace(2, unit="person")), Rho("22/7"))
     ledger.charge(account, charge("r1", gaussian("1/7")))
     assert ledger.standing(account).describe() == (
         "dataset 'trips' (replace, contributions 2, unit 'person', total public): "
@@ -247,14 +329,14 @@ def test_no_cap_is_a_float_or_nothing_or_less(kind, cap):
 @pytest.mark.parametrize("cap", [1, 0.5, "1", Fraction(1), EpsilonDelta(1, "1e-10"), None])
 def test_a_cap_is_rho_or_epsilon(ledger, cap):
     with pytest.raises(BudgetError, match="must be Rho"):
-        ledger.open_account("census", AddRemove(), cap)
+        ledger.open_account("census", Protection(AddRemove()), cap)
     assert ledger.accounts() == ()
 
 
 def test_what_is_too_long_to_write_down_is_refused(ledger, account):
     tiny = Fraction(1, 10**5000)
     with pytest.raises(BudgetError, match="cap has too many digits"):
-        ledger.open_account("trips", AddRemove(), Rho(tiny))
+        ledger.open_account("trips", Protection(AddRemove()), Rho(tiny))
     with pytest.raises(BudgetError, match="profile has too many digits"):
         ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, ((1,),)),))))
     assert ledger.accounts() == (account,)
@@ -266,15 +348,12 @@ def test_what_is_too_long_to_write_down_is_refused(ledger, account):
 )
 def test_names_are_one_printable_line(ledger, text):
     with pytest.raises(BudgetError, match="dataset is one printable line"):
-        ledger.open_account(text, AddRemove(), Rho(1))
+        ledger.open_account(text, Protection(AddRemove()), Rho(1))
     with pytest.raises(BudgetError, match="release id is one printable line"):
         charge(text, gaussian(1))
-    if text:
-        with pytest.raises(BudgetError, match="note is one printable line"):
-            charge("r", gaussian(1), note=text)
     if text is not None:
         with pytest.raises(BudgetError, match="unit is one printable line"):
-            ledger.open_account("census", AddRemove(unit=text), Rho(1))
+            ledger.open_account("census", Protection(AddRemove(unit=text)), Rho(1))
 
 
 @pytest.mark.parametrize("plan_hash", ["", "a" * 63, "a" * 65, "A" * 64, "g" * 64, None])
@@ -334,9 +413,9 @@ profiles = st.integers(1, 3).flatmap(
 )
 
 
-@given(profile=profiles, at=st.datetimes(timezones=st.timezones()), note=st.sampled_from(["", "ü"]))
-def test_every_composition_is_written_down_exactly(profile, at, note):
-    made = charge("r", profile, at=at, note=note)
+@given(profile=profiles, at=st.datetimes(timezones=st.timezones()))
+def test_every_composition_is_written_down_exactly(profile, at):
+    made = charge("r", profile, at=at)
     row = written_charge(made)
     assert all(type(text) is str for text in row)
     assert read_charge(*row) == made
@@ -360,8 +439,8 @@ STEPS = st.tuples(
 def test_a_ledger_does_what_a_dictionary_would(tmp_path_factory, steps):
     ledger = create_ledger(tmp_path_factory.mktemp("model") / "ledger.sqlite")
     accounts = {
-        "rho": ledger.open_account("census", AddRemove(), Rho(1)),
-        "pure": ledger.open_account("census", Replace(), Epsilon(1)),
+        "rho": ledger.open_account("census", Protection(AddRemove()), Rho(1)),
+        "pure": ledger.open_account("census", Protection(Replace()), Epsilon(1)),
     }
     model: defaultdict[str, dict[str, Charge]] = defaultdict(dict)
     for name, release, amount, noise, plan in steps:
@@ -386,7 +465,7 @@ def test_a_ledger_does_what_a_dictionary_would(tmp_path_factory, steps):
 
 
 def test_a_standing_can_be_asked_before_anything_is_charged():
-    standing = Standing(Account("census", AddRemove(), Rho(1)), (), "")
+    standing = Standing(Account("census", Protection(AddRemove()), Rho(1)), (), "")
     standing.check(gaussian(1))
     with pytest.raises(BudgetError, match="0 is spent and 1 is left"):
         standing.check(gaussian("1.000001"))
@@ -396,7 +475,7 @@ def test_each_charge_seals_those_before_it(ledger, account, tmp_path):
     other = Ledger(shutil.copy(ledger.path, tmp_path / "other.sqlite"))
     digests = []
     for each, amount in ((ledger, "1/4"), (other, "1/5")):
-        each.open_account("census", AddRemove(), Rho(1))
+        each.open_account("census", Protection(AddRemove()), Rho(1))
         seen = [each.standing(account).digest]
         for made in (charge("r1", gaussian(amount)), charge("r2", gaussian("1/2"))):
             each.charge(account, made)
@@ -405,7 +484,7 @@ def test_each_charge_seals_those_before_it(ledger, account, tmp_path):
     assert digests[0][0] == digests[1][0]
     assert len({*digests[0], *digests[1]}) == 5
     unlike = create_ledger(tmp_path / "unlike.sqlite")
-    unlike.open_account("census", AddRemove(), Rho(1))
+    unlike.open_account("census", Protection(AddRemove()), Rho(1))
     assert unlike.standing(account).digest != digests[0][0], "entries are of their ledger alone"
 
 
@@ -418,15 +497,14 @@ def test_nothing_in_the_file_depends_on_a_table(ledger):
         }
     assert columns == {
         "identity": ["one", "id"],
-        "account": ["id", "dataset", "neighbours", "measure", "cap", "digest"],
+        "account": ["id", "dataset", "protection", "measure", "cap", "digest"],
         "charge": [
-            *("account", "number", "release_id", "charged_at", "plan_hash", "profile", "note"),
-            "digest",
+            *("account", "number", "release_id", "charged_at", "plan_hash", "profile", "digest"),
         ],
     }
 
 
 def test_a_path_is_taken_as_it_is(tmp_path):
     path: Path = tmp_path / "a ?mode=ro#%20 ledger.sqlite"
-    create_ledger(path).open_account("census", AddRemove(), Rho(1))
+    create_ledger(path).open_account("census", Protection(AddRemove()), Rho(1))
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

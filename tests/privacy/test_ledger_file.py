@@ -23,21 +23,22 @@ from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.ledger_rows import read_charge, sealed, written_charge
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use
 
-ACCOUNT = Account("census", AddRemove(), Rho(10))
+ACCOUNT = Account("census", Protection(AddRemove()), Rho(10))
 PROFILE = Profile((Use(DiscreteGaussian(2), 1, ((1,),)),))
 
 
-def charge(number: int, note: str = "") -> Charge:
-    return Charge(f"r{number}", PROFILE, "a" * 64, datetime(2026, 5, 4, tzinfo=UTC), note)
+def charge(number: int, filling: str = "") -> Charge:
+    return Charge(f"r{number}{filling}", PROFILE, "a" * 64, datetime(2026, 5, 4, tzinfo=UTC))
 
 
 @pytest.fixture
 def ledger(tmp_path) -> Ledger:
     """A ledger with two charges."""
     made = create_ledger(tmp_path / "ledger.sqlite", patience=0.05)
-    made.open_account(ACCOUNT.dataset, ACCOUNT.neighbours, ACCOUNT.cap)
+    made.open_account(ACCOUNT.dataset, ACCOUNT.protection, ACCOUNT.cap)
     for number in (1, 2):
         made.charge(ACCOUNT, charge(number))
     return made
@@ -101,10 +102,14 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path, make):
     assert path.read_bytes() == before
 
 
-def test_a_newer_ledger_is_refused(ledger):
-    altered(ledger.path, f"PRAGMA user_version = {VERSION + 1}")
+@pytest.mark.parametrize(
+    ("version", "way"), [(VERSION + 1, "or a newer one"), (VERSION - 1, "or begin a new ledger")]
+)
+def test_a_ledger_of_another_version_is_refused(ledger, version, way):
+    altered(ledger.path, f"PRAGMA user_version = {version}")
+    said = f"format {version}, .* reads format {VERSION}; use the version that wrote it, {way}"
     for attempt in (Ledger, create_ledger):
-        with pytest.raises(BudgetError, match=f"format {VERSION + 1}, .* reads format {VERSION}"):
+        with pytest.raises(BudgetError, match=said):
             attempt(ledger.path)
 
 
@@ -112,19 +117,19 @@ def test_the_form_of_a_version_never_changes():
     """Ledgers outlive programs: another form needs another version."""
     form = hashlib.sha256("\n".join(_FORM).encode()).hexdigest()
     assert (VERSION, form) == (
-        2,
-        "3071f2760864fbb9b997451e05fc4a21171d67498dbdc34b7b69b4c81cc3664b",
+        3,
+        "3ffda52173a67cc7c47baff2308426d20cf128485be0f903bcb133485f458021",
     )
     profile = (
         '{"is_worst":true,"uses":[{"mechanism":"discrete-gaussian","shifts":[1,-1],"sigma2":"5/2",'
         '"times":3},{"epsilon":"1/2","mechanism":"guarantee","times":1}]}'
     )
-    row = ("r1", "2026-11-21T03:18:41.454367+00:00", "0" * 64, profile, "")
+    row = ("r1", "2026-11-21T03:18:41.454367+00:00", "0" * 64, profile)
     uses = (Use(DiscreteGaussian("5/2"), 3, ((1, -1),)), Use(Epsilon("1/2"), 1, ((1,),)))
     at = datetime(2026, 11, 21, 3, 18, 41, 454367, tzinfo=UTC)
     assert read_charge(*row) == Charge("r1", Profile(uses), "0" * 64, at)
     assert written_charge(read_charge(*row)) == row
-    assert sealed("", row) == "95352e1121c65e318218d960e3279a4a650f526e7b8c66807a49aa2386581e22"
+    assert sealed("", row) == "e7440dd1de28894b7b0bad4fd9df5676c2b48d807f1b71fac086aa0200455259"
 
 
 def test_a_folder_is_no_ledger(tmp_path):
@@ -133,14 +138,14 @@ def test_a_folder_is_no_ledger(tmp_path):
             attempt(tmp_path)
 
 
-LIKE_SECOND = "charged_at, plan_hash, profile, note, digest FROM charge WHERE number = 2"
+LIKE_SECOND = "charged_at, plan_hash, profile, digest FROM charge WHERE number = 2"
 
 
 @pytest.mark.parametrize(
     "statement",
     [
         "DELETE FROM charge WHERE number = 2",
-        "UPDATE charge SET note = 'x'",
+        "UPDATE charge SET release_id = 'x'",
         "UPDATE account SET cap = '1000'",
         "DELETE FROM account",
         "UPDATE identity SET id = lower(hex(randomblob(16)))",
@@ -150,8 +155,8 @@ LIKE_SECOND = "charged_at, plan_hash, profile, note, digest FROM charge WHERE nu
         f"REPLACE INTO charge SELECT 1, 2, 'r3', {LIKE_SECOND}",
         f"REPLACE INTO charge SELECT 1, 3, 'r2', {LIKE_SECOND}",
         f"INSERT INTO charge SELECT 1, 7, 'r7', {LIKE_SECOND}",
-        "REPLACE INTO account SELECT 1, dataset, neighbours, measure, '99', digest FROM account",
-        "REPLACE INTO account SELECT 9, dataset, neighbours, measure, '99', digest FROM account",
+        "REPLACE INTO account SELECT 1, dataset, protection, measure, '99', digest FROM account",
+        "REPLACE INTO account SELECT 9, dataset, protection, measure, '99', digest FROM account",
     ],
 )
 def test_a_ledger_only_grows(ledger, statement):
@@ -182,7 +187,8 @@ def unguarded(path: Path, statement: str) -> None:
         "UPDATE account SET measure = 'epsilon'",
         "UPDATE identity SET id = lower(hex(randomblob(16)))",
         "UPDATE charge SET profile = replace(profile, '\"2\"', '\"2000\"') WHERE number = 1",
-        "UPDATE charge SET note = 'harmless' WHERE number = 2",
+        "UPDATE charge SET release_id = 'r9' WHERE number = 2",
+        "UPDATE account SET protection = replace(protection, '[]', '[[\"home\",null,\"\"]]')",
         "UPDATE charge SET charged_at = '2020-01-01T00:00:00+00:00' WHERE number = 1",
         "DELETE FROM charge WHERE number = 1",
         "UPDATE charge SET number = 3 - number + 10",
@@ -273,7 +279,7 @@ def test_a_reader_only_delays_a_charge(ledger):
 
 def fill(ledger: Ledger) -> None:
     for number in range(3, 40):
-        ledger.charge(ACCOUNT, charge(number, note="x" * 400))
+        ledger.charge(ACCOUNT, charge(number, "x" * 400))
 
 
 def test_a_full_disk_charges_nothing(ledger):
@@ -287,7 +293,7 @@ def test_a_full_disk_charges_nothing(ledger):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     held = len(ledger.standing(ACCOUNT).charges)
     assert 2 <= held < 39
-    ledger.charge(ACCOUNT, charge(held + 1, note="x" * 400))
+    ledger.charge(ACCOUNT, charge(held + 1, "x" * 400))
     assert len(ledger.standing(ACCOUNT).charges) == held + 1
 
 

@@ -25,6 +25,7 @@ from hedgerow.privacy.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger_records import Charge
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use
 
 VARIANCES: list[int | str] = [10, 11, "25/2", 13, 17, "53/3"]
@@ -57,7 +58,7 @@ def tell(word: str, what: str) -> None:
 def keep_charging(path: Path, releases: list[str]) -> None:
     """Charge these releases in turn; say so before and after."""
     ledger = create_ledger(path)
-    account = ledger.open_account("census", AddRemove(), CAP)
+    account = ledger.open_account("census", Protection(AddRemove()), CAP)
     for release_id in releases:
         tell("tried", release_id)
         try:
@@ -145,7 +146,7 @@ def charged_releases(path: Path) -> list[str]:
     """The ids that the ledger holds, after every check that the ledger makes."""
     try:
         ledger = Ledger(path)
-        standing = ledger.standing(ledger.account("census", AddRemove()))
+        standing = ledger.standing(ledger.account("census", Protection(AddRemove())))
     except BudgetError:  # killed before the file, its form or the account was there
         return []
     releases = [charge.release_id for charge in standing.charges]

@@ -147,9 +147,10 @@ def test_an_empty_composition_is_refused():
 
 def test_statements_round_up():
     assert gaussians(3).statement() == (
-        "The release satisfies ρ = 0.166667 zero-concentrated differential privacy."
+        "Used together, they satisfy ρ = 0.166667 zero-concentrated differential privacy."
     )
-    assert laplaces(3).statement() == "The release satisfies ε = 0.333334 differential privacy."
+    said = "Used together, they satisfy ε = 0.333334 differential privacy."
+    assert laplaces(3).statement() == said
     told = gaussians(3).statement("1e-6")
     epsilon = float(told.split("ε = ")[1].split()[0])
     assert gaussians(3).epsilon("1e-6") <= epsilon <= gaussians(3).epsilon("1e-6") * 1.00001

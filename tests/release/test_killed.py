@@ -27,7 +27,7 @@ def kill_and_resume(folder, measure, instants):
     output, staging = folder / "out", folder / "out.staging"
     ledger = create_ledger(folder / "ledger.sqlite")
     plan = killing.table(measure)[1]
-    ledger.open_account(killing.DATASET, plan.neighbours, hr.Rho(10))
+    ledger.open_account(killing.DATASET, plan.protection, hr.Rho(10))
     keys = set()
     for after in [*instants, None]:
         if output.exists() and not staging.exists():
@@ -45,7 +45,7 @@ def assert_one_release(folder, measure, keys):
     assert not (folder / "out.staging").exists()
     counts, plan = killing.table(measure)
     ledger = killing.Ledger(folder / "ledger.sqlite")
-    standing = ledger.standing(ledger.account(killing.DATASET, plan.neighbours))
+    standing = ledger.standing(ledger.account(killing.DATASET, plan.protection))
     assert len(standing.charges) == 1
     assert len(keys) <= 1
     for key in keys:

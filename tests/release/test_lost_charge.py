@@ -37,7 +37,7 @@ def ledger(made, tmp_path):
 def opened(path, plan, cap="3/4", dataset=DATASET):
     """A ledger with an account that holds one release of the plan, and not two."""
     ledger = create_ledger(path)
-    ledger.open_account(dataset, plan.neighbours, hr.Rho(cap))
+    ledger.open_account(dataset, plan.protection, hr.Rho(cap))
     return ledger
 
 
@@ -65,7 +65,7 @@ def killed(made, ledger, output, monkeypatch, where=(execution, "write_report"))
 
 
 def charges(ledger, plan, dataset=DATASET):
-    return ledger.standing(ledger.account(dataset, plan.neighbours)).charges
+    return ledger.standing(ledger.account(dataset, plan.protection)).charges
 
 
 def assert_finished(made, ledger, output, key):
@@ -93,7 +93,7 @@ def test_a_resume_that_would_be_charged_elsewhere_is_refused_and_keeps_what_was_
 ):
     key = killed(made, ledger, tmp_path / "out", monkeypatch)
     before = snapshot(tmp_path / "out.staging")
-    ledger.open_account("walks", made[1].neighbours, hr.Rho("1/1000"))
+    ledger.open_account("walks", made[1].protection, hr.Rho("1/1000"))
     elsewhere = opened(tmp_path / "other.sqlite", made[1])
     given, message = {
         "dataset": ((ledger, RESUME, "walks"), "dataset 'trips' of a ledger.* dataset 'walks'"),
@@ -135,7 +135,7 @@ def older_copy(made, ledger, monkeypatch, output, where, room):
     key = killed(made, ledger, output, monkeypatch, where)
     older = Ledger(copy)
     if not room:
-        account = older.account(DATASET, made[1].neighbours)
+        account = older.account(DATASET, made[1].protection)
         spent = Charge("another", made[1].guarantee, "0" * 64, datetime.now(UTC))
         older.charge(account, spent)
     return older, key

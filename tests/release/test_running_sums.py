@@ -28,7 +28,7 @@ from hedgerow.plan.plan import make_plan
 from hedgerow.plan.read import read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.privacy.profile import read_profile
+from hedgerow.privacy.use import read_use
 from hedgerow.release.check import check
 from hedgerow.release.distribution import read_distribution
 from hedgerow.release.estimate import reestimate
@@ -303,7 +303,6 @@ def test_fairness_and_targets_are_refused_for_sums():
 
 @pytest.mark.parametrize("written", ["1e3x", "x", "1/2", "-4", "0"])
 def test_a_damaged_norm_is_refused_in_a_sentence(written):
-    described = planned().guarantee.to_dict()
-    described["uses"][0]["squared_norm"] = written
+    described = planned().guarantee.to_dict()["uses"][0]
     with pytest.raises(BudgetError):
-        read_profile(described)
+        read_use({**described, "squared_norm": written})

@@ -23,7 +23,7 @@ from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
 from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
-from hedgerow.cli.privacy import account, ledgers
+from hedgerow.cli.privacy import account, ledgers, tell_others
 from hedgerow.cli.report import report
 from hedgerow.cli.simulate import simulate
 from hedgerow.cli.table import table
@@ -171,6 +171,7 @@ def release(
     shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     show_plan(made)
     if charging is not None:
+        tell_others(charging.ledger, {charging.dataset})
         shown.print(escape(charging.standing(made).describe()))
     shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
 

@@ -79,7 +79,8 @@ def plan(
     if picture is not None:
         picture_of_forecast(expected, picture)
     if as_json:
-        facts = {**made.to_dict(), "sha256": made.hash, "forecast": expected.to_dicts()}
+        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+        facts["forecast"] = expected.to_dicts()
         if fair:
             facts["fairness"] = fairness(made).to_dicts()
         if simulated is not None:
@@ -142,7 +143,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    shown.print(f"{escape(made.promise)}\n")
+    shown.print(f"{escape(str(made.promise))}\n")
     shown.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
         shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")

@@ -13,22 +13,29 @@ from hedgerow.cli.output_file import (
     refuse_within_a_release,
     write_table,
 )
-from hedgerow.cli.terminal import shown, told
+from hedgerow.cli.terminal import shown, stage, told
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.calibrate import matched
 from hedgerow.privacy.figures import figure_above
 from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_records import PLANNED_TOGETHER
+from hedgerow.privacy.ledger_records import ALL
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.profile_picture import epsilon_grid, picture_of_profile
 from hedgerow.privacy.zcdp import float_above
+from hedgerow.release.manifest import MANIFEST
+from hedgerow.release.stored import verified_plan
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 
 ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
+SIGNED_OFF = (
+    "It promises this if it is the plan that was signed off: compare its hash. Whether the counts "
+    "were made with this noise, hedgerow check verifies as far as files can tell."
+)
 DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
@@ -54,13 +61,15 @@ def account(
     check_picture_place(picture, BudgetError)
     if csv is not None:
         check_place(csv, suffixes=(".csv",), option="--csv")
-    profile = read_account(file)
+    plan = _plan_of_release(file)
+    profile = read_account(file) if plan is None else plan.guarantee
     deltas = delta or DELTAS
-    is_release = file.is_dir() or file.suffix == ".json"
-    who = "The release satisfies" if is_release else "Used together, they satisfy"
-    said = [profile.statement(deltas[0], who=who) + "\n", price_table(profile, deltas)]
+    stated = (profile if plan is None else plan.promise).statement(deltas[0])
+    said = [stated + "\n", price_table(profile, deltas)]
     if match is not None:
         said.append(_match(profile, match, deltas[0]))
+    if plan is not None:
+        said.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in said:
         shown.print(escape(text))
     if csv is not None:
@@ -69,7 +78,7 @@ def account(
         write_table(table, csv)
         shown.print(f"Table: {escape(str(csv))}")
     if picture is not None:
-        picture_of_profile(profile, picture)
+        picture_of_profile(profile, picture, stated)
         shown.print(f"Picture: {escape(str(picture))}")
 
 
@@ -94,10 +103,13 @@ def open_ledger(
             f"could ever be charged to a cap in ε, which is fixed for ever; give the cap with --rho"
         )
     refuse_within_a_release(path, "[ledger] database")
+    with stage("reading the lists of areas"):
+        protection = spec.protection(spec.tree())
     cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
     ledger = Ledger(path) if path.exists() else create_ledger(path)
-    account = ledger.open_account(spec.dataset, spec.neighbours, cap)
-    shown.print(escape(ledger.standing(account).describe()))
+    account = ledger.open_account(spec.dataset, protection, cap)
+    tell_others(ledger, {spec.dataset})
+    shown.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
 
 
 @ledgers.command("show")
@@ -107,24 +119,42 @@ def show_ledger(
 ) -> None:
     """Show all accounts of a ledger: what was charged, what is spent, what is left."""
     ledger = Ledger(database)
-    datasets = [account.dataset for account in ledger.accounts()]
-    for dataset in sorted({name for name in datasets if datasets.count(name) > 1}):
-        told.print(escape(f"Note: the accounts of {dataset!r} do not limit each other; caps add."))
-    for account in ledger.accounts():
+    accounts = ledger.accounts()
+    tell_others(ledger, {account.dataset for account in accounts})
+    for account in accounts:
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
         for charge in standing.charges:
             cost = figure_above(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}"))
-        for note in sorted({charge.note for charge in standing.charges if charge.note}):
-            shown.print(escape(f"Of some of them: {note}"))
-        if standing.together is not None:
-            figure = figure_above(standing.together.epsilon(delta))
-            shown.print(
-                escape(f"\nAll together: ε = {figure} at δ = {delta}. {PLANNED_TOGETHER}\n")
+        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
+        shown.print(escape(f"{standing.statement(delta)}\n"))
+
+
+def tell_others(ledger: Ledger, datasets: set[str]) -> None:
+    """Say of which datasets a ledger has several accounts: none limits what another promises."""
+    opened = [account.dataset for account in ledger.accounts()]
+    for dataset in sorted(name for name in datasets if opened.count(name) > 1):
+        told.print(
+            escape(
+                f"Note: the accounts of {dataset!r}, under other neighbours or with something else "
+                f"public, do not limit each other; caps add."
             )
+        )
+
+
+def _plan_of_release(file: Path) -> Plan | None:
+    """The verified plan of a release, named by its directory or manifest; None of another file."""
+    if file.is_dir():
+        return verified_plan(file)
+    if file.name == MANIFEST:
+        return verified_plan(file.parent)
+    if file.suffix == ".json":
+        raise SpecError(
+            f"account takes a release directory, or its {MANIFEST} where it lies, got {file.name!r}"
+        )
+    return None
 
 
 def _match(profile: Profile, match: str, delta: str) -> str:

@@ -13,6 +13,7 @@ from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.depths import All, Invariant, Measure
 from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.tables.tree import Tree
 
 MOST_CELLS = 1 << 32
@@ -41,6 +42,24 @@ def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invari
             "agree on the invariant counts"
         )
     return max([deepest, *(_depth_of(tree, invariant) for invariant in invariants)])
+
+
+def protection(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> Protection:
+    """Who is protected, and what neighbours agree on: invariants, and lists that the table gave.
+
+    Of the invariants of an axis the finest level is named: coarser counts are sums of its own.
+
+    Raises:
+        PlanError: as `public_depth`.
+    """
+    public_depth(tree, neighbours, invariants)
+    restrictions = []
+    for axis in tree.axes:
+        levels = [axis.level_number(i.level) for i in invariants if i.axis == axis.name]
+        exact = [axis.levels[max(levels) - 1]] if levels else []
+        listed = [None] if axis.from_table else []
+        restrictions += [Restriction(axis.name, what, axis.digest) for what in [*exact, *listed]]
+    return Protection(neighbours, tuple(restrictions))
 
 
 def check_size(tree: Tree, measure: Measure) -> None:

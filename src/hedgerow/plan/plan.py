@@ -36,6 +36,7 @@ from hedgerow.plan.measurable import (
     check_running_sums,
     check_size,
     measurable_depths,
+    protection,
     public_depth,
 )
 from hedgerow.plan.prior import Prior
@@ -43,6 +44,7 @@ from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
 
@@ -157,44 +159,28 @@ class Plan:
             for t, share in enumerate(self.shares)
         )
 
-    @property
-    def restriction(self) -> str | None:
-        """What the guarantee does not hide, where something is public by declaration."""
-        told = []
-        if self.invariants:
-            names = " and ".join(f"{i.axis}.{i.level}" for i in self.invariants)
-            told.append(
-                f"The guarantee holds between tables that agree on the counts of {names}, which "
-                f"are published exactly; it does not hide anything that these counts give away."
-            )
-        lists = [axis.name for axis in self.tree.axes if axis.from_table]
-        if lists:
-            told.append(
-                f"The list of areas of {' and '.join(lists)} was taken from the table itself and "
-                f"declared public; the guarantee does not hide which codes the table holds."
-            )
-        return " ".join(told) or None
+    @cached_property
+    def protection(self) -> Protection:
+        """Who is protected, and by agreeing on what."""
+        return protection(self.tree, self.neighbours, self.invariants)
 
     @property
-    def promise(self) -> str:
-        """Who is protected from what, and how well, in sentences."""
+    def promise(self) -> Promise:
+        """Who is protected from what, and how well: the whole of it, which `str` says."""
         delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
-        parts = [self.neighbours.describe(), self.guarantee.statement(delta), self.restriction]
-        return " ".join(part for part in parts if part)
+        return Promise(self.protection, self.guarantee, delta)
 
     def __repr__(self) -> str:
         depths = ", ".join(self.tree.cuboid_name(t) for t in range(self.tree.depth + 1))
-        satisfied = self.guarantee.statement(who="satisfies").removesuffix(".")
-        return f"Plan({depths}; {satisfied}; print() shows its table)"
+        return f"Plan({depths}; {self.promise.label}; print() shows its table and promise)"
 
     def __str__(self) -> str:
-        """The table that `hedgerow plan` shows."""
-        return forecast_table(forecast(self))
+        """The table that `hedgerow plan` shows, and what is promised."""
+        return f"{forecast_table(forecast(self))}\n\n{self.promise}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table, and what is promised."""
-        shown = "\n\n".join([str(self), self.promise])
-        return f"<pre>{html.escape(shown)}</pre>"
+        """What a notebook shows: the same."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     @cached_property
     def hash(self) -> str:

@@ -1,8 +1,9 @@
 """A ledger of privacy loss: what has been spent on each dataset, and what may still be.
 
-An *account* is one dataset under one neighbouring relation (with its contributions and unit), with
-a cap. Every release is charged before its noise is drawn; a charge that would exceed the cap is
-refused and costs nothing; no charge is ever taken back, for its noise may have been drawn.
+An *account* is one dataset under one neighbouring relation (with its contributions, its unit, and
+what is public by declaration, so that neighbours agree on it), with a cap. Every release is charged
+before its noise is drawn; a charge that would exceed the cap is refused and costs nothing; no
+charge is ever taken back, for its noise may have been drawn.
 
 Why a cap in ρ holds although each ρ_i may be chosen after seeing the releases before it (a *privacy
 filter*: Rogers, Roth, Ullman & Vadhan 2016; for zCDP Whitehouse, Ramdas, Rogers & Wu 2023, and for
@@ -18,8 +19,10 @@ the losses are bounded by ε_1, ε_2, …, and so is their sum. Releases that ru
 compose alike (Haney et al. 2023, for Rényi orders and pure ε). The tight (ε, δ) profile has no such
 filter: it is shown for releases that were planned together (`PLANNED_TOGETHER`).
 
-An account bounds what it was charged for and nothing else: two accounts of one dataset, under
-other neighbours, do not know of each other.
+All of it holds for each pair of tables, and so for neighbours that agree on something: a release
+is charged to the account of its own relation, and to no other, for what both promise together holds
+where both relations do. An account bounds what it was charged for and nothing else: two accounts of
+one dataset, under other neighbours or restrictions, do not know of each other.
 """
 
 import sqlite3
@@ -46,7 +49,7 @@ from hedgerow.privacy.ledger_rows import (
     written_account,
     written_charge,
 )
-from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.promise import Protection
 
 PATIENCE = 30.0  # seconds; a charge holds the lock for milliseconds
 
@@ -83,35 +86,35 @@ class Ledger:
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, in the order in which they were opened.
 
-        Several of one dataset, under different neighbours, do not limit each other.
+        Several of one dataset, under other neighbours or restrictions, do not limit each other.
         """
         with self._transaction("DEFERRED") as connection:
             return tuple(entry.account for entry in self._entries(connection))
 
-    def account(self, dataset: str, neighbours: Neighbours) -> Account:
-        """The account of a dataset under these neighbours.
+    def account(self, dataset: str, protection: Protection) -> Account:
+        """The account of a dataset under these neighbours and restrictions.
 
         Raises:
             BudgetError: there is none.
         """
         with self._transaction("DEFERRED") as connection:
-            return self._entry(connection, dataset, neighbours).account
+            return self._entry(connection, dataset, protection).account
 
-    def open_account(self, dataset: str, neighbours: Neighbours, cap: Rho | Epsilon) -> Account:
+    def open_account(self, dataset: str, protection: Protection, cap: Rho | Epsilon) -> Account:
         """The account with this cap, which is opened unless it is there already.
 
         Raises:
             BudgetError: it is there with another cap. A cap that moves with what was seen caps
                 nothing, so it is fixed for ever.
         """
-        wanted = Account(dataset, neighbours, cap)
+        wanted = Account(dataset, protection, cap)
         row = written_account(wanted)
         with self._transaction("IMMEDIATE") as connection:
             for entry in self._entries(connection):
-                if (entry.account.dataset, entry.account.neighbours) == (dataset, neighbours):
+                if (entry.account.dataset, entry.account.protection) == (dataset, protection):
                     return _with_cap(entry.account, wanted)
             connection.execute(
-                "INSERT INTO account (dataset, neighbours, measure, cap, digest) "
+                "INSERT INTO account (dataset, protection, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
                 (*row, sealed(read_id(connection, self.path), row)),
             )
@@ -124,7 +127,7 @@ class Ledger:
             BudgetError: the ledger has no such account.
         """
         with self._transaction("DEFERRED") as connection:
-            entry = self._entry(connection, account.dataset, account.neighbours)
+            entry = self._entry(connection, account.dataset, account.protection)
             return self._standing(connection, entry)
 
     def charge(self, account: Account, charge: Charge) -> Charge:
@@ -141,7 +144,7 @@ class Ledger:
         """
         row = written_charge(charge)
         with self._transaction("IMMEDIATE") as connection:
-            entry = self._entry(connection, account.dataset, account.neighbours)
+            entry = self._entry(connection, account.dataset, account.protection)
             standing = self._standing(connection, entry)
             for earlier in standing.charges:
                 if earlier.release_id == charge.release_id:
@@ -150,7 +153,7 @@ class Ledger:
             number = len(standing.charges) + 1
             connection.execute(
                 "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
-                "note, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (entry.id, number, *row, sealed(standing.digest, row)),
             )
         return charge
@@ -161,20 +164,22 @@ class Ledger:
             yield connection
 
     def _entry(
-        self, connection: sqlite3.Connection, dataset: str, neighbours: Neighbours
+        self, connection: sqlite3.Connection, dataset: str, protection: Protection
     ) -> "_Entry":
-        wanted = (dataset, neighbours)
-        for entry in self._entries(connection):
-            if (entry.account.dataset, entry.account.neighbours) == wanted:
+        entries = [e for e in self._entries(connection) if e.account.dataset == dataset]
+        for entry in entries:
+            if entry.account.protection == protection:
                 return entry
+        lacks = (entry.account.protection.lacks(protection) for entry in entries)
+        near = next((f"; the promise of its account {lack}" for lack in lacks if lack), "")
         raise BudgetError(
             f"the ledger {str(self.path)!r} has no account of "
-            f"{described(dataset, neighbours)}; open one, with its cap: {OPEN}"
+            f"{described(dataset, protection)}{near}; open one, with its cap: {OPEN}"
         )
 
     def _entries(self, connection: sqlite3.Connection) -> list["_Entry"]:
         rows = connection.execute(
-            "SELECT id, digest, dataset, neighbours, measure, cap FROM account ORDER BY id"
+            "SELECT id, digest, dataset, protection, measure, cap FROM account ORDER BY id"
         ).fetchall()
         name = read_id(connection, self.path)
         with self._trusted():
@@ -184,7 +189,7 @@ class Ledger:
 
     def _standing(self, connection: sqlite3.Connection, entry: "_Entry") -> Standing:
         rows = connection.execute(
-            "SELECT digest, release_id, charged_at, plan_hash, profile, note FROM charge "
+            "SELECT digest, release_id, charged_at, plan_hash, profile FROM charge "
             "WHERE account = ? ORDER BY number",
             (entry.id,),
         ).fetchall()

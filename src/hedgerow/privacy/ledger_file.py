@@ -28,7 +28,7 @@ from pathlib import Path
 from hedgerow.errors import BudgetError, HedgerowError, MachineError, machine_errors
 
 APPLICATION_ID = 0x48444752  # "HDGR"
-VERSION = 2
+VERSION = 3
 ID_BYTES = 16
 PRIMARY_CODE = 0xFF
 OPEN = "hedgerow ledger open FILE --rho …, with the release file as FILE"
@@ -43,11 +43,11 @@ _TABLES = (
     """CREATE TABLE account (
   id INTEGER PRIMARY KEY,
   dataset TEXT NOT NULL CHECK (typeof(dataset) = 'text' AND dataset <> ''),
-  neighbours TEXT NOT NULL CHECK (typeof(neighbours) = 'text'),
+  protection TEXT NOT NULL CHECK (typeof(protection) = 'text'),
   measure TEXT NOT NULL CHECK (measure IN ('rho', 'epsilon')),
   cap TEXT NOT NULL CHECK (typeof(cap) = 'text' AND cap <> ''),
   digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64),
-  UNIQUE (dataset, neighbours)
+  UNIQUE (dataset, protection)
 )""",
     """CREATE TABLE charge (
   account INTEGER NOT NULL REFERENCES account (id),
@@ -56,7 +56,6 @@ _TABLES = (
   charged_at TEXT NOT NULL CHECK (typeof(charged_at) = 'text'),
   plan_hash TEXT NOT NULL CHECK (typeof(plan_hash) = 'text' AND length(plan_hash) = 64),
   profile TEXT NOT NULL CHECK (typeof(profile) = 'text'),
-  note TEXT NOT NULL CHECK (typeof(note) = 'text'),
   digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND length(digest) = 64),
   PRIMARY KEY (account, number),
   UNIQUE (account, release_id)
@@ -79,7 +78,7 @@ WHEN NEW.number <> (SELECT count(*) + 1 FROM charge WHERE account = NEW.account)
 BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END""",
     """CREATE TRIGGER new_account BEFORE INSERT ON account
 WHEN EXISTS (SELECT 1 FROM account WHERE id = NEW.id
-  OR (dataset = NEW.dataset AND neighbours = NEW.neighbours))
+  OR (dataset = NEW.dataset AND protection = NEW.protection))
 BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END""",
 )
 _FORM = (*_TABLES, *_NEVER, *_NEXT)
@@ -133,9 +132,14 @@ def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
         if application != APPLICATION_ID:
             raise _no_ledger(path)
         if version != VERSION:
+            other = (
+                "or a newer one"
+                if version > VERSION
+                else "or begin a new ledger, whose caps leave out what is spent in this one"
+            )
             raise BudgetError(
                 f"the ledger {str(path)!r} has the format {version}, and this version of Hedgerow "
-                f"reads format {VERSION}; use the version that wrote it, or a newer one"
+                f"reads format {VERSION}; use the version that wrote it, {other}"
             )
         if _form(connection) != set(_FORM):
             raise damaged(path, "its tables or their guards were changed")

@@ -7,15 +7,17 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.numerals import Exact
 from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.privacy.together import together
 
 PLANNED_TOGETHER = (
     "The ε of all together holds for releases planned together: which ones there are, and with how "
     "much noise, was fixed before the first was seen. The sum holds in any case."
 )
+ALL = "Everything charged here"
 LONGEST_TEXT = 500
 SMALLER = "; give it a smaller budget"
 _PLAN_HASH = re.compile("[0-9a-f]{64}")
@@ -30,19 +32,21 @@ class Account:
 
     Attributes:
         dataset: the user's name for it: one printable line.
-        neighbours: who is protected, and from what.
+        protection: who is protected, and between which tables.
         cap: what all charges together may cost: `Rho`, in which every mechanism has a price, or
             pure `Epsilon`, which only mechanisms with a pure price can be charged to.
     """
 
     dataset: str
-    neighbours: Neighbours
+    protection: Protection
     cap: Rho | Epsilon
 
     def __post_init__(self) -> None:
         _check_line("dataset", self.dataset)
-        if self.neighbours.unit is not None:
-            _check_line("unit", self.neighbours.unit)
+        if self.protection.neighbours.unit is not None:
+            _check_line("unit", self.protection.neighbours.unit)
+        for restriction in self.protection.restrictions:
+            _check_line("restriction", str(restriction))
         if not isinstance(self.cap, Rho | Epsilon):
             raise BudgetError(
                 f"the cap of an account must be Rho(...) or Epsilon(...), whose costs add, got "
@@ -77,8 +81,8 @@ class Account:
         return cost
 
     def describe(self) -> str:
-        """Dataset and neighbours, for a sentence."""
-        return described(self.dataset, self.neighbours)
+        """Dataset, neighbours and restrictions, for a sentence."""
+        return described(self.dataset, self.protection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +94,15 @@ class Charge:
         profile: the composition that it draws.
         plan_hash: SHA-256 of its plan, in hexadecimal.
         at: when; must know its offset from UTC.
-        note: one printable line for the listing, or nothing.
     """
 
     release_id: str
     profile: Profile
     plan_hash: str
     at: datetime
-    note: str = ""
 
     def __post_init__(self) -> None:
         _check_line("release id", self.release_id)
-        if self.note:
-            _check_line("note", self.note)
         if not isinstance(self.plan_hash, str) or not _PLAN_HASH.fullmatch(self.plan_hash):
             raise BudgetError(f"a plan's hash is 64 hexadecimal digits, got {self.plan_hash!r}")
         if not isinstance(self.at, datetime) or self.at.utcoffset() is None:
@@ -112,7 +112,7 @@ class Charge:
         object.__setattr__(self, "at", self.at.astimezone(UTC))
 
     def repeats(self, earlier: "Charge") -> bool:
-        """Whether this is the same release again, whenever and with whatever note."""
+        """Whether this is the same release again, whenever."""
         return (self.release_id, self.profile, self.plan_hash) == (
             earlier.release_id,
             earlier.profile,
@@ -150,6 +150,13 @@ class Standing:
         """The profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
         return together([charge.profile for charge in self.charges]) if self.charges else None
 
+    def statement(self, delta: Exact | float) -> str:
+        """What all charges together promise, and to whom, ε at δ included; of none, to whom."""
+        if self.together is None:
+            return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"
+        promise = Promise(self.account.protection, self.together)
+        return f"{promise.statement(delta, what=ALL)} {PLANNED_TOGETHER}"
+
     def describe(self) -> str:
         """Spent and left in one sentence; what is spent is rounded up, what is left down."""
         symbol, spent = self.account.symbol, self.spent
@@ -172,14 +179,9 @@ class Standing:
             )
 
 
-def described(dataset: str, neighbours: Neighbours) -> str:
-    """A dataset and neighbours, for a sentence."""
-    parts = [neighbours.name, f"contributions {neighbours.contributions}"]
-    if neighbours.unit is not None:
-        parts.append(f"unit {neighbours.unit!r}")
-    if neighbours.total_is_public:
-        parts.append("total public")
-    return f"dataset {dataset!r} ({', '.join(parts)})"
+def described(dataset: str, protection: Protection) -> str:
+    """A dataset and who is protected in it, for a sentence."""
+    return f"dataset {dataset!r} ({protection.label})"
 
 
 def _check_line(what: str, text: str) -> None:
@@ -191,7 +193,7 @@ def _check_line(what: str, text: str) -> None:
     ):
         raise BudgetError(
             f"a ledger's {what} is one printable line of at most {LONGEST_TEXT} characters, "
-            f"without spaces around it, got {text!r}"
+            f"without spaces around it, got {text!r:.100}"
         )
 
 

@@ -13,11 +13,12 @@ from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger_records import Account, Charge
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.privacy.use import Use, read_use
 
 
 def written_account(account: Account) -> tuple[str, str, str, str]:
-    """Dataset, neighbours, measure and cap as the ledger's columns hold them.
+    """Dataset, protection, measure and cap as the ledger's columns hold them.
 
     Raises:
         BudgetError: neighbours that could not be read back as they are.
@@ -25,18 +26,18 @@ def written_account(account: Account) -> tuple[str, str, str, str]:
     with _short_enough("cap"):
         cap = str(account.amount)
     measure = "rho" if isinstance(account.cap, Rho) else "epsilon"
-    return account.dataset, _written_neighbours(account.neighbours), measure, cap
+    return account.dataset, _written_protection(account.protection), measure, cap
 
 
-def read_account(dataset: str, neighbours: str, measure: str, cap: str) -> Account:
+def read_account(dataset: str, protection: str, measure: str, cap: str) -> Account:
     """The account that `written_account` wrote."""
     amount = Fraction(cap)
     kept_in = Rho(amount) if measure == "rho" else Epsilon(amount)
-    return Account(dataset, _read_neighbours(neighbours), kept_in)
+    return Account(dataset, _read_protection(protection), kept_in)
 
 
-def written_charge(charge: Charge) -> tuple[str, str, str, str, str]:
-    """Release id, time, plan hash, profile and note as the ledger's columns hold them.
+def written_charge(charge: Charge) -> tuple[str, str, str, str]:
+    """Release id, time, plan hash and profile as the ledger's columns hold them.
 
     What is written of the profile is what was done, its uses; what they cost follows from them.
 
@@ -46,7 +47,7 @@ def written_charge(charge: Charge) -> tuple[str, str, str, str, str]:
     with _short_enough("profile"):
         uses = [use.to_dict() for use in charge.profile.uses]
         profile = _canonical({"is_worst": charge.profile.is_worst, "uses": uses})
-    row = (charge.release_id, charge.at.isoformat(), charge.plan_hash, profile, charge.note)
+    row = (charge.release_id, charge.at.isoformat(), charge.plan_hash, profile)
     try:
         same = read_charge(*row) == charge
     except (KeyError, TypeError, BudgetError):
@@ -56,12 +57,12 @@ def written_charge(charge: Charge) -> tuple[str, str, str, str, str]:
     return row
 
 
-def read_charge(release_id: str, at: str, plan_hash: str, profile: str, note: str) -> Charge:
+def read_charge(release_id: str, at: str, plan_hash: str, profile: str) -> Charge:
     """The charge that `written_charge` wrote."""
     facts = json.loads(profile)
     uses = tuple(_read_use(use) for use in facts["uses"])
     done = Profile(uses, is_worst=facts["is_worst"])
-    return Charge(release_id, done, plan_hash, datetime.fromisoformat(at), note)
+    return Charge(release_id, done, plan_hash, datetime.fromisoformat(at))
 
 
 def sealed(before: str, row: Sequence[str]) -> str:
@@ -69,12 +70,13 @@ def sealed(before: str, row: Sequence[str]) -> str:
     return hashlib.sha256(_canonical([before, *row]).encode()).hexdigest()
 
 
-def _written_neighbours(neighbours: Neighbours) -> str:
-    """The relation and its unit as JSON, the same text for the same neighbours.
+def _written_protection(protection: Protection) -> str:
+    """The relation, its unit and restrictions as JSON: the same text for the same protection.
 
     Raises:
         BudgetError: neighbours that could not be read back as they are.
     """
+    neighbours = protection.neighbours
     with _short_enough("number of contributions"):
         text = _canonical(
             {
@@ -82,15 +84,21 @@ def _written_neighbours(neighbours: Neighbours) -> str:
                 "contributions": neighbours.contributions,
                 "unit": neighbours.unit,
                 "total_is_public": neighbours.total_is_public,
+                "public": [[r.axis, r.level, r.digest] for r in protection.restrictions],
             }
         )
-    if _read_neighbours(text) != neighbours:
+    if _read_protection(text) != protection:
         raise BudgetError(f"a ledger cannot write these neighbours down: {neighbours!r}")
     return text
 
 
-def _read_neighbours(text: str) -> Neighbours:
+def _read_protection(text: str) -> Protection:
     facts = json.loads(text)
+    restrictions = tuple(Restriction(*public) for public in facts["public"])
+    return Protection(_read_neighbours(facts), restrictions)
+
+
+def _read_neighbours(facts: dict[str, Any]) -> Neighbours:
     contributions, unit = facts["contributions"], facts["unit"]
     if facts["relation"] == "replace":
         return Replace(contributions, unit=unit, exactly=facts["total_is_public"])

@@ -13,7 +13,7 @@ floats that leave this module are rounded towards more reported loss.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +28,7 @@ from hedgerow.privacy.domination import Domination, Gaussians
 from hedgerow.privacy.figures import asked, delta_text, figure_above
 from hedgerow.privacy.loss import Losses, PairLoss, gathered
 from hedgerow.privacy.neighbours import Norm
-from hedgerow.privacy.use import Guarantee, Use, read_use
+from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
 
 
@@ -182,9 +182,13 @@ class Profile:
         ]
 
     def statement(
-        self, delta: Exact | float | None = None, *, who: str = "The release satisfies"
+        self, delta: Exact | float | None = None, *, who: str = "Used together, they satisfy"
     ) -> str:
-        """The promise as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up."""
+        """The cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
+
+        It says nothing of who is protected: the whole promise of a release is a
+        `hedgerow.privacy.promise.Promise`.
+        """
         pure, rho = self.pure_epsilon, self.rho
         parts = []
         if pure is not None:
@@ -251,19 +255,6 @@ def compose(uses: Iterable[Composed]) -> Profile:
             raise BudgetError(f"{mechanism!r} is no mechanism and no guarantee")
         made.append(Use(mechanism, times, (tuple(shift) or (1,),)))
     return Profile(tuple(made))
-
-
-def read_profile(described: Mapping[str, Any]) -> Profile:
-    """The profile that `Profile.to_dict` describes.
-
-    Raises:
-        BudgetError: no profile can be made of it.
-        KeyError, TypeError: it is no description of a profile.
-    """
-    uses = (read_use(use) for use in described["uses"])
-    if type(described["is_worst"]) is not bool:
-        raise BudgetError("is_worst must be true or false")
-    return Profile(tuple(uses), described["is_worst"])
 
 
 def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:

@@ -1,6 +1,7 @@
 """A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures."""
 
 import math
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hedgerow.picture import BLUE, RED, figure_for, open_axes
 from hedgerow.privacy.profile import Profile
 
 EXACT, LOOSE = BLUE, RED
+LETTERS_A_LINE = 150
 
 
 def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
@@ -20,17 +22,20 @@ def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
     return [float(epsilon) for epsilon in np.linspace(0, max(last, 1e-3), points)]
 
 
-def picture_of_profile(profile: Profile, path: Path) -> None:
+def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
     """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
 
     Args:
         profile: of the composition.
         path: PNG, SVG or PDF.
+        stated: whom the curves protect and how well, which stands above them: of a release its
+            whole promise.
 
     Raises:
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
     with figure_for(path, (11, 4.4), BudgetError) as figure:
+        figure.suptitle(textwrap.fill(stated, LETTERS_A_LINE), fontsize=8, parse_math=False)
         curve, trade = figure.subplots(1, 2)
         grid = epsilon_grid(profile)
         curve.semilogy(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.ledger_records import LONGEST_TEXT, Charge, Standing
+from hedgerow.privacy.ledger_records import Charge, Standing
 
 LEDGER, DATASET = "ledger", "dataset"
 UNCHARGED = {LEDGER: "none kept", DATASET: ""}
@@ -17,7 +17,7 @@ class Charging:
     """The ledger that a release is charged to, and the name of its dataset there.
 
     Attributes:
-        ledger: with an account of the dataset under the plan's neighbours.
+        ledger: with an account of the dataset under the plan's neighbours and restrictions.
         dataset: the user's name for it.
     """
 
@@ -30,7 +30,7 @@ class Charging:
         Raises:
             BudgetError: there is no such account.
         """
-        return self.ledger.standing(self.ledger.account(self.dataset, plan.neighbours))
+        return self.ledger.standing(self.ledger.account(self.dataset, plan.protection))
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that would exceed the cap, before anything is read.
@@ -47,10 +47,9 @@ class Charging:
             BudgetError: it would exceed the cap; nothing is charged.
             MachineError: the ledger cannot be written; no noise may be drawn.
         """
-        account = self.ledger.account(self.dataset, plan.neighbours)
+        account = self.ledger.account(self.dataset, plan.protection)
         now = datetime.now(UTC)
-        note = (plan.restriction or "")[:LONGEST_TEXT].strip()
-        self.ledger.charge(account, Charge(release_id, plan.guarantee, plan.hash, now, note))
+        self.ledger.charge(account, Charge(release_id, plan.guarantee, plan.hash, now))
 
     @property
     def bound(self) -> dict[str, str]:

@@ -22,7 +22,6 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.named import read_estimator
 from hedgerow.plan.depths import Measured, Summed
-from hedgerow.plan.describe import hash_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.again import estimated_again
 from hedgerow.release.certainty import certainty
@@ -39,7 +38,7 @@ from hedgerow.release.measurements import (
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.part_names import whole_names
 from hedgerow.release.report import REPORT, check_report
-from hedgerow.release.stored import read_nodes, stated_plan
+from hedgerow.release.stored import check_hash, read_nodes, stated_plan
 
 Int64 = NDArray[np.int64]
 
@@ -78,7 +77,7 @@ def check(directory: str | Path) -> list[Finding]:
     manifest = read_manifest(folder)
     found = [
         _finding("every file has the digest of the manifest", lambda: _files(folder, manifest)),
-        _finding("the plan has the hash of the manifest", lambda: _plan(manifest)),
+        _finding("the plan has the hash of the manifest", lambda: check_hash(manifest)),
     ]
     if any(finding.failure for finding in found):
         return found
@@ -151,11 +150,6 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
         f"check with that version, or write the page again with hedgerow report"
     )
     return Finding(what, unverified=because)
-
-
-def _plan(manifest: dict[str, Any]) -> None:
-    if hash_of(manifest["plan"]) != manifest["plan_sha256"]:
-        raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
 def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:

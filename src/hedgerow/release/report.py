@@ -107,7 +107,7 @@ def _block(name: str, text: str) -> str:
 
 
 def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
-    """The four facts at the head of the page."""
+    """The four facts at the head of the page, and where the promise is restricted, to what."""
     budget = plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     promise = ", ".join(
@@ -122,6 +122,7 @@ def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
             ("Counts listed", f"{listed:,}"),
             ("Levels", f"{len(facts)}"),
             ("Promise", markup.attribute(promise)),
+            *words.restricted(plan),
         ],
         "overview",
     )

@@ -14,7 +14,7 @@ from hedgerow.estimate.euclidean import Euclidean
 from hedgerow.estimate.named import read_estimator
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.plan.depths import RunningSums
-from hedgerow.plan.describe import describe_tree
+from hedgerow.plan.describe import describe_tree, hash_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.read import read_plan
 from hedgerow.release.manifest import read_manifest
@@ -47,6 +47,39 @@ def undamaged(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def verified_plan(folder: Path) -> Plan:
+    """The plan of a release directory, verified as `hedgerow check` does before it reads counts.
+
+    Its hash is the manifest's, it is over the lists of areas in ``domain/``, and what it promises
+    is computed again. That it is the plan that was signed off, its hash alone can tell.
+
+    Raises:
+        ReleaseError: there is no release, or its plan is not what the manifest says.
+        MachineError: it may not be read.
+    """
+    manifest = read_manifest(folder)
+    try:
+        with undamaged(folder):
+            check_hash(manifest)
+            return stated_plan(folder, manifest)
+    except MachineError:
+        raise
+    except HedgerowError as error:
+        raise ReleaseError(
+            f"the promise of {str(folder)!r} is not verified: {error}; hedgerow check tells more"
+        ) from error
+
+
+def check_hash(manifest: dict[str, Any]) -> None:
+    """Nothing, if the plan of a manifest has the hash beside it.
+
+    Raises:
+        ReleaseError: it has not.
+    """
+    if hash_of(manifest["plan"]) != manifest["plan_sha256"]:
+        raise ReleaseError("the plan in the manifest is not the one that was hashed")
+
+
 def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     """The plan of the manifest over the domain of the directory.
 
@@ -60,7 +93,10 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         raise ReleaseError(
             "the plan contradicts itself: its noise or guarantee is not its budget's"
         )
-    if [manifest["promise"], manifest["restriction"]] != [plan.promise, plan.restriction]:
+    if [manifest["promise"], manifest["restriction"]] != [
+        str(plan.promise),
+        plan.protection.restriction,
+    ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
     return plan

@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
-from hedgerow.privacy.profile import Profile, compose, read_profile
+from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.release.manifest import read_manifest
 from hedgerow.spec.release_file import refuse_release_file
 from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
 
@@ -47,31 +46,18 @@ class AccountFile(Section):
 
 
 def read_account(path: Path) -> Profile:
-    """The profile of a TOML list of mechanisms, or of a release (its directory or manifest).
+    """The profile of a TOML list of mechanisms.
 
     Raises:
-        SpecError: a manifest without the guarantee of a plan, or a file that breaks a rule.
-        ReleaseError: no manifest.
+        SpecError: a file that breaks a rule.
         BudgetError, NoiseError: mechanisms that no profile can be made of, or too many of them.
     """
-    if path.is_dir() or path.suffix == ".json":
-        where, profile = "the manifest: use", _of_manifest(path if path.is_dir() else path.parent)
-    else:
-        check_there(path)
-        where, uses = "[[use]]", enumerate(parse(path, AccountFile).use, start=1)
-        profile = compose([within(f"{where} {i}", _use, use) for i, use in uses])
+    check_there(path)
+    uses = list(enumerate(parse(path, AccountFile).use, start=1))
+    profile = compose([within(f"[[use]] {i}", _use, use) for i, use in uses])
     for i, use in enumerate(profile.uses, start=1):
-        within(f"{where} {i}", _check_size, use)
+        within(f"[[use]] {i}", _check_size, use)
     return profile
-
-
-def _of_manifest(folder: Path) -> Profile:
-    try:
-        return read_profile(read_manifest(folder)["plan"]["guarantee"])
-    except (KeyError, TypeError, AttributeError):
-        raise SpecError(
-            f"the manifest in {str(folder)!r} describes no plan with its guarantee; restore it"
-        ) from None
 
 
 def _check_size(use: Use) -> None:

@@ -21,11 +21,13 @@ from hedgerow.plan.allocation import Shares
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.distribution import plan_distribution
+from hedgerow.plan.measurable import protection
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.promise import Protection
 from hedgerow.release.charging import Charging
 from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
@@ -106,6 +108,10 @@ class ReleaseSpec:
     def invariants(self) -> list[Invariant]:
         """From ``[[invariant]]``."""
         return [Invariant(given.axis, given.level) for given in self.file.invariant]
+
+    def protection(self, tree: Tree) -> Protection:
+        """From ``[privacy]``, ``[table]``, ``[[invariant]]`` and ``areas = "table"``."""
+        return protection(tree, self.neighbours, self.invariants)
 
     @property
     def estimator(self) -> Estimator:

@@ -11,7 +11,6 @@ from hedgerow.plan.depths import (
     Unmeasured,
 )
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.page.markup import attribute, items, joined, shown
 from hedgerow.release.page.numeric import is_numeric
 from hedgerow.release.page.promise import Priced, figure
@@ -62,14 +61,21 @@ def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
     )
 
 
+def restricted(plan: Plan) -> list[tuple[str, str]]:
+    """What stands beside a figure of the promise that holds between some tables alone, if so."""
+    agreed = [
+        f"the list of {r.axis}" if r.level is None else f"{r.axis}.{r.level}"
+        for r in plan.protection.restrictions
+    ]
+    return [("Only between tables that agree on", shown(joined(agreed)))] if agreed else []
+
+
 def cited(plan: Plan, total: int, version: str) -> str:
     """How to name this release in a text."""
-    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
     line = (
         f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
-        f"{version}. {plan.guarantee.statement(delta)} Plan SHA-256: {plan.hash}."
+        f"{version}. {plan.promise} Plan SHA-256: {plan.hash}."
     )
-    line += "" if plan.restriction is None else f" {plan.restriction}"
     return (
         "<p>Name the publisher and the date of publication, and the release as</p>\n"
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
@@ -104,10 +110,9 @@ def _who(plan: Plan) -> str:
 
 
 def _how_well(plan: Plan, priced: Priced) -> str:
-    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else None
     noticed = figure(priced.detection(ALPHA))
     return (
-        f"{shown(plan.guarantee.statement(delta))} In plain words: someone has two tables that "
+        f"{shown(str(plan.promise))} In plain words: someone has two tables that "
         f"differ in one protected unit and agree on all that is public, and must tell which of "
         f"them this release was made from. "
         f"If 5 % false alarms are accepted, the difference is noticed at most {noticed} of the "
@@ -127,7 +132,8 @@ def _public(plan: Plan) -> str:
 
 
 def _not_hidden(plan: Plan) -> str:
-    told = "" if plan.restriction is None else f"{shown(plan.restriction)} "
+    restriction = plan.protection.restriction
+    told = "" if restriction is None else f"{shown(restriction)} "
     return told + (
         "What is true of many: a release is there to tell how the counts are spread, and what "
         "follows from that about people like you holds whether or not you are in the table."

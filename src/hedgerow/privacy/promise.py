@@ -1,0 +1,151 @@
+"""A promise, whole: who is protected, between which tables, and how well.
+
+A guarantee without its neighbours says nothing, and without what is public by declaration it is
+false: where the counts of a region are published as they are, a record that moves to another region
+is seen with certainty, whatever ε is. So whatever prints a guarantee prints a `Promise`. A bare
+`Profile` is for compositions that belong to no table.
+
+Declaring something public restricts the neighbouring relation to tables that agree on it. All that
+composes (`hedgerow.privacy.profile`, the sums of ρ and of pure ε) does so for each pair of tables,
+and so for the restricted relation, as long as all parts are promised under the same one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.noise.numerals import Exact
+from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.profile import Profile
+
+DIGITS = 12
+"""How much of a list's digest is shown, to tell it from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """Something about the table that is public by declaration, so that neighbours agree on it.
+
+    Attributes:
+        axis: whose list of areas it speaks of.
+        level: the level whose counts are published exactly; None where the list itself was taken
+            from the table, so that which codes the table holds is public.
+        digest: SHA-256 of the list (`Axis.digest`): the same name may mean other areas elsewhere.
+    """
+
+    axis: str
+    level: str | None
+    digest: str
+
+    def __str__(self) -> str:
+        """What is public, as a clause."""
+        if self.level is None:
+            return f"the list of {self.axis}, {self.digest[:DIGITS]}, was taken from the table"
+        listed = f"by list {self.digest[:DIGITS]}"
+        return f"the counts of {self.axis}.{self.level} {listed} are published exactly"
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Who is protected, and between which tables; two that are equal mean the same promise.
+
+    Attributes:
+        neighbours: the unit of privacy.
+        restrictions: what neighbours must agree on besides, in a fixed order and each once.
+    """
+
+    neighbours: Neighbours
+    restrictions: tuple[Restriction, ...] = ()
+
+    def __post_init__(self) -> None:
+        once = set(self.restrictions)
+        ordered = sorted(once, key=lambda r: (r.axis, r.level or "", r.digest))
+        object.__setattr__(self, "restrictions", tuple(ordered))
+
+    @property
+    def label(self) -> str:
+        """All of it in a few words, to tell it from others."""
+        parts = [self.neighbours.name, f"contributions {self.neighbours.contributions}"]
+        if self.neighbours.unit is not None:
+            parts.append(f"unit {self.neighbours.unit!r}")
+        if self.neighbours.total_is_public:
+            parts.append("total public")
+        return "; ".join([", ".join(parts), *map(str, self.restrictions)])
+
+    @property
+    def restriction(self) -> str | None:
+        """What is not hidden, where something is public by declaration, in sentences."""
+        exact = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
+        lists = [r.axis for r in self.restrictions if r.level is None]
+        told = []
+        if exact:
+            told.append(
+                f"The guarantee holds between tables that agree on the counts of {_joined(exact)}, "
+                f"which are published exactly; it does not hide anything that these counts give "
+                f"away."
+            )
+        if lists:
+            told.append(
+                f"The list of areas of {_joined(lists)} was taken from the table itself and "
+                f"declared public; the guarantee does not hide which codes the table holds."
+            )
+        return " ".join(told) or None
+
+    def describe(self, what: str = "The release") -> str:
+        """Who is protected from what, and from what not, in sentences about ``what``."""
+        said = [self.neighbours.describe(what), self.restriction]
+        return " ".join(part for part in said if part)
+
+    def lacks(self, other: "Protection") -> str | None:
+        """In which clauses this differs from another of the same neighbours, for a sentence."""
+        told = []
+        unsaid = [str(r) for r in other.restrictions if r not in self.restrictions]
+        more = [str(r) for r in self.restrictions if r not in other.restrictions]
+        if unsaid:
+            told.append(f"does not say that {_joined(unsaid)}")
+        if more:
+            told.append(f"holds only where {_joined(more)}")
+        return _joined(told) if told and self.neighbours == other.neighbours else None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Who is protected, and how well.
+
+    Attributes:
+        protection: who, and between which tables.
+        profile: what all noise together costs those.
+        delta: at which `str` states ε; None for ρ or pure ε alone.
+    """
+
+    protection: Protection
+    profile: Profile
+    delta: Fraction | None = None
+
+    def statement(self, delta: Exact | float | None = None, *, what: str = "The release") -> str:
+        """The whole promise in sentences about ``what``: nothing of it may be printed without.
+
+        Args:
+            delta: at which ε is stated; that of the promise unless given.
+            what: a noun in the singular, as a sentence begins with it.
+        """
+        at = self.delta if delta is None else delta
+        said = [
+            self.protection.neighbours.describe(what),
+            self.profile.statement(at, who=f"{what} satisfies"),
+            self.protection.restriction,
+        ]
+        return " ".join(part for part in said if part)
+
+    @property
+    def label(self) -> str:
+        """The whole promise in a few words."""
+        satisfied = self.profile.statement(who="satisfies").removesuffix(".")
+        return f"{satisfied}; {self.protection.label}"
+
+    def __str__(self) -> str:
+        return self.statement()
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    return " and ".join(clauses)

@@ -1,0 +1,406 @@
+"""No guarantee is printed without its neighbours and what it does not hide, and none unverified."""
+
+import json
+import re
+import shutil
+from html import unescape
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.cli.commands import app
+from hedgerow.cli.privacy import ledgers
+from hedgerow.plan.describe import hash_of
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.release.stored import stated_plan
+from hedgerow.spec.release_spec import ReleaseSpec
+
+RELEASE = """
+[table]
+source = "trips.csv"
+count  = "trips"
+
+[[axis]]
+name   = "home"
+levels = ["region", "town"]
+areas  = "homes.csv"
+
+[[axis]]
+name   = "work"
+levels = ["office"]
+areas  = "table"
+
+[tree]
+refine = ["home", "work"]
+
+[[invariant]]
+axis  = "home"
+level = "region"
+
+[privacy]
+neighbours = "replace"
+epsilon    = 1
+delta      = 1e-8
+
+[ledger]
+database = "ledger.sqlite"
+dataset  = "trips"
+
+[simulate]
+public       = true
+estimators   = ["euclidean"]
+measures     = ["survivors"]
+allocations  = ["uniform"]
+baselines    = []
+
+[output]
+directory = "out"
+"""
+WHO = "looks almost the same whatever any one record says; the number of records is public."
+EXACT = (
+    "The guarantee holds between tables that agree on the counts of home.region, which are "
+    "published exactly; it does not hide anything that these counts give away."
+)
+LISTED = (
+    "The list of areas of work was taken from the table itself and declared public; the guarantee "
+    "does not hide which codes the table holds."
+)
+LABEL = re.compile(
+    "replace, contributions 1, total public; the counts of home.region by list [0-9a-f]{12} are "
+    "published exactly; the list of work, [0-9a-f]{12}, was taken from the table"
+)
+GUARANTEE = re.compile(r"satisf(?:y|ies)\b|[ερ] = [0-9]|\((?:epsilon|rho) = [0-9]")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A release file with an invariant and a list from the table, and its release."""
+    folder = tmp_path_factory.mktemp("trips")
+    homes = pl.DataFrame({"region": ["N", "N", "S", "S"], "town": ["n1", "n2", "s1", "s2"]})
+    homes.write_csv(folder / "homes.csv")
+    table = homes.join(pl.DataFrame({"office": ["a", "b", "c"]}), how="cross")
+    table.with_columns(trips=pl.int_range(pl.len()) * 7 + 40).write_csv(folder / "trips.csv")
+    (folder / "release.toml").write_text(RELEASE)
+    spec = ReleaseSpec(folder / "release.toml")
+    tree = spec.tree()
+    hr.release(spec.counts(tree), spec.plan(tree), directory=folder / "out")
+    return folder
+
+
+@pytest.fixture
+def trips(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "trips")
+
+
+def whole(text):
+    """Whether neighbours and restrictions stand in the text: in sentences, or in short."""
+    words = " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+    return all(said in words for said in (WHO, EXACT, LISTED)) or bool(LABEL.search(words))
+
+
+def test_no_command_prints_a_guarantee_without_neighbours_and_restrictions(run, trips):
+    """Every command there is, so that a new one must be put in; with the files that they write."""
+    file, out, ledger = trips / "release.toml", trips / "out", trips / "ledger.sqlite"
+    published = trips / "published"
+    commands = {
+        "new": [(trips / "trips.csv", trips / "new.toml", "--count", "trips")],
+        "example": [("census", trips / "example")],
+        "ledger open": [(file, "--rho", "0.03")],
+        "plan": [(file,), (file, "--json"), (file, "--fairness", "--records", 1000)],
+        "release": [(file,), (file,)],  # the second does not fit into the account
+        "check": [(published,)],
+        "table": [(published, "--level", "home.region")],
+        "distribution": [(published,)],
+        "funds": [(published, "--level", "home.region", "--amount", 100)],
+        "report": [(published,)],
+        "estimate": [(published,)],
+        "compare": [(file,)],
+        "simulate": [(file, "--runs", 3)],
+        "account": [(published,), (published / "manifest.json", "--delta", "1e-6")],
+        "ledger show": [(ledger,)],
+    }
+    listed = {command.callback.__name__ for command in app.registered_commands}
+    assert {*listed, "ledger open", "ledger show"} == set(commands)
+    assert {command.name for command in ledgers.registered_commands} == {"open", "show"}
+    printing, codes = set(), {}
+    shutil.rmtree(out)
+    for name, calls in commands.items():
+        for arguments in calls:
+            code, said, err = run(*name.split(), *arguments)
+            codes[name] = [*codes.get(name, []), code]
+            if name == "release" and code == 0:
+                out.rename(published)
+            for shown in (said, err):
+                if GUARANTEE.search(shown):
+                    printing.add(name)
+                    assert whole(shown), (name, shown)
+        if name == "estimate":
+            published.rename(out)  # where `compare` looks for it
+            commands["account"] = [(out, *rest) for _, *rest in commands["account"]]
+    assert printing == {"plan", "release", "account", "ledger open", "ledger show"}
+    refusals = {name: given for name, given in codes.items() if any(given)}
+    assert refusals == {"release": [0, 2], "distribution": [2]}, "it has two axes"
+
+
+def test_neither_does_python_or_a_file_of_the_release(made):
+    plan = stated_plan(made / "out", json.loads((made / "out" / "manifest.json").read_text()))
+    released = hr.read_release(made / "out")
+    shown = {
+        "repr": repr(plan),
+        "str": str(plan),
+        "notebook": plan._repr_html_(),
+        "promise": str(plan.promise),
+        "at a δ": plan.promise.statement("1e-6"),
+        "label": plan.promise.label,
+        "manifest": json.loads((made / "out" / "manifest.json").read_text())["promise"],
+    }
+    for name, text in shown.items():
+        assert GUARANTEE.search(text), name
+        assert whole(text), name
+    assert not GUARANTEE.search(repr(released))
+
+
+def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
+    page = (made / "out" / "report.html").read_text()
+    parts = re.findall(r"<(dd|blockquote)[^>]*>(.*?)</\1>", page, re.DOTALL)
+    stating = [text for _, text in parts if re.search(r"satisf(?:y|ies)\b", text)]
+    assert len(stating) == 2, "how well, and how to cite it"
+    assert all(whole(text) for text in stating)
+    head = page.split('<dl class="overview">')[1].split("</dl>")[0]
+    assert "ε = 1, δ = 1e-08" in head
+    words = " ".join(re.sub("<[^>]*>", " ", head).split())
+    assert "Only between tables that agree on home.region and the list of work" in words
+
+
+def test_a_picture_of_a_release_s_price_carries_its_promise(run, made, tmp_path):
+    drawn = tmp_path / "price.svg"
+    assert run("account", made / "out", "--picture", drawn)[0] == 0
+    assert "<!-- " in drawn.read_text()
+    comments = " ".join(re.findall("<!-- (.*?) -->", drawn.read_text(), re.DOTALL))
+    assert whole(comments)
+
+
+def test_a_promise_that_hides_all_but_its_neighbours_says_no_more():
+    areas = hr.Axis.from_frame("home", {"town": ["a", "b"]}, ["town"])
+    plan = hr.make_plan(hr.Tree([areas]), budget=hr.Rho("1/2"))
+    assert str(plan.promise) == (
+        "The release looks almost the same with or without any one record. The release satisfies "
+        "ρ = 0.5 zero-concentrated differential privacy."
+    )
+    assert plan.protection.restriction is None
+
+
+def test_of_invariants_of_one_axis_the_finest_is_the_restriction():
+    rows = [("x", "p", "a"), ("x", "q", "b"), ("y", "r", "c"), ("y", "r", "d")]
+    areas = pl.DataFrame(rows, ["land", "region", "town"], orient="row")
+    axis = hr.Axis.from_frame("home", areas, ["land", "region", "town"])
+    tree = hr.Tree([axis])
+
+    def protection(*levels):
+        plan = hr.make_plan(
+            tree,
+            budget=hr.Rho(1),
+            neighbours=hr.Replace(),
+            invariants=[hr.Invariant("home", level) for level in levels],
+        )
+        return plan.protection
+
+    assert protection("region", "land") == protection("land", "region") == protection("region")
+    assert len({protection(), protection("land"), protection("region")}) == 3
+    assert protection("region").restrictions[0].digest == axis.digest
+
+
+@pytest.mark.parametrize("taken_away", ["[[invariant]]", 'areas  = "table"'])
+def test_a_release_is_never_charged_to_an_account_that_says_less(run, trips, taken_away):
+    """An account opened without the restriction; the release then is refused and costs nothing."""
+    shutil.rmtree(trips / "out")
+    file, plain = trips / "release.toml", trips / "plain.toml"
+    pl.DataFrame({"office": ["a", "b", "c"]}).write_csv(trips / "offices.csv")
+    instead = {
+        "[[invariant]]": ('[[invariant]]\naxis  = "home"\nlevel = "region"\n', ""),
+        'areas  = "table"': ('areas  = "table"', 'areas  = "offices.csv"'),
+    }[taken_away]
+    plain.write_text(RELEASE.replace(*instead))
+    assert run("ledger", "open", plain, "--rho", "1")[0] == 0
+    code, out, err = run("release", file)
+    assert (code, out) == (2, "")
+    said = {
+        "[[invariant]]": "does not say that the counts of home.region by list",
+        'areas  = "table"': "does not say that the list of work,",
+    }[taken_away]
+    assert said in err
+    assert "open one, with its cap: hedgerow ledger open FILE --rho" in err
+    ledger = Ledger(trips / "ledger.sqlite")
+    (account,) = ledger.accounts()
+    assert ledger.standing(account).charges == ()
+    assert not (trips / "out").exists()
+    assert not (trips / "out.staging").exists()
+
+
+def test_accounts_of_one_dataset_under_other_restrictions_are_said_not_to_limit_each_other(
+    run, trips
+):
+    shutil.rmtree(trips / "out")
+    file, plain = trips / "release.toml", trips / "plain.toml"
+    plain.write_text(RELEASE.replace('[[invariant]]\naxis  = "home"\nlevel = "region"\n', ""))
+    note = "the accounts of 'trips', under other neighbours or with something else public, do not"
+    assert note not in run("ledger", "open", plain, "--rho", "1")[2]
+    code, out, err = run("ledger", "open", file, "--rho", "1")
+    assert (code, note in err) == (0, True)
+    assert whole(out)
+    assert note in run("release", file)[2]
+    shown = run("ledger", "show", trips / "ledger.sqlite")
+    assert note in shown[2]
+    accounts = shown[1].split("dataset 'trips'")[1:]
+    restricted = ["home.region" in account for account in accounts]
+    unspent = [" 0 is spent" in account for account in accounts]
+    assert (restricted, unspent) == ([False, True], [True, False])
+
+
+def test_the_account_of_a_release_names_the_plan_to_compare(run, made):
+    code, out, _ = run("account", made / "out")
+    assert code == 0
+    stated = json.loads((made / "out" / "manifest.json").read_text())["plan_sha256"]
+    assert f"plan {stated}\n" in out
+    assert "compare its hash" in out
+    assert run("account", made / "out" / "manifest.json")[:2] == (0, out)
+
+
+def more_noise(manifest, *, parameters=True):
+    """σ² and all that follows from it times 10⁸: the release looks 10⁸ times cheaper in ρ."""
+    plan = manifest["plan"]
+    for use in plan["guarantee"]["uses"]:
+        use["sigma2"] += "00000000" if "/" not in use["sigma2"] else ""
+        use["sigma2"] = re.sub("^([0-9]+)/", r"\g<1>00000000/", use["sigma2"])
+    if parameters:
+        uses = iter(plan["guarantee"]["uses"])
+        for depth in plan["depths"]:
+            if depth["kind"] == "measured":
+                depth["parameter"] = next(uses)["sigma2"]
+
+
+def not_worst(manifest):
+    manifest["plan"]["guarantee"]["is_worst"] = False
+
+
+def no_invariant(manifest):
+    manifest["plan"]["invariants"] = []
+
+
+def listed_by_hand(manifest):
+    manifest["plan"]["tree"]["axes"][1]["from_table"] = False
+
+
+def smaller_budget(manifest):
+    manifest["plan"]["budget"]["epsilon"] = "1/1000"
+
+
+def fewer_records(manifest):
+    manifest["plan"]["neighbours"]["contributions"] = 1000
+
+
+def cut_promise(manifest):
+    manifest["promise"] = manifest["promise"].replace(EXACT, "").strip()
+
+
+def no_restriction(manifest):
+    manifest["restriction"] = None
+
+
+DAMAGE = [
+    lambda m: m.pop("plan"),
+    lambda m: m["plan"].pop("guarantee"),
+    lambda m: m.update(plan=[1]),
+    lambda m: m["plan"].update(guarantee="none"),
+    lambda m: m["plan"]["guarantee"].update(uses=7),
+    lambda m: m["plan"]["guarantee"].update(uses=["x"]),
+    lambda m: m["plan"]["guarantee"]["uses"][0].update(shifts=3),
+    lambda m: m["plan"]["guarantee"]["uses"][0].update(times=10**23),
+    lambda m: m["plan"]["guarantee"].update(rho="0"),
+    lambda m: m["plan"]["guarantee"].update(rho="1e999999999"),
+    lambda m: m.pop("promise"),
+    lambda m: m.update(estimator={"method": "magic"}),
+]
+TAMPERED = [
+    more_noise, not_worst, no_invariant, listed_by_hand, smaller_budget, fewer_records,
+]  # fmt: skip
+
+
+def tampered(folder, change, *, rehash):
+    path = folder / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    if rehash and "plan" in manifest:
+        manifest["plan_sha256"] = hash_of(manifest["plan"])
+    path.write_text(json.dumps(manifest))
+    return folder / "out"
+
+
+def refused(run, *arguments):
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("Error: "), "internal" in err) == (2, "", 1, False), (out, err)
+    return err
+
+
+@pytest.mark.parametrize("change", TAMPERED)
+def test_the_price_of_a_plan_that_was_rewritten_is_not_told(run, trips, change):
+    out = tampered(trips, change, rehash=False)
+    for place in (out, out / "manifest.json"):
+        assert "not the one that was hashed" in refused(run, "account", place)
+
+
+@pytest.mark.parametrize(
+    "change", [*TAMPERED, lambda m: more_noise(m, parameters=False), cut_promise, no_restriction]
+)
+def test_nor_where_its_hash_was_computed_again(run, trips, change):
+    """The noise is not that of its budget, the list not that of its domain, and so on."""
+    said = refused(run, "account", tampered(trips, change, rehash=True))
+    assert "is not verified: " in said
+    assert "hedgerow check tells more" in said
+
+
+@pytest.mark.parametrize("rehash", [False, True])
+@pytest.mark.parametrize("change", DAMAGE, ids=range(len(DAMAGE)))
+def test_a_damaged_manifest_is_not_accounted(run, trips, change, rehash):
+    refused(run, "account", tampered(trips, change, rehash=rehash))
+
+
+def test_a_domain_of_other_codes_or_none_is_not_accounted(run, trips):
+    place = trips / "out" / "domain" / "home.parquet"
+    homes = pl.read_parquet(place)
+    homes.with_columns(pl.col("town").replace("n2", "n3")).write_parquet(place)
+    said = refused(run, "account", trips / "out")
+    assert "the lists of areas in domain/ are not those of the plan" in said
+    place.unlink()
+    refused(run, "account", trips / "out" / "manifest.json")
+
+
+def test_a_manifest_by_another_name_is_not_the_one_beside_it(run, trips):
+    shutil.copy(trips / "out" / "manifest.json", trips / "out" / "other.json")
+    assert "or its manifest.json where it lies" in refused(
+        run, "account", trips / "out" / "other.json"
+    )
+
+
+def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, trips):
+    """Nothing in a file can tell a forgery that is consistent; the hash that was signed can."""
+    out = trips / "out"
+    manifest = json.loads((out / "manifest.json").read_text())
+    signed = manifest["plan_sha256"]
+    plan = stated_plan(out, manifest)
+    forged = hr.make_plan(
+        plan.tree,
+        budget=hr.EpsilonDelta("1/1000", "1e-8"),
+        neighbours=plan.neighbours,
+        invariants=plan.invariants,
+    )
+    manifest |= {
+        "plan": forged.to_dict(), "plan_sha256": forged.hash, "promise": str(forged.promise),
+    }  # fmt: skip
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    code, said, _ = run("account", out)
+    assert code == 0
+    assert f"plan {forged.hash}\n" in said
+    assert signed not in said
+    assert run("check", out)[0] == 2, "the counts were not made with this noise"
