@@ -1,5 +1,6 @@
 """A budget is spent to the last digit, and never beyond."""
 
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,10 +11,16 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
+from hedgerow.privacy.loss import GaussianLoss, gathered
 from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
 from hedgerow.privacy.zcdp import optimal_epsilon, rho_within
+from tests.privacy.oracles_domination import dominated_delta
+from tests.privacy.oracles_loss import enclosure
 
 CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
 AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=100)
@@ -138,6 +145,85 @@ def test_an_epsilon_delta_budget_is_not_wasted():
     assert 0.999_99 < loose.epsilon("1e-8") <= 1
     more = loose.uses[0].noise.parameter / profile.uses[0].noise.parameter
     assert 1 < more < 1.01  # a norm alone costs half a percent
+
+
+BUDGETS = [("1", "1e-6"), ("3", "1e-9"), ("0.4", "1e-3")]
+UNEQUAL = [Fraction(1, 4), Fraction(3, 4)]
+
+
+def less_by(profile, part) -> Profile:
+    """With variances times 1 - part."""
+    uses = (
+        Use(DiscreteGaussian(use.noise.parameter * (1 - Fraction(part))), use.times, use.changes)
+        for use in profile.uses
+    )
+    return Profile(tuple(uses), profile.is_worst)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("who", [AddRemove(), Replace()], ids=str)
+def test_the_noise_is_the_least_that_keeps_a_budget(epsilon, delta, who):
+    """By exact convolution: enough, and 0.003 % less variance is too little."""
+    changes = changes_below_the_total(who, 2)
+    found = calibrate(DiscreteGaussian, EpsilonDelta(epsilon, delta), UNEQUAL, changes)
+    for profile, is_enough in ((found, True), (less_by(found, "3e-5"), False)):
+        losses = gathered(
+            (GaussianLoss(use.noise.parameter, 1), len(use.changes[0])) for use in profile.uses
+        )
+        low, high = enclosure(losses, Fraction(epsilon))
+        assert (high <= float(delta)) if is_enough else (low > float(delta))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("who", [AddRemove(3), Replace(2)], ids=str)
+def test_the_noise_is_the_least_that_a_norm_asks_for(epsilon, delta, who):
+    """By the theorem of `hedgerow.privacy.domination`, in 50 digits."""
+    changes = changes_below_the_total(who, 2)
+    budget = EpsilonDelta(epsilon, delta)
+    found = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=False)
+    squared = int(who.l2_sensitivity_squared(1))
+    for profile, is_enough in ((found, True), (less_by(found, "3e-5"), False)):
+        noises = [(use.noise.parameter, squared) for use in profile.uses]
+        true = dominated_delta(noises, epsilon)
+        assert (true <= float(delta)) if is_enough else (true > float(delta))
+
+
+GRID = [
+    (epsilon, delta, is_worst)
+    for epsilon in ("1e-11", "1e-9", "1e-5", "0.01", "0.7", "12.5", "300", "1e6")
+    for delta in ("1e-310", "1e-40", "1e-9", "1e-5", "0.3")
+    for is_worst in (True, False)
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "is_worst"), GRID)
+def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_worst):
+    """ε at the asked δ and δ at the asked ε, of tiny budgets and of huge ones."""
+    changes = changes_below_the_total(AddRemove(), 2)
+    budget = EpsilonDelta(epsilon, delta)
+    profile = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst)
+    stated = profile.epsilon(delta)
+    assert stated <= Fraction(epsilon)
+    failing = None  # where the exact profile is out of reach ε is that of ρ
+    if float(delta) > accountant.SMALLEST_DELTA:
+        with suppress(accountant.TooFineError):
+            failing = profile.delta(epsilon)
+    assert failing is None or failing <= Fraction(delta)
+    assert stated >= 0.9999 * float(epsilon) or failing >= 0.99 * float(delta)
+    base = 1 / (2 * profile.rho)
+    again = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, base=base)
+    assert again == profile
+
+
+@pytest.mark.parametrize("is_worst", [True, False])
+def test_an_epsilon_is_found_to_nine_digits_however_small_it_is(is_worst):
+    """The smallest at which the certified δ is within the asked one."""
+    for sigma2, delta in (("1.4e17", "1e-9"), ("1.5e11", "1e-6"), (700, "1e-9"), ("0.3", "1e-4")):
+        profile = Profile((Use(DiscreteGaussian(sigma2), 1, ((1,),)),), is_worst)
+        epsilon = profile.epsilon(delta)
+        assert epsilon > 0
+        assert profile.delta(epsilon) <= float(delta)
+        assert profile.delta(epsilon * (1 - 3e-9)) > float(delta)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])

@@ -17,6 +17,12 @@ def test_a_figure_is_never_below_the_value_and_has_six_digits(value):
     assert value <= shown <= value * (1 + Fraction(1, 10**5))
 
 
+def test_a_figure_that_no_float_holds_is_not_shown_as_0_or_infinite():
+    assert figure_above(Fraction(1, 3 * 10**400)) == "3.33334e-401"
+    assert figure_above(Fraction(10**400, 3)) == "3.33334e+399"
+    assert figure_above(Fraction(0)) == "0"
+
+
 def test_a_fraction_and_a_float_of_one_value_are_shown_alike():
     assert figure_above(Fraction(1, 3)) == "0.333334"
     assert figure_above(1.25) == figure_above(Fraction(5, 4)) == "1.25"

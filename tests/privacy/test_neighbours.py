@@ -49,6 +49,27 @@ def test_sensitivities_are_attained_and_never_exceeded(neighbours, depth):
     assert neighbours.l2_sensitivity_squared(depth) == max((move**2).sum() for move in moves)
 
 
+MATRICES = {
+    "leaves": np.eye(LEAVES, dtype=int),
+    "a column far from the others": np.array([[9, 0, 1, 0], [0, 1, 1, 0]]),
+    "columns that are alike": np.array([[5, 5, 5, 4], [1, 1, 2, 1], [2, 2, 2, 2]]),
+    "opposite columns": np.array([[3, -3, 0, 1], [2, -2, 1, 0]]),
+    "running sums": np.tril(np.full((LEAVES, LEAVES), 4)),
+    "weighted running sums": np.array([[8, 0, 0, 0], [4, 8, 0, 0], [3, 4, 8, 0], [2, 3, 4, 8]]),
+}
+
+
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_the_norm_of_columns_is_that_of_the_worst_change_of_all(neighbours, matrix):
+    """‖Wx‖² over every change x of the leaves that one unit can make; attained by moving as one."""
+    columns = matrix.T
+    column = max(int(c @ c) for c in columns)
+    distance = max(int((c - d) @ (c - d)) for c in columns for d in columns)
+    worst = max(int((matrix @ x) @ (matrix @ x)) for x in changes(neighbours))
+    assert neighbours.norm_of_columns(column, distance).squared == worst
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
 def test_each_case_is_a_change_that_one_unit_can_make(neighbours, depth):

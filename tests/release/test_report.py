@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from fractions import Fraction
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -486,7 +487,14 @@ def test_a_pure_promise_leaves_the_two_lines_of_its_epsilon():
 
 
 @pytest.mark.parametrize(
-    ("part", "words"), [(0.0703, "7.03 %"), (0.070301, "7.04 %"), (1.0, "100 %"), (0.5, "50 %")]
+    ("part", "words"),
+    [
+        (Fraction("0.0703"), "7.03 %"),
+        (0.0703, "7.04 %"),  # the float is a little more
+        (0.070301, "7.04 %"),
+        (1.0, "100 %"),
+        (0.5, "50 %"),
+    ],
 )
 def test_a_figure_is_rounded_up(part, words):
     assert figure(part) == words

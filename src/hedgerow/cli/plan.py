@@ -23,7 +23,7 @@ from hedgerow.plan.fairness import fairness, fairness_rows
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
-from hedgerow.plan.forecast_table import forecast_legend, forecast_table
+from hedgerow.plan.forecast_table import forecast_legend, forecast_table, shares_are_relative
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.outline import Outline
@@ -140,13 +140,16 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """What is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
     shown.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
+    if made.price_of_a_share > 1:
+        shown.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
     shown.print(f"{escape(str(made.promise))}\n")
     shown.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
-        shown.print(f"Noise variance saved by exact accounting: {float(made.saved):.1%}")
+        how = "exact accounting" if made.guarantee.is_worst else "a tight bound"
+        shown.print(f"Noise variance saved by {how}: {float(made.saved):.1%}")
     shown.print(f"\nplan {made.hash}\n")
 
 

@@ -43,7 +43,13 @@ class Problem:
 
 
 class Allocation(Protocol):
-    """A rule that shares the budget out."""
+    """A rule that shares the budget out.
+
+    Rules take the costs of depths to add up to the budget. Where one unit cannot change all depths
+    by their worst at once (`Neighbours.changes` has several cases) they add up to more: all noise
+    is then less by one factor, and the shares keep their proportions. What is the best for added
+    costs is near the best there, and need not be it.
+    """
 
     @property
     def name(self) -> str:

@@ -19,7 +19,8 @@ from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
 from hedgerow.privacy.budget import LARGEST, Epsilon, Rho
-from hedgerow.privacy.neighbours import AddRemove, Neighbours
+from hedgerow.privacy.calibrate import worst_part
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, l1, l2_squared
 from hedgerow.tables.tree import Tree
 
 Target = int | float | Fraction | Decimal
@@ -61,7 +62,9 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
 
     for the error f of max(0, N + noise), N from the prior or, without one, large. The inverse of
     `Optimal`: its error at the budget found is τ. Each depth's part of the budget is then rounded
-    up to six digits, so targets are kept and the budget is at most 1e-5 above the least.
+    up to six digits, so targets are kept and the budget is at most 1e-5 above the least. Where one
+    unit cannot change all depths by their worst at once (`Replace(exactly=False)`), the plan costs
+    less than Σ_ℓ b_ℓ, which is what was made least.
 
     Args:
         tree: the public domain.
@@ -96,18 +99,27 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         _check_relative(importance, prior)
         budgets = _of_total(problem, importance, prior, wanted, _positive(target, "the target"))
     total = sum(budgets.values())
-    if total > LARGEST:
-        raise PlanError(_too_dear(float(total)))
     shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(depths)))
+    needed = total * _worst_part(problem, shares)
+    if needed > LARGEST:
+        raise PlanError(_too_dear(float(needed)))
     return make_plan(
         tree,
-        budget=Epsilon(total) if mechanism is DiscreteLaplace else Rho(total),
+        budget=Epsilon(needed) if mechanism is DiscreteLaplace else Rho(needed),
         neighbours=neighbours,
         mechanism=mechanism,
         allocation=_Found(shares, prior),
         measure=measure,
         invariants=invariants,
     )
+
+
+def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction:
+    """The part of all budgets together that the worst unit costs; see `worst_part`."""
+    given = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
+    changes = [problem.neighbours.changes(t) for t, _ in given]
+    norm = l1 if problem.mechanism is DiscreteLaplace else l2_squared
+    return worst_part([share for _, share in given], changes, norm)
 
 
 def _of_levels(

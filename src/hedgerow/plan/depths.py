@@ -12,7 +12,7 @@ class Measured:
 
     Attributes:
         mechanism: the noise of one count.
-        share: of the budget, above 0.
+        share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
     """
 
     mechanism: Mechanism
@@ -27,7 +27,7 @@ class Summed:
 
     Attributes:
         mechanism: the noise of one sum, in units of the sums.
-        share: of the budget, above 0.
+        share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
         scale: of the weights, public: a sum in records is one of these divided by it.
     """
 

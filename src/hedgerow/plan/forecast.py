@@ -63,8 +63,9 @@ def forecast(plan: Planned) -> pl.DataFrame:
     Columns:
         depth, cuboid, cells: cells is the number of possible nodes.
         kind: ``measured``, ``public`` or ``unmeasured``.
-        share, noise, noise_sd: of the budget; the mechanism's parameter; the standard deviation of
-            one draw. Null where nothing is measured.
+        share, noise, noise_sd: of the budget (see `hedgerow.plan.plan.Plan.price_of_a_share`); the
+            mechanism's parameter; the standard deviation of one draw. Null where nothing is
+            measured.
         rmse: root of the mean variance over all nodes: *exact* formula.
         mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
         max_95: with 95 % probability no estimate of the depth is off by more: a *bound*, by the

@@ -17,7 +17,7 @@ WORDS = {
 
 
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
-    """Draw the expected errors, the shares of the budget and the empty cells seen above 0.
+    """Draw the expected errors, the shares and the empty cells seen above 0.
 
     Args:
         frame: of `hedgerow.plan.forecast.forecast`. What it does not know is left out.
@@ -44,7 +44,7 @@ def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = 
             label="empty cells with a noisy count above 0",
         )  # fmt: skip
         percent.set_ylim(0, 100)
-        percent.set_title("share of the budget, empty cells seen above 0 (%)", fontsize=10)
+        percent.set_title("share, empty cells seen above 0 (%)", fontsize=10)
         for axes in (errors, percent):
             label_depths(axes, frame)
             axes.legend(frameon=False, fontsize=8)

@@ -1,6 +1,7 @@
 """A forecast in words: the table of a plan that people read, on a terminal and in a notebook."""
 
 import math
+from fractions import Fraction
 
 import polars as pl
 
@@ -26,6 +27,15 @@ def forecast_legend(frame: pl.DataFrame) -> str:
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
     return _ERRORS + ("" if blank else _EMPTY)
+
+
+def shares_are_relative(price: Fraction) -> str:
+    """What shares mean where depths together cost less than each alone; see `Plan`."""
+    return (
+        "share: of one depth beside the others. One unit cannot change all depths by their worst "
+        f"at once, so a depth alone costs {float(price):.4g} times its share of the budget, and "
+        "all together cost the budget."
+    )
 
 
 def forecast_table(frame: pl.DataFrame) -> str:

@@ -137,6 +137,20 @@ class Plan:
         return sorted(own | {Fraction(1, 10**k) for k in (6, 8, 10)}, reverse=True)
 
     @cached_property
+    def price_of_a_share(self) -> Fraction:
+        """What a depth alone costs, as a multiple of its share of the budget: at least 1.
+
+        It is 1 where one unit can change all depths by their worst at once: then costs of depths
+        add up to the budget. Where it cannot (`Neighbours.changes` has several cases), they add up
+        to more, the whole costs the budget, and shares say how depths compare.
+        """
+        guarantee = self.guarantee
+        whole, each = guarantee.pure_epsilon, [use.pure_epsilon for use in guarantee.uses]
+        if whole is None:
+            whole, each = guarantee.rho, [use.rho for use in guarantee.uses]
+        return sum((cost for cost in each if cost is not None), Fraction(0)) / (whole or 1)
+
+    @cached_property
     def saved(self) -> Fraction | None:
         """The share of the noise variance that the loose conversion would have added in vain."""
         guarantee = self.guarantee

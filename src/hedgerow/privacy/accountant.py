@@ -127,15 +127,22 @@ def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
     left, right = -steepest - 60, steepest + 1
     for _ in range(80):
         a, b = left + (right - left) / 3, right - (right - left) / 3
-        higher = height(delta_above, a, alpha) >= height(delta_above, b, alpha)
+        higher = height(a, delta_above(a), alpha) >= height(b, delta_above(b), alpha)
         left, right = (left, b) if higher else (a, right)
-    return max(0.0, height(delta_above, (left + right) / 2, alpha))
+    best = (left + right) / 2
+    return max(0.0, height(best, delta_above(best), alpha))
 
 
-def height(delta_above: Callable[[float], float], epsilon: float, alpha: float) -> float:
-    """1 - δ(ε) - e^ε α, rounded down: a line that the trade-off curve never goes below."""
+def height(epsilon: float, delta: float, alpha: float) -> float:
+    """1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below.
+
+    Args:
+        epsilon: at most 700.
+        delta: such that (ε, δ) holds.
+        alpha: in [0, 1].
+    """
     slope = math.exp(epsilon) * alpha
-    return 1 - delta_above(epsilon) - slope - 1e-15 * (1 + slope)
+    return 1 - delta - slope - 1e-15 * (1 + slope)
 
 
 def probable(alpha: float) -> float:

@@ -182,7 +182,8 @@ def _widest(
 
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
     bits differ, mostly arrives at the same noise. It is not trusted: the base goes up by its last
-    digit until the certified bounds, of δ(ε) and of ε(δ), are seen to be within the budget.
+    digit, then by twice as much and so on, until the certified bounds, of δ(ε) and of ε(δ), are
+    seen to be within the budget.
     """
 
     def excess(log_base: float) -> float:
@@ -196,11 +197,12 @@ def _widest(
         low -= 1
     found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
     base = Decimal(math.exp(found)).normalize(_DIGITS)
-    while True:
+    step = base.next_plus(_DIGITS) - base
+    profile = _gaussian(Fraction(base), shares, changes, is_worst=is_worst)
+    while not _keeps(profile, budget):
+        base, step = _DIGITS.add(base, step), 2 * step
         profile = _gaussian(Fraction(base), shares, changes, is_worst=is_worst)
-        if _keeps(profile, budget):
-            return profile
-        base = base.next_plus(_DIGITS)
+    return profile
 
 
 def _keeps(profile: Profile, budget: EpsilonDelta) -> bool:

@@ -11,6 +11,8 @@ from hedgerow.privacy.contour_sieve import Nodes
 from hedgerow.privacy.cumulant import UNIT_ROUNDOFF, Array, TiltedLoss
 
 _CHUNK = 1 << 14
+# What stands for an error that no float holds: such bounds are far too wide to be reported.
+HOPELESS = 1e300
 # 2π in two parts, so that an angle loses nothing beyond its own rounding when turns are taken off.
 _TURN_REST = 2.4492935982947064e-16
 
@@ -46,12 +48,13 @@ def weighted_sums(
         chunk = nodes[start : start + _CHUNK]
         height = np.asarray(chunk * spacing, dtype=np.float64)
         share = np.where(chunk == 0, 1.0, 2.0) * (spacing / math.tau)
-        modulus, angle, error = _polar(product, height)
+        with np.errstate(over="ignore", invalid="ignore"):
+            modulus, angle, error = _polar(product, height)
         values = (modulus * np.exp(1j * angle) * kernel.weights(tilt, height)).real * share
         sums.append([math.fsum(row) for row in values])
         # A weight is right to 200 units (sums and products of a few elementary functions).
         bound = kernel.envelope(tilt, height) * share * (error + 200 * UNIT_ROUNDOFF * modulus)
-        errors.append(math.fsum(bound))
+        errors.append(math.fsum(np.fmin(bound, HOPELESS)))
     total = np.array([math.fsum(column) for column in zip(*sums, strict=True)])
     return total, math.fsum(errors) * (1 + 1e-6)
 

@@ -63,8 +63,9 @@ SPREADS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16)
 """Values of s², records²: C is 0.03 a changed count at the first, 2e-34 at the last."""
 
 MOST_LOSSES = 1 << 16
-ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROUND_OFF = 1e-12  # relative, of elementary functions and erfcx; tests/privacy measure it
+SMALL_MU = 1e-3
+FARTHEST, SMALLEST = 100.0, 1e-300  # δ_μ is less than the second from a = 38 on
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Domination:
         More than MOST_LOSSES are not told apart: all count as their largest.
         """
         times: Counter[Fraction] = Counter()
-        sound = 0.0
+        sound = reach = 0.0
         for pair, uses in self.pairs:
             times[pair.epsilon] += uses
             delta = float_above(pair.delta)
@@ -140,26 +141,29 @@ class Domination:
         losses, chances = np.zeros(1), np.ones(1)
         for epsilon, uses in times.items():
             most = float_above(epsilon) * (1 + ROUND_OFF)
+            reach += most * uses
             if len(losses) * (uses + 1) > MOST_LOSSES:
                 losses = losses + most * uses
                 continue
             signs = 2.0 * np.arange(uses + 1) - uses
             losses = np.add.outer(losses, most * signs).ravel()
             chances = np.multiply.outer(chances, _binomial(uses, most)).ravel()
-        return losses + ROUND_OFF * (np.abs(losses) > 0), chances, sound
+        return losses + 2.0**-52 * (len(times) + 2) * reach, chances, sound
 
 
 def _binomial(uses: int, epsilon: float) -> Float64:
-    """The chances of 0, …, n losses +ε of n, each with probability 1/(1 + e^-ε)."""
+    """The chances of 0, …, n losses +ε of n, each with probability 1/(1 + e^-ε), rounded up."""
     k = np.arange(uses + 1)
     ways = gammaln(uses + 1) - gammaln(k + 1) - gammaln(uses - k + 1)
-    chances: Float64 = np.exp(ways - epsilon * (uses - k) - uses * math.log1p(math.exp(-epsilon)))
+    exponents = ways - epsilon * (uses - k) - uses * math.log1p(math.exp(-epsilon))
+    round_off = 4e-15 * (float(gammaln(uses + 1)) + epsilon * uses + 1)
+    chances: Float64 = np.exp(exponents + round_off)
     return chances
 
 
 def _mu(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
     exact = sum((g.times * g.squared / (g.sigma2 - spread) for g in gaussians), Fraction(0))
-    return math.sqrt(exact) * (1 + ROUND_OFF)
+    return math.sqrt(float_above(exact)) * (1 + ROUND_OFF)
 
 
 def _doubt(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
@@ -181,19 +185,45 @@ def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
 def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
     """δ_μ(ε), rounded up, of μ-Gaussian differential privacy: float64 in the shape of ε.
 
-    With a = ε/μ - μ/2, b = a + μ and Mills' ratio R it is φ(a) (R(a) - R(b)): for a > 0 nothing
-    large is subtracted. The error is bounded by that of both terms.
+    For ε >= 0, with a = ε/μ - μ/2, b = a + μ and Mills' ratio R, δ_μ(ε) = φ(a) (R(a) - R(b)), and
+    δ_μ(-ε) = 1 - e^-ε + e^-ε δ_μ(ε).
+
+    *Round-off.* With u = 2^-53 and s = ε/μ + μ/2, a and b are computed to 2us. That moves φ(a)R(a),
+    whose logarithm has a slope of at most |a| + 1, and φ(a)R(b) by at most 2us(|a| + 1) of
+    themselves; the square in φ by a²u/2 more, and erfcx and a few products by less than ROUND_OFF.
+    So 8u(s + 1)(|a| + 1) + ROUND_OFF of both is added to their difference.
+
+    *Small μ*, where they are nearly the same: R(a) - R(b) is the integral of -R'(t) = 1 - tR(t),
+    which is convex (R is the Laplace transform of e^(-t²/2), so its derivatives alternate), and at
+    most its trapezoid. Each end is right to ROUND_OFF, as the slope of -R' is at most R''(0) < 1.3
+    there and 2us < 1e-13.
 
     Args:
         epsilon: any finite numbers.
         mu: above 0.
     """
-    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    right = a > 0
-    peak = np.exp(-np.square(np.where(right, a, 0.0)) / 2) / math.sqrt(2 * math.pi)
-    first = peak * ROOT_HALF_PI * erfcx(np.where(right, a, 0.0) / math.sqrt(2))
-    second = peak * ROOT_HALF_PI * erfcx(np.where(right, b, 0.0) / math.sqrt(2))
-    tail = (first - second) * (1 + ROUND_OFF) + ROUND_OFF * (first + second)
-    middle = ndtr(-a) - np.exp(np.minimum(epsilon, 700.0)) * ndtr(-b) + ROUND_OFF
-    above: Float64 = np.minimum(np.where(right, tail + 1e-300, middle), 1.0)
-    return above
+    size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
+    a, b = size / mu - mu / 2, size / mu + mu / 2
+    density = np.exp(-np.square(a) / 2) / math.sqrt(2 * math.pi)
+    margin = 2.0**-50 * (b + 1) * (np.abs(a) + 1) + ROUND_OFF
+    if mu < SMALL_MU:
+        ends = (_mills_slope(a) + _mills_slope(b)) / 2 + ROUND_OFF
+        above = density * mu * ends * (1 + margin)
+    else:
+        first = np.where(a > 0, density * _mills(np.maximum(a, 0.0)), ndtr(-a))
+        second = density * _mills(b)
+        above = first - second + margin * (first + second)
+    above = above + SMALLEST
+    below = np.minimum(epsilon, 0.0)
+    turned = (np.exp(below) * above - np.expm1(below)) * (1 + ROUND_OFF)
+    return np.asarray(np.minimum(np.where(epsilon < 0, turned, above), 1.0))
+
+
+def _mills(x: Float64) -> Float64:
+    """(1 - Φ(x))/φ(x)."""
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
+
+
+def _mills_slope(x: Float64) -> Float64:
+    """How fast Mills' ratio falls."""
+    return np.asarray(1 - x * _mills(x))

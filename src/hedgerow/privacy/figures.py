@@ -27,7 +27,9 @@ def figure_above(value: Fraction | float) -> str:
     if isinstance(value, float) and not isfinite(value):
         return "none"
     cost = Fraction(value)
-    return f"{float(_SHOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator))):g}"
+    shown = _SHOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator))
+    # A float prints the same six digits, unless it is 0 or infinity for what is neither.
+    return f"{float(shown):g}" if abs(shown.adjusted()) < 300 else f"{shown.normalize():g}"
 
 
 def delta_text(delta: Exact | float) -> str:

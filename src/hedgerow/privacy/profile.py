@@ -177,7 +177,7 @@ class Profile:
         grid = [last * (2 * i / (lines - 1) - 1) for i in range(lines)]
         deltas = [self.delta(epsilon) for epsilon in grid]
         return [
-            max(0.0, *(1 - d - math.exp(e) * a for e, d in zip(grid, deltas, strict=True)))
+            max(0.0, *(accountant.height(e, d, a) for e, d in zip(grid, deltas, strict=True)))
             for a in alphas
         ]
 

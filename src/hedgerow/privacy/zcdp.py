@@ -15,6 +15,7 @@ from functools import lru_cache
 
 DIGITS = 60
 RHO_DIGITS = 12
+_MOST = Fraction(10**300)  # what a float holds
 _UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _FEW_DOWN = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -66,7 +67,7 @@ def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     whose derivative (1+2a)ρ - ε + ln(a/(1+a)) increases, so the best a is its only root. Every
     a > 0 is valid: what is proved is the value at the a used, rounded up; 1 at most.
     """
-    low, high, cost, loss = -80.0, 80.0, float(rho), float(epsilon)
+    low, high, cost, loss = -80.0, 80.0, float(min(rho, _MOST)), float(epsilon)
     for _ in range(80):
         middle = (low + high) / 2
         slope = (1 + 2 * math.exp(middle)) * cost - loss - math.log1p(math.exp(-middle))

@@ -34,7 +34,8 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     return table(
         "Depth by depth, from the whole to the finest counts",
         [
-            "Level", "Possible counts", "Listed, above 0", "Noise", "Share of the budget",
+            "Level", "Possible counts", "Listed, above 0", "Noise",
+            "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
             "Noise: standard deviation", "Expected error (RMSE)", "95 %: no error beyond",
         ],
         rows,

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-
-import numpy as np
 
 from hedgerow.errors import BudgetError
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.privacy.figures import delta_text, figure_above
 from hedgerow.privacy.profile import Profile
@@ -22,6 +22,8 @@ DELTAS = [0.5, 0.3, 0.2, 0.1, 0.05, 0.02, *(10.0**-k for k in range(2, 16))]
 LARGEST_EXPONENT = 700.0
 ALPHAS = [i / 50 for i in range(51)]
 POINTS = 40
+ROUND_OFF = 1e-14  # of a few sums of numbers below 1, each a few operations
+_THREE = Context(prec=3, rounding=ROUND_CEILING)
 
 Pair = tuple[float, float]
 
@@ -96,14 +98,15 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
     for epsilon, delta in pairs:
         bounds.append(1 - delta - math.exp(min(epsilon, LARGEST_EXPONENT)) * alpha)
         bounds.append(math.exp(-epsilon) * (1 - delta - alpha))
-    return max(bounds)
+    return max(0.0, max(bounds) - ROUND_OFF)
 
 
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
     told = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
     return (
-        f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n{_figures(plan)}'
+        f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
+        f"{_figures(plan, priced)}"
     )
 
 
@@ -176,21 +179,22 @@ def _tested(pairs: Sequence[Pair]) -> list[Pair]:
     return [(alpha, least_missed(pairs, alpha)) for alpha in ALPHAS]
 
 
-def _figures(plan: Plan) -> str:
+def _figures(plan: Plan, priced: Priced) -> str:
     profile, rows = plan.guarantee, []
+    is_exact = priced.is_exact and priced.tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
         figures = [figure_above(ask(delta)) for ask in asked]
         rows.append([delta_text(delta), *figures])
     caption = "ε at several δ, rounded up" + (
-        "" if profile.is_worst else "; the first column is what is promised"
+        "" if is_exact else "; the first column is what is promised"
     )
-    first = "exact" if profile.is_worst else "proved bound"
+    first = "exact" if is_exact else "proved bound"
     return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
 
 
 def figure(value: Fraction | float) -> str:
     """Three digits of a part of a whole, as a percentage, rounded up."""
-    percent = 100 * float(value)
-    digits = 10 ** max(0, 2 - math.floor(math.log10(max(percent, 1e-3))))
-    return f"{np.ceil(percent * digits - 1e-9) / digits:.3g} %"
+    percent = 100 * Fraction(value)
+    shown = _THREE.divide(Decimal(percent.numerator), Decimal(percent.denominator))
+    return f"{float(shown):.3g} %"
