@@ -97,7 +97,16 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
     step = _NARROW
     while delta_above(found) > target:  # the bound, not only the root, must be on the private side
         found, step = found * (1 + step), 2 * step
-    return min(found, high)
+    return asked_again(min(found, high))
+
+
+def asked_again(epsilon: float) -> float:
+    """ε, or a little more: of which the decimal that it prints as is no less than ε.
+
+    A float in a question stands for both (`hedgerow.privacy.figures.asked`), and δ at this ε is to
+    be what it was.
+    """
+    return math.nextafter(epsilon, math.inf) if epsilon else epsilon
 
 
 def tradeoff_below(losses: Losses, alpha: float) -> float:

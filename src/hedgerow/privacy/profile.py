@@ -217,7 +217,9 @@ class Profile:
         rho = self.rho
         if rho is None:
             return float("inf")
-        return float_above(conversion(rho, probability(asked(delta, "delta"))))
+        return accountant.asked_again(
+            float_above(conversion(rho, probability(asked(delta, "delta"))))
+        )
 
     def _delta_above(self, epsilon: float) -> float:
         if self.is_worst:
