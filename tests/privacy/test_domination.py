@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy import domination
 from hedgerow.privacy.domination import Domination, Gaussians, gaussian_delta_above
-from hedgerow.privacy.loss import PairLoss
 
 EPSILONS = (-1.0, 0.0, 0.3, 1.0, 3.0, 8.0)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.importance import Importance, Relative, check_importance
@@ -18,13 +18,14 @@ from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
-from hedgerow.privacy.budget import LARGEST, Epsilon, Rho
+from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.tree import Tree
 
 Target = int | float | Fraction | Decimal
 
 BUDGET_DIGITS = 6
+MOST_DIGITS_MORE = 20
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
@@ -72,8 +73,8 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         importance: as for `Optimal`, but a common factor matters: it scales τ.
         prior: a public table with the levels of the release.
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
-        mechanism: the noise: the plan has a budget of `Rho` for the discrete Gaussian and of
-            `Epsilon` for discrete Laplace.
+        mechanism: the noise: the plan has a budget of what it is bought with, `Rho` for the
+            discrete Gaussian and `Epsilon` for discrete Laplace.
         measure: `Survivors` unless given.
         invariants: levels whose counts are public.
 
@@ -85,7 +86,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     check_parts(tree, neighbours, mechanism, measure)
     if isinstance(measure, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
-    unit = Epsilon(1) if mechanism is DiscreteLaplace else Rho(1)
+    unit = budget_in(mechanism.price, Fraction(1))
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     problem = Problem(tree, neighbours, mechanism, unit, measure, depths)
     check_importance(importance)
@@ -95,13 +96,13 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     else:
         _check_relative(importance, prior)
         budgets = _of_total(problem, importance, prior, wanted, _positive(target, "the target"))
-    total = sum(budgets.values())
+    total = sum(budgets.values(), Fraction(0))
     if total > LARGEST:
         raise PlanError(_too_dear(float(total)))
     shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(depths)))
     return make_plan(
         tree,
-        budget=Epsilon(total) if mechanism is DiscreteLaplace else Rho(total),
+        budget=budget_in(mechanism.price, total),
         neighbours=neighbours,
         mechanism=mechanism,
         allocation=_Found(shares, prior),
@@ -121,7 +122,8 @@ def _of_levels(
             f"give a target for {problem.cuboids[-1]!r} too: the leaves have to be measured"
         )
     every = levels_of(problem, None, prior)[1]
-    return {i: _exact(_own_budget(problem, every[i], i, rmse)) for i, rmse in wanted.items()}
+    own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in wanted.items()}
+    return {i: Fraction(_rounded_up(budget)) for i, budget in own.items()}
 
 
 def _of_total(
@@ -139,16 +141,26 @@ def _of_total(
     for place, i in enumerate(measured):
         floors[place] = own.get(i, 0.0)
     found = least_budgets(levels, target, LARGEST, floors)
-    budgets = {i: _exact(own[i]) for i in own if i not in measured}
+    budgets = {i: Fraction(_rounded_up(own[i])) for i in own if i not in measured}
     return budgets | dict(zip(measured, _kept(levels, found, target), strict=True))
 
 
 def _kept(levels: Sequence[Level], found: Floats, target: float) -> list[Fraction]:
-    """The budgets rounded up, until the target is seen to be kept."""
-    exact = [_exact(budget) for budget in found]
-    while total_error(levels, np.array([float(b) for b in exact])) > target:
-        exact = [_exact(float(budget) * (1 + 1e-6)) for budget in exact]
-    return exact
+    """The budgets rounded up, and by last digits more until the target is seen to be kept.
+
+    The budgets found keep it to 1e-12 or so: rounded up they do, or one digit later.
+
+    Raises:
+        PlanError: they do not, which no found budgets should cause.
+    """
+    rounded = [_rounded_up(budget) for budget in found]
+    for _ in range(MOST_DIGITS_MORE):
+        if total_error(levels, np.array([float(budget) for budget in rounded])) <= target:
+            return [Fraction(budget) for budget in rounded]
+        rounded = [budget.next_plus(_UP) for budget in rounded]
+    raise PlanError(
+        f"no budget was seen to keep the target of {target:.6g}; give one that is a little larger"
+    )
 
 
 def _own_budget(problem: Problem, level: Level, place: int, rmse: float) -> float:
@@ -186,8 +198,9 @@ def _positive(target: Target, what: str) -> float:
     return number
 
 
-def _exact(budget: float) -> Fraction:
-    return Fraction(_UP.create_decimal(budget))
+def _rounded_up(budget: float) -> Decimal:
+    """The least number of six digits that is no smaller."""
+    return _UP.create_decimal(budget)
 
 
 def _too_dear(budget: float) -> str:

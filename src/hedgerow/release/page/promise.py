@@ -32,7 +32,7 @@ class Priced:
 
     Attributes:
         tight: of the profile of the composition; empty where it is out of reach.
-        is_exact: whether that is exact, and not a bound (see `Profile.is_worst`).
+        is_exact: whether that is exact, and not a bound (see `Profile.is_exact`).
         best: from ρ, by the best known conversion.
         bureau: from ρ, as the US Census Bureau states it.
         pure: (ε, 0) where a pure ε holds.
@@ -57,7 +57,7 @@ class Priced:
         )
         pure = profile.pure_epsilon
         known = () if pure is None else ((float_above(pure), 0.0),)
-        return cls(tight, profile.is_worst, best, bureau, known)
+        return cls(tight, profile.is_exact, best, bureau, known)
 
     @property
     def word(self) -> str:
@@ -183,9 +183,9 @@ def _figures(plan: Plan) -> str:
         figures = [figure_above(ask(delta)) for ask in asked]
         rows.append([delta_text(delta), *figures])
     caption = "ε at several δ, rounded up" + (
-        "" if profile.is_worst else "; the first column is what is promised"
+        "" if profile.is_exact else "; the first column is what is promised"
     )
-    first = "exact" if profile.is_worst else "proved bound"
+    first = "exact" if profile.is_exact else "proved bound"
     return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
 
 
