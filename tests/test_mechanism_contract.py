@@ -28,6 +28,7 @@ from hedgerow.plan.read import read_plan
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.ledger import create_ledger
 from hedgerow.privacy.ledger_records import Charge
+from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use, read_use
 from hedgerow.spec.account_file import UseSection
 from hedgerow.spec.release_file import PrivacySection
@@ -379,7 +380,7 @@ def test_a_plan_and_a_use_are_read_back_as_they_were(kind):
 def test_a_ledger_charges_and_reads_it(kind, tmp_path):
     profile = hr.make_plan(TREE, budget=in_own_currency(kind, "1/2"), mechanism=kind).guarantee
     ledger = create_ledger(tmp_path / "ledger.sqlite")
-    account = ledger.open_account("census", hr.AddRemove(), in_own_currency(kind, 1))
+    account = ledger.open_account("census", Protection(hr.AddRemove()), in_own_currency(kind, 1))
     at = datetime(2026, 5, 4, tzinfo=UTC)
     ledger.charge(account, Charge("r" * 32, profile, plan_hash="a" * 64, at=at))
     standing = ledger.standing(account)

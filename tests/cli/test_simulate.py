@@ -239,7 +239,7 @@ def test_a_file_that_leaves_nothing_to_compare_is_refused(command, release_file)
     found = command(add(release_file, text))
     code, _, err = found
     assert code == 2
-    assert "leaves no setting to compare: [privacy] the discrete Gaussian has no pure eps" in err
+    assert "leaves no setting to compare: [privacy] discrete-gaussian noise has no pure eps" in err
 
 
 def test_equal_entries_are_simulated_once_and_different_ones_never_share_a_name(release_file):
