@@ -13,7 +13,6 @@ from scipy.optimize import minimize
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, publish, table
-from hedgerow.estimate.error import error_of
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.programs import (
     Cells,
@@ -84,7 +83,7 @@ def with_prior(count: int) -> list[Level]:
         values, times = np.unique(drawn, return_counts=True)
         kept = slice(0, VALUES)
         weights = times.astype(np.float64) * (size / many)
-        levels.append(Cells(error_of(DiscreteLaplace), values[kept], weights[kept], 1.0))
+        levels.append(Cells(DiscreteLaplace.cell_error, values[kept], weights[kept], 1.0))
     return levels
 
 

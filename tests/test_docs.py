@@ -14,6 +14,7 @@ import typer.main
 
 from hedgerow import cli
 from hedgerow.estimate.named import ESTIMATORS
+from hedgerow.noise.mechanisms import MECHANISMS
 from tests.browser import PATIENCE, chromium, needs_chromium
 from tests.pages import Block, Page, blocks, check_toml, commands, compare
 
@@ -43,10 +44,12 @@ def page(tmp_path, monkeypatch):
     """A page about to be run, in a directory of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    known = dict(ESTIMATORS)
+    tables = (ESTIMATORS, MECHANISMS)
+    known = [dict(table) for table in tables]
     yield Page(tmp_path)
-    ESTIMATORS.clear()  # a page may add one
-    ESTIMATORS.update(known)
+    for table, before in zip(tables, known, strict=True):  # a page may add one
+        table.clear()
+        table.update(before)
 
 
 @pytest.mark.parametrize("name", PAGES)

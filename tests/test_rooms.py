@@ -51,3 +51,17 @@ def test_only_simulations_and_examples_know_seeds(path):
 def test_the_map_names_every_room():
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir()}
     assert folders - {"__pycache__"} == set(ROOMS) | set(BESIDE_THE_ROOMS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_only_noise_asks_which_mechanism_it_has(path):
+    """A mechanism owns what is special about it; whoever asked would forget one of one's own."""
+    if path.relative_to(SOURCE).parts[0] == "noise":
+        return
+    kinds = {"DiscreteGaussian", "DiscreteLaplace"}
+    for node in ast.walk(ast.parse(path.read_text())):
+        asks = isinstance(node, ast.Compare | ast.MatchClass) or (
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+        )
+        named = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+        assert not (asks and named & kinds), f"{path}:{node.lineno}"

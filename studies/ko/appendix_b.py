@@ -5,8 +5,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.error import CellError, DiscreteGaussianError, LaplaceError
 from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping, majorises
+from hedgerow.noise.cell_error import CellError, DiscreteGaussianError, LaplaceError
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
 

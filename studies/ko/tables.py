@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.error import LaplaceError
+from hedgerow.noise.cell_error import LaplaceError
 from hedgerow.plan.programs import Cells, Level, least_budgets, least_error
 from studies.page import DATA
 

@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.estimate.error import DiscreteGaussianError, precision_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_errors
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.noise.cell_error import DiscreteGaussianError
+from hedgerow.noise.price import precision_of
 from hedgerow.plan.depths import Measure
 from studies.page import DATA
 from studies.su.census import LEVEL, Floats
@@ -57,7 +58,7 @@ def expected(noise: hr.DiscreteGaussian, counts: NDArray[np.int64]) -> tuple[flo
     E|e| = 2 E X⁺ - E e = E|X| - bias.
     """
     values, times = np.unique(counts, return_counts=True)
-    cell, precision = DiscreteGaussianError(), precision_of(noise)
+    cell, precision = DiscreteGaussianError(), float(precision_of(noise))
     real = values.astype(np.float64)
     squared = float(np.average(cell.mse(precision, real), weights=times))
     bias = float(np.average(cell.bias(precision, real), weights=times))

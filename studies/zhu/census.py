@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.error import LaplaceError
 from hedgerow.estimate.projection_error import (
     GeometricNorm,
     LaplaceNorm,
@@ -15,6 +14,7 @@ from hedgerow.estimate.projection_error import (
     sharper_bias_bound,
 )
 from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping
+from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
 from studies.page import DATA, Row, Study, markdown, publish
 from studies.showing import panels, save

@@ -136,7 +136,7 @@ REFUSED = {
     "epsilon alone": (
         "delta   = 1e-8",
         "",
-        ("[privacy] the discrete Gaussian has no pure epsilon; add a delta well below 1 over the "
+        ("[privacy] discrete-gaussian noise has no pure epsilon; add a delta well below 1 over the "
         "number of records (1e-8 for a hundred thousand)"),
     ),
     "epsilon nan": (

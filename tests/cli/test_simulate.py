@@ -228,8 +228,8 @@ def test_combinations_that_cannot_be_are_left_out_with_a_reason(command, epsilon
     assert "uniform, survivors, euclidean, discrete-gaussian, ε = 1, δ = 1e-08 (own)" in out
     assert "uniform, survivors, euclidean, discrete-laplace, ε = 0.5" in out
     assert "Left out: stability histogram, ε = 0.5: the stability histogram needs" in out
-    assert "the discrete Gaussian has no pure epsilon" in out
-    assert "the discrete Laplace takes epsilon alone" in out
+    assert "discrete-gaussian noise has no pure epsilon" in out
+    assert "discrete-laplace noise takes epsilon alone" in out
     assert "needs a plan that measures all nodes" in out
     assert "so it needs 6 shares, got 2" in out
 
@@ -239,7 +239,7 @@ def test_a_file_that_leaves_nothing_to_compare_is_refused(command, release_file)
     found = command(add(release_file, text))
     code, _, err = found
     assert code == 2
-    assert "leaves no setting to compare: [privacy] the discrete Gaussian has no pure eps" in err
+    assert "leaves no setting to compare: [privacy] discrete-gaussian noise has no pure eps" in err
 
 
 def test_equal_entries_are_simulated_once_and_different_ones_never_share_a_name(release_file):

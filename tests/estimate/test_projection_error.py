@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.stats import gamma
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
 from hedgerow.estimate.projection_error import (
     GeometricNorm,
     LaplaceNorm,
@@ -24,6 +23,7 @@ from hedgerow.estimate.projection_error import (
     sharper_bias_bound,
 )
 from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping, majorises
+from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
 
 NEW_MEXICO = {"smallest": 348, "total": 7_289_112}
 ERRORS = [LaplaceError(), DiscreteLaplaceError(), DiscreteGaussianError()]

@@ -1,16 +1,20 @@
 """The cheapest plan that is as precise as asked for."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import hedgerow as hr
-from hedgerow.estimate.error import error_of, precision_of
+from hedgerow.noise.price import precision_of
+from hedgerow.plan import cheapest as cheapest_module
 from hedgerow.plan.cheapest import cheapest
 from hedgerow.plan.importance import Relative
 from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.programs import LargeCounts
 from hedgerow.plan.read import read_plan
 from tests.made import fixed_axis, random_counts
 
@@ -26,7 +30,7 @@ def error_by_depth(plan, prior=PRIOR):
         if isinstance(what, hr.Measured):
             values, times = prior.values(t, plan.tree.nodes(t))
             noise = what.mechanism
-            each = error_of(type(noise)).mse(precision_of(noise), values.astype(float))
+            each = noise.cell_error.mse(float(precision_of(noise)), values.astype(float))
             found[t] = float(times @ each)
     return found
 
@@ -68,6 +72,41 @@ def test_without_a_prior_all_counts_are_large(mechanism):
     assert [float(s) for s in plan.shares] == pytest.approx(sizes / sizes.sum(), rel=1e-4)
 
 
+def six_digits_up(exact):
+    """The least number of six digits that is no smaller than a number of 50."""
+    unit = mp.mpf(10) ** (math.floor(mp.log10(exact)) - 5)
+    return Fraction(int(mp.ceil(exact / unit))) * Fraction(10) ** round(mp.log10(unit))
+
+
+@pytest.mark.parametrize("mechanism", KINDS)
+def test_budgets_are_those_of_the_closed_form_rounded_up(mechanism):
+    """One count each: a variance of 1/(2ρ) or 2/ε². Under one target ρ ∝ √n, ε ∝ ∛n."""
+    is_gaussian = mechanism is hr.DiscreteGaussian
+    with mp.workdps(50):
+        each = [1 / (2 * mp.mpf(r) ** 2) if is_gaussian else mp.sqrt(2) / r for r in (3, 7, 11)]
+        wanted = [six_digits_up(budget) for budget in each]
+        assert all(w > e for w, e in zip(wanted, each, strict=True)), "rounding must be seen"
+    plan = cheapest(TREE, per_level={"level1": 3, "level2": 7, "level3": 11}, mechanism=mechanism)
+    assert [share * spent(plan) for share in plan.shares[1:]] == wanted
+    with mp.workdps(50):
+        power = 1 if is_gaussian else 2
+        parts = [mp.mpf(n) ** (mp.mpf(1) / (power + 1)) for n in (1, 4, 20, 120)]
+        variance = mp.mpf(1) / 2 if is_gaussian else mp.mpf(2)
+        # Σ n V/b^k = τ at b = c n^(1/(k+1)): c^k = V Σ n^(1/(k+1)) / τ
+        scale = (variance * mp.fsum(parts) / 7000) ** (mp.mpf(1) / power)
+        wanted = [six_digits_up(scale * part) for part in parts]
+    plan = cheapest(TREE, target=7000, mechanism=mechanism)
+    assert [share * spent(plan) for share in plan.shares] == wanted
+
+
+def test_budgets_that_miss_the_target_by_a_digit_are_raised_and_no_further():
+    levels = [LargeCounts(1.0, 1, 1.0)]  # an error of 1/b
+    kept = cheapest_module._kept(levels, np.array([0.2499985]), 4.0)
+    assert kept == [Fraction("0.25")]
+    with pytest.raises(hr.PlanError, match="no budget was seen to keep the target of 4"):
+        cheapest_module._kept(levels, np.array([0.2]), 4.0)
+
+
 def test_importance_scales_the_target():
     one = cheapest(TREE, target=500, importance=[1, 2, 1, 1], prior=PRIOR)
     same = cheapest(TREE, target=1500, importance=[3, 6, 3, 3], prior=PRIOR)
@@ -80,7 +119,7 @@ def test_relative_targets_are_pure_numbers():
     relative = 0.0
     for t, what in enumerate(plan.depths):
         values, times = PRIOR.values(t, TREE.nodes(t))
-        each = error_of(hr.DiscreteGaussian).mse(precision_of(what.mechanism), values * 1.0)
+        each = hr.DiscreteGaussian.cell_error.mse(float(precision_of(what.mechanism)), values * 1.0)
         relative += float(times @ (each / np.maximum(values, 1) ** 2))
     assert relative == pytest.approx(20, rel=1e-4)
     assert relative <= 20

@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import hedgerow as hr
 from hedgerow.estimate import tree_shapes
-from hedgerow.plan import forecast as forecast_module
-from hedgerow.plan.forecast import forecast
+from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
+from hedgerow.plan.forecast import SCHEMA, forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.forecast_table import forecast_rows
 from tests.made import fixed_axis, random_tree
@@ -128,23 +128,59 @@ def test_false_positives_are_noise_of_at_least_one(mechanism):
     values = np.arange(1, 4000)
     weights = np.exp(-(values**power) / (power * parameter))
     exact = weights.sum() / (1 + 2 * weights.sum())
-    assert forecast_module._positive(mechanism) == pytest.approx(exact, rel=1e-12)
+    assert (1 - mechanism.chance_of_zero) / 2 == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize("chance", [0.05, 1e-3, 1e-9, 1e-200])
 def test_the_chernoff_bound_of_laplace_noise_holds_for_one_term_and_for_many(chance):
-    farthest = forecast_module._farthest(chance, is_gaussian=False)
+    farthest = LaplaceEnvelope(1.0).farthest(chance)
     alone = math.log(1 / chance) / math.sqrt(2)  # P(|Laplace| > k sd) = exp(-k sqrt(2))
     assert alone <= farthest <= 2 * alone
     assert farthest >= -stats.norm.ppf(chance / 2)
-    assert forecast_module._farthest(chance, is_gaussian=True) >= -stats.norm.ppf(chance / 2)
+    assert NormalEnvelope(1.0).farthest(chance) >= -stats.norm.ppf(chance / 2)
 
 
 def test_the_chernoff_bound_is_the_least_over_its_parameter():
     needed = math.log(2 / 1e-4)
-    x = forecast_module._farthest(1e-4, is_gaussian=False) * math.sqrt(2)
+    x = LaplaceEnvelope(1.0).farthest(1e-4) * math.sqrt(2)
     mu = np.linspace(1e-6, 1 - 1e-6, 200_001)
     assert np.max(mu * x + np.log1p(-(mu**2))) == pytest.approx(needed, rel=1e-8)
+
+
+def test_the_chernoff_bound_of_gaussian_noise_is_the_least_over_its_parameter():
+    rates = np.linspace(0, 40, 400_001)
+    for chance in (0.05, 1e-4, 1e-30):
+        k = NormalEnvelope(1.0).farthest(chance)
+        assert 2 * np.exp(np.min(rates**2 / 2 - rates * k)) == pytest.approx(chance, rel=1e-6)
+
+
+def least_chernoff(needed):
+    """The x at which the least e^(-μx)/(1 - μ²) over 0 < μ < 1 is e^-needed, by plain search."""
+
+    def excess(x):
+        least = optimize.minimize_scalar(
+            lambda mu: -mu * x - math.log1p(-mu * mu), bounds=(1e-12, 1 - 1e-12), method="bounded",
+            options={"xatol": 1e-14},
+        )  # fmt: skip
+        return least.fun + needed
+
+    return optimize.brentq(excess, 0.1, needed + 20, xtol=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "sizes"), [(4, (3, 4)), (1, (3, 4)), ("1/10", (2, 5, 2))])
+def test_combined_laplace_estimates_stay_within_the_least_chernoff_bound(epsilon, sizes):
+    """Σ aX with Σ a²v = V: E e^{λX} <= 1/(1 - λ²b²), so x √(V b²/v) with x of the infimum."""
+    tree = geography(*sizes)
+    plan = hr.make_plan(
+        tree, budget=hr.Epsilon(epsilon), mechanism=hr.DiscreteLaplace, measure=hr.All()
+    )
+    frame, noise = forecast(plan), plan.depths[-1].mechanism
+    q, b = math.exp(-1 / float(noise.scale)), float(noise.scale)
+    variance = 2 * q / (1 - q) ** 2
+    for t in range(1, tree.depth + 1):
+        sd = frame["rmse"][t] * math.sqrt(b**2 / variance)
+        needed = math.log(2 * tree.nodes(t) / 0.05)
+        assert frame["max_95"][t] == pytest.approx(sd * least_chernoff(needed), rel=1e-6)
 
 
 def test_a_count_that_is_released_as_measured_has_the_exact_tail_of_its_noise():
@@ -218,7 +254,7 @@ def test_a_tree_with_too_many_distinct_subtrees_is_shown_without_errors(monkeypa
 def test_a_forecast_is_json():
     frame = forecast(hr.make_plan(geography(3, 1, 4), budget=hr.Rho(1), measure=hr.All()))
     assert json.loads(json.dumps(frame.to_dicts(), allow_nan=False)) == frame.to_dicts()
-    assert frame.columns == list(forecast_module.SCHEMA)
+    assert frame.columns == list(SCHEMA)
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hedgerow.errors import PlanError
-from hedgerow.estimate.error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
+from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
 from hedgerow.plan.programs import (
     LARGEST_RESIDUAL,
     Cells,

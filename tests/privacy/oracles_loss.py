@@ -14,7 +14,7 @@ from typing import Any
 
 from mpmath import MPContext
 
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 BITS = 420
 ONE = 1 << BITS

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import GaussianLoss, gathered
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.loss import GaussianLoss, gathered
 from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use

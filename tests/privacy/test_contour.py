@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
 from hedgerow.privacy import contour_plan
 from hedgerow.privacy.contour import WIDEST, _evaluated, delta, delta_bounds
 from hedgerow.privacy.contour_kernel import Folded, Smoothed
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
 from tests.privacy import oracles_loss as oracle
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65

@@ -9,11 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
 from hedgerow.privacy.contour_kernel import Folded, Smoothed
 from hedgerow.privacy.contour_sieve import node_blocks, surviving_nodes
 from hedgerow.privacy.contour_sum import Product, _polar
 from hedgerow.privacy.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilted
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, PairLoss
 
 mp = mpmath.MPContext()
 mp.dps = 50

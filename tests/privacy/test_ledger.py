@@ -5,11 +5,11 @@ import sqlite3
 import stat
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,6 +26,7 @@ from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.privacy.use import Use
+from tests.own_mechanisms import TwoLaplace
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -368,19 +369,8 @@ def test_a_time_without_a_place_is_no_time(at):
         charge("r", gaussian(1), at=at)
 
 
-@dataclass(frozen=True)
-class Uniform:
-    """A mechanism that the ledger has never heard of."""
-
-    name: ClassVar[str] = "uniform"
-    parameter: Fraction = Fraction(3)
-
-    def rho(self, l2_squared: Fraction) -> Fraction:
-        return l2_squared
-
-
 def test_a_mechanism_that_cannot_be_read_back_is_not_charged(ledger, account):
-    unknown: Any = Uniform()
+    unknown: Any = TwoLaplace(3)  # whose name is in no table of mechanisms
     with pytest.raises(BudgetError, match="cannot write this release's mechanisms down"):
         ledger.charge(account, charge("r", Profile((Use(unknown, 1, ((1,),)),))))
     assert ledger.standing(account).charges == ()

@@ -1,8 +1,10 @@
 """Distributions of numeric columns: right on average, as sure as they say, from public facts."""
 
+import math
 import shutil
 import traceback
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -151,6 +153,38 @@ def test_without_noise_all_answers_are_those_of_the_column():
         assert found.low <= true <= found.high
         assert found.low <= found.value <= found.high
         assert found.high - found.low == 1, "one bin"
+
+
+def plain_quantile(made, q, confidence):
+    """Value, low and high by the definition, bin by bin: the true rank r = ⌈qN⌉ is in bin b where
+    fewer than r records may lie before it and at least r before its end.
+    """
+    edges, counts = made.ranges.edges.tolist(), [0, *made.cdf["count"].to_list()]
+    total, bins = counts[-1], len(counts) - 1
+    wanted = Fraction(str(q)) * total
+    rank = math.ceil(wanted)
+    at = next(b for b in range(bins) if counts[b + 1] >= rank)
+    part = min((wanted - counts[at]) / (counts[at + 1] - counts[at]), Fraction(1))
+    band = made.band(confidence)
+    least = [0, *band["low"].to_list()[:-1], total]
+    most = [0, *band["high"].to_list()[:-1], total]
+    inside = [b for b in range(bins) if least[b] < rank <= most[b + 1] or b == at]
+    value = edges[at] + (edges[at + 1] - edges[at]) * float(part)
+    return value, edges[inside[0]], edges[inside[-1] + 1]
+
+
+@pytest.mark.parametrize("measure", [All(), RunningSums()])
+def test_quantiles_are_those_of_the_released_counts_and_of_the_band(measure):
+    """With a public total, against plain Python; where bins are empty, and where noise is wide."""
+    ranges = Ranges.equal_width("x", 0, 12, 12)
+    values = np.repeat([0.5, 4.5, 5.5, 11.5], [3, 20, 1, 9])
+    for seed in range(12):
+        made = simulated(ranges, values, seed, budget=Rho("1/10"), measure=measure)
+        for confidence in (Confidence(0.02), Confidence(0.5), Confidence(0.95)):
+            for q in (0.001, 0.0909, 0.25, 0.5, 0.73, 0.999):
+                found = made.quantile(q, confidence)
+                wanted = plain_quantile(made, q, confidence)
+                assert (found.value, found.low, found.high) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_a_quantile_at_a_step_is_the_first_value_that_reaches_it():

@@ -31,7 +31,7 @@ def test_one_budget_is_taken(given, made):
         ({"delta": "1e-8"}, "got delta"),
         ({"epsilon": 1, "rho": 1}, "got epsilon and rho"),
         ({"epsilon": 1, "delta": "1e-8", "rho": 1}, "got delta and epsilon and rho"),
-        ({"epsilon": 1}, "the discrete Gaussian has no pure epsilon"),
+        ({"epsilon": 1}, "discrete-gaussian noise has no pure epsilon"),
     ],
     ids=["none", "delta", "two", "three", "pure-gaussian"],
 )

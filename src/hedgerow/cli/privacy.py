@@ -15,7 +15,7 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.cli.terminal import shown, stage, told
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.noise.mechanisms import DiscreteLaplace
+from hedgerow.noise.price import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho
@@ -97,7 +97,7 @@ def open_ledger(
     path = spec.ledger_path
     if (rho is None) == (epsilon is None):
         raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
-    if epsilon is not None and spec.mechanism is not DiscreteLaplace:
+    if epsilon is not None and not isinstance(spec.mechanism.price, InEpsilon):
         raise SpecError(
             f"the file's releases have no pure ε (mechanism = {spec.mechanism.name!r}), so none "
             f"could ever be charged to a cap in ε, which is fixed for ever; give the cap with --rho"

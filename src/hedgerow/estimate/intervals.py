@@ -30,12 +30,13 @@ Reach of a combined estimate with variance V, where one draw of its own depth ha
   measurement with variance v in the least-squares estimate of what it measures is V/v. Estimates
   are unbiased, so the coefficients on a path through the cell add up to 1; in every tree of the
   study below no other draw has one above 1 - h.
-- s² is sigma2 or 2 scale², the variance of the continuous law that the noise is a lattice version
-  of; it is above v, much so where nearly all draws are 0. For Gaussian noise its tails bound those
-  of the noise: P(|η| > k) <= P(|Z| > k) (see `DiscreteGaussian.tail_bound`).
-- q is the two-sided quantile of a law of variance 1: normal for the discrete Gaussian. For
-  the discrete Laplace it is the larger of the normal's and the Laplace's, ln(1/α)/√2 (2.118
-  against 1.960 at 95 %): sums of Laplace draws lie between, from one dominant draw to many.
+- s² is the variance of the mechanism's envelope, sigma2 or 2 scale²: of the continuous law that
+  the noise is a lattice version of; it is above v, much so where nearly all draws are 0. For
+  Gaussian noise its tails bound those of the noise: P(|η| > k) <= P(|Z| > k) (see
+  `DiscreteGaussian.tail_bound`).
+- q is the larger of the two-sided quantiles of the normal law and of the envelope, at variance 1.
+  They are one for the discrete Gaussian; for the discrete Laplace the envelope's is ln(1/α)/√2
+  (2.118 against 1.960 at 95 %): sums of Laplace draws lie between, from one dominant draw to many.
 - J is for estimates that owe more to other depths than to their own count (h < 1/2), whose noise
   may be 0 but for rare jumps: the quantile of the Skellam law of variance V, the limit of
   many rare jumps of one record. Where h >= 1/2, or V >= 64, it is left out.
@@ -82,7 +83,8 @@ from scipy.special import ive, ndtri
 
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.envelope import NormalEnvelope
+from hedgerow.noise.mechanisms import Mechanism
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -144,11 +146,12 @@ class Confidence:
         miss = self._miss(cells, independent=False)
         variances = np.asarray(variance, dtype=np.float64)
         own = mechanism.noise_variance
-        lattice_free, quantile = _continuous(mechanism, miss)
-        spread = quantile * float(np.sqrt(lattice_free / own)) if own > 0 else quantile
+        envelope, normal = mechanism.envelope, NormalEnvelope(1.0).quantile(miss)
+        quantile = max(normal, envelope.quantile(miss))
+        spread = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
-        if isinstance(mechanism, DiscreteLaplace) and quantile > _laplace_quantile(miss):
-            cap = max(cap, quantile * float(np.sqrt(lattice_free)))
+        if normal > envelope.quantile(miss):
+            cap = max(cap, normal * float(np.sqrt(envelope.variance)))
         reach = np.empty(variances.size)
         known = own if measured else 0.0
         if not _reach(variances.ravel(), known, spread, cap, _jumps(miss), reach):
@@ -209,23 +212,6 @@ def interval(
     if not _around(estimates, reaches, most, low, high):
         raise EstimateError("estimates must be finite and reaches not negative or NaN")
     return low, high
-
-
-def _laplace_quantile(miss: float) -> float:
-    """The two-sided quantile of the Laplace law of variance 1."""
-    return float(-np.log(miss) / np.sqrt(2))
-
-
-def _continuous(mechanism: Mechanism, miss: float) -> tuple[float, float]:
-    """The variance s² of the continuous law behind the noise, and the quantile q."""
-    normal = -float(ndtri(miss / 2))
-    match mechanism:
-        case DiscreteGaussian():
-            return float(mechanism.sigma2), normal
-        case DiscreteLaplace():
-            return 2 * float(mechanism.scale) ** 2, max(normal, _laplace_quantile(miss))
-        case _:
-            raise EstimateError(f"no intervals are known for noise of the kind {mechanism.name}")
 
 
 @lru_cache(maxsize=64)

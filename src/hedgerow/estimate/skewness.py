@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.error import CellError
+from hedgerow.noise.cell_error import CellError
 
 Floats = NDArray[np.float64]
 

@@ -5,6 +5,7 @@ the lower one down and the upper one up, so the enclosure is a theorem whatever 
 floating point takes part.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -117,3 +118,11 @@ def tails(law: Law, bits: int) -> Tails:
         [min(one, -(-(weight << work) // total_lower)) for weight in upper],
         work,
     )
+
+
+def certified_tail_bound(law: Law, probability: float) -> int:
+    """The smallest k with a certified 2 P(X > k) <= probability."""
+    accuracy = GUARD_BITS + max(0, -math.frexp(probability)[1])
+    tail = tails(law, accuracy)
+    allowed = Fraction(probability) * (1 << tail.bits) / 2
+    return next(k for k, upper in enumerate(tail.upper) if upper <= allowed)

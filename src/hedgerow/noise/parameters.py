@@ -31,3 +31,8 @@ def tail_probability(value: float) -> float:
     if not 0 < value <= 1:
         raise NoiseError(f"a tail's probability must be in (0, 1], got {value}")
     return float(value)
+
+
+def raised(value: float) -> float:
+    """A little above the value: far more than the rounding of a few float operations."""
+    return value * (1 + 1e-12) + 1e-12

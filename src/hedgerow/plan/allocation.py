@@ -41,6 +41,12 @@ class Problem:
         """The names of the depths."""
         return [self.tree.cuboid_name(t) for t in self.depths]
 
+    def sensitivity(self, depth: int) -> float:
+        """The budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
+        if self.mechanism.price.norm == 1:
+            return float(self.neighbours.l1_sensitivity(depth))
+        return float(self.neighbours.l2_sensitivity_squared(depth))
+
 
 class Allocation(Protocol):
     """A rule that shares the budget out.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import Mechanism, check_mechanism
 from hedgerow.noise.numerals import Exact, exact
 from hedgerow.plan.branching_error import level_coefficients, mean_error
 from hedgerow.plan.branching_search import Costs, best_order
@@ -106,21 +106,22 @@ def best_branching(
     """The tree and shares of least mean squared error over a range of K bins.
 
     Minimises the mean squared error over ordered factorisations n_1 · … · n_m = K̄ ≥ K, all heights,
-    each with its best shares. Noise variances are proportional to 1/share² for the discrete Laplace
-    (pure ε) and to 1/share for the discrete Gaussian (zCDP). The formulas and their sources are in
+    each with its best shares. Noise variances are proportional to 1/share² under pure ε (discrete
+    Laplace) and to 1/share under zCDP (discrete Gaussian). The formulas and their sources are in
     `hedgerow.plan.branching_error`; the search, in `branching_search`, equals brute force wherever
     that was possible.
 
     Args:
         bins: K, 2 to 2^30.
-        mechanism: `DiscreteLaplace` or `DiscreteGaussian`.
+        mechanism: the noise.
         objective: `Cdf` unless given.
         combine: least squares over the whole tree with a public total; without it the covering sums
             of Rameshwar, for which all ranges are no objective.
         padded: K̄ may exceed K. Without, the factors multiply to exactly K.
 
     Raises:
-        PlanError: bins, mechanism or objective are not as above.
+        PlanError: bins or objective are not as above.
+        NoiseError: the mechanism is no complete one.
     """
     objective = Cdf() if objective is None else objective
     _check_bins(bins)
@@ -193,15 +194,12 @@ def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool)
     """What the kernels need to know about mechanism and objective.
 
     Raises:
-        PlanError: no rule is known for this mechanism.
+        NoiseError: it is no complete mechanism.
     """
-    powers: dict[type[Mechanism], int] = {DiscreteLaplace: 2, DiscreteGaussian: 1}
-    if mechanism not in powers:
-        known = " and ".join(sorted(known.name for known in powers))
-        raise PlanError(f"trees over ranges are designed for {known}, got {mechanism!r}")
+    check_mechanism(mechanism)
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
     ranges = isinstance(objective, AllRanges)
-    return Costs(powers[mechanism], combine, ranges, _floats(ranks))
+    return Costs(mechanism.price.power, combine, ranges, _floats(ranks))
 
 
 def _floats(numbers: Sequence[Fraction]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
 from hedgerow.plan.importance import Importance, Relative, check_importance
@@ -18,14 +18,15 @@ from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
-from hedgerow.privacy.budget import LARGEST, Epsilon, Rho
-from hedgerow.privacy.calibrate import worst_part
-from hedgerow.privacy.neighbours import AddRemove, Neighbours, l1, l2_squared
+from hedgerow.privacy.budget import LARGEST, budget_in
+from hedgerow.privacy.calibrate import norm_of, worst_part
+from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.tree import Tree
 
 Target = int | float | Fraction | Decimal
 
 BUDGET_DIGITS = 6
+MOST_DIGITS_MORE = 20
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
@@ -75,8 +76,8 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         importance: as for `Optimal`, but a common factor matters: it scales τ.
         prior: a public table with the levels of the release.
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
-        mechanism: the noise: the plan has a budget of `Rho` for the discrete Gaussian and of
-            `Epsilon` for discrete Laplace.
+        mechanism: the noise: the plan has a budget of what it is bought with, `Rho` for the
+            discrete Gaussian and `Epsilon` for discrete Laplace.
         measure: `Survivors` unless given.
         invariants: levels whose counts are public.
 
@@ -88,7 +89,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     check_parts(tree, neighbours, mechanism, measure)
     if isinstance(measure, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
-    unit = Epsilon(1) if mechanism is DiscreteLaplace else Rho(1)
+    unit = budget_in(mechanism.price, Fraction(1))
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     problem = Problem(tree, neighbours, mechanism, unit, measure, depths)
     check_importance(importance)
@@ -98,14 +99,14 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     else:
         _check_relative(importance, prior)
         budgets = _of_total(problem, importance, prior, wanted, _positive(target, "the target"))
-    total = sum(budgets.values())
+    total = sum(budgets.values(), Fraction(0))
     shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(depths)))
     needed = total * _worst_part(problem, shares)
     if needed > LARGEST:
         raise PlanError(_too_dear(float(needed)))
     return make_plan(
         tree,
-        budget=Epsilon(needed) if mechanism is DiscreteLaplace else Rho(needed),
+        budget=budget_in(mechanism.price, needed),
         neighbours=neighbours,
         mechanism=mechanism,
         allocation=_Found(shares, prior),
@@ -118,8 +119,7 @@ def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction
     """The part of all budgets together that the worst unit costs; see `worst_part`."""
     given = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
     changes = [problem.neighbours.changes(t) for t, _ in given]
-    norm = l1 if problem.mechanism is DiscreteLaplace else l2_squared
-    return worst_part([share for _, share in given], changes, norm)
+    return worst_part([share for _, share in given], changes, norm_of(problem.mechanism.price))
 
 
 def _of_levels(
@@ -133,7 +133,8 @@ def _of_levels(
             f"give a target for {problem.cuboids[-1]!r} too: the leaves have to be measured"
         )
     every = levels_of(problem, None, prior)[1]
-    return {i: _exact(_own_budget(problem, every[i], i, rmse)) for i, rmse in wanted.items()}
+    own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in wanted.items()}
+    return {i: Fraction(_rounded_up(budget)) for i, budget in own.items()}
 
 
 def _of_total(
@@ -151,16 +152,26 @@ def _of_total(
     for place, i in enumerate(measured):
         floors[place] = own.get(i, 0.0)
     found = least_budgets(levels, target, LARGEST, floors)
-    budgets = {i: _exact(own[i]) for i in own if i not in measured}
+    budgets = {i: Fraction(_rounded_up(own[i])) for i in own if i not in measured}
     return budgets | dict(zip(measured, _kept(levels, found, target), strict=True))
 
 
 def _kept(levels: Sequence[Level], found: Floats, target: float) -> list[Fraction]:
-    """The budgets rounded up, until the target is seen to be kept."""
-    exact = [_exact(budget) for budget in found]
-    while total_error(levels, np.array([float(b) for b in exact])) > target:
-        exact = [_exact(float(budget) * (1 + 1e-6)) for budget in exact]
-    return exact
+    """The budgets rounded up, and by last digits more until the target is seen to be kept.
+
+    The budgets found keep it to 1e-12 or so: rounded up they do, or one digit later.
+
+    Raises:
+        PlanError: they do not, which no found budgets should cause.
+    """
+    rounded = [_rounded_up(budget) for budget in found]
+    for _ in range(MOST_DIGITS_MORE):
+        if total_error(levels, np.array([float(budget) for budget in rounded])) <= target:
+            return [Fraction(budget) for budget in rounded]
+        rounded = [budget.next_plus(_UP) for budget in rounded]
+    raise PlanError(
+        f"no budget was seen to keep the target of {target:.6g}; give one that is a little larger"
+    )
 
 
 def _own_budget(problem: Problem, level: Level, place: int, rmse: float) -> float:
@@ -198,8 +209,9 @@ def _positive(target: Target, what: str) -> float:
     return number
 
 
-def _exact(budget: float) -> Fraction:
-    return Fraction(_UP.create_decimal(budget))
+def _rounded_up(budget: float) -> Decimal:
+    """The least number of six digits that is no smaller."""
+    return _UP.create_decimal(budget)
 
 
 def _too_dear(budget: float) -> str:

@@ -69,7 +69,7 @@ def plan_distribution(
     if measure is not None:
         return made(measure)
     tree = made(All())
-    possible = mechanism is DiscreteGaussian and ranges.bins <= MOST_BINS
+    possible = mechanism.price.norm == 2 and ranges.bins <= MOST_BINS
     if not possible or not isinstance(allocation.objective, Cdf):
         return tree
     sums = made(RunningSums())

@@ -7,7 +7,7 @@ budget: ratios depend on how it is shared and never on how large it is. Whether 
 reached is a linear program, and the least one is found by bisection.
 
 Of all fair shares those are taken that minimise ``Σ_t importance_t · mean V_t``. With
-v_t = Δ₂²/(2 s_t ρ) (discrete Gaussian) or 2 (Δ₁/(s_t ε))² (discrete Laplace, for large scales), the
+v_t ∝ Δ₂²/(s_t ρ) (discrete Gaussian) or (Δ₁/(s_t ε))² (discrete Laplace, for large scales), the
 shares are s_t ∝ 1/v_t or 1/√v_t; that they sum to 1 is a convex constraint in v, and everything
 else is linear: the optimum is global.
 """
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Survivors
 from hedgerow.plan.prior import Prior
@@ -99,7 +98,7 @@ def fair_shares(
             f"no shares keep every family within {ratio:g} times the variance of another; the "
             f"smallest ratio they can reach is {reached:.6g}"
         )
-    power = 1.0 if problem.mechanism is DiscreteGaussian else 0.5
+    power = 1 / problem.mechanism.price.power
     found = _cheapest(rows, costs, wanted @ mean, (ratio / (1 + _SLACK), v), power)
     shares = (costs / found) ** power
     return _rounded(shares / shares.sum())
@@ -162,16 +161,8 @@ def _own_part(classes: Classes, depth: int) -> Floats:
 
 def _costs(problem: Problem) -> Floats:
     """The variance that a share of 1 buys at each depth, but for a factor common to all."""
-    gaussian = problem.mechanism is DiscreteGaussian
-    neighbours = problem.neighbours
-    return np.array(
-        [
-            float(neighbours.l2_sensitivity_squared(t))
-            if gaussian
-            else float(neighbours.l1_sensitivity(t)) ** 2
-            for t in problem.depths
-        ]
-    )
+    power = problem.mechanism.price.power
+    return np.array([problem.sensitivity(t) ** power for t in problem.depths])
 
 
 def _reachable(rows: list[Floats], costs: Floats, ratio: float) -> Floats | None:
@@ -212,7 +203,7 @@ def _cheapest(
         costs: the variance that a share of 1 buys.
         objective: its coefficients.
         limit: the ratio, and a v that keeps it.
-        power: 1 for Gaussian, 1/2 for Laplace noise.
+        power: 1 where variances are ∝ 1/share (ρ), 1/2 where ∝ 1/share² (ε).
     """
     ratio, start = limit
     start = start * ((costs / start) ** power).sum() ** (1 / power)

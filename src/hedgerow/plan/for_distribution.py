@@ -9,13 +9,12 @@ import numpy as np
 
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cumulative_error import CumulativeError
-from hedgerow.noise.mechanisms import DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.branching import Cdf, Design, Objective, best_branching
 from hedgerow.plan.depths import All, RunningSums
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.calibrate import worst_part
-from hedgerow.privacy.neighbours import l1, l2_squared
+from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.tables.axis import Axis
 
 HUNDREDTHS = 100
@@ -100,10 +99,8 @@ def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Desi
 
 def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
     """The r of `ForDistribution`."""
-    laplace, who = problem.mechanism is DiscreteLaplace, problem.neighbours
-    power = 2 if laplace else 1
-    changes = [who.changes(0), who.changes(1)]
-    norm = l1 if laplace else l2_squared
+    power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
+    changes = [problem.neighbours.changes(t) for t in (0, 1)]
     total, level = (max(map(norm, each)) for each in changes)
     own = float(total / level) ** power
     variances = [float(share) ** -power for share in design.shares]

@@ -10,7 +10,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree_error import largest_variances, mean_variances
 from hedgerow.estimate.tree_shapes import Shapes
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import (
     All,
     DepthPlan,
@@ -69,8 +69,9 @@ def forecast(plan: Planned) -> pl.DataFrame:
         rmse: root of the mean variance over all nodes: *exact* formula.
         mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
         max_95: with 95 % probability no estimate of the depth is off by more: a *bound*, by the
-            union over all cells of a Chernoff bound at the largest variance V (`_farthest`); where
-            the estimates are the noisy counts themselves, by the exact tail of the mechanism.
+            union over all cells of a Chernoff bound at the largest variance V
+            (`hedgerow.noise.envelope`); where the estimates are the noisy counts themselves, by
+            the exact tail of the mechanism.
         false_positive_share: P(noise ≥ 1): what share of the cells that are truly 0, below parents
             that survive, would be positive if each noisy count were cut off at 0 alone: *exact* for
             that. A bound for projection where it lowers all counts of a family, which it does
@@ -140,7 +141,7 @@ def _noise(what: DepthPlan) -> dict[str, Any]:
             "share": float(what.share),
             "noise": noise_text(what.mechanism),
             "noise_sd": math.sqrt(what.mechanism.noise_variance),
-            "false_positive_share": _positive(what.mechanism),
+            "false_positive_share": (1 - what.mechanism.chance_of_zero) / 2,
         }
     if isinstance(what, Summed):
         told = f"{noise_text(what.mechanism)} on sums × {what.scale:,}"
@@ -159,58 +160,10 @@ def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> fl
         if is_raw and (depth == 0 or isinstance(plan.measure, All)):
             return what.mechanism.tail_bound(chance)
     used = [depth.mechanism for depth in plan.depths if isinstance(depth, Measured | Summed)]
-    spread = max((_proxy(m) / m.noise_variance for m in used if m.noise_variance), default=1.0)
-    is_gaussian = all(isinstance(mechanism, DiscreteGaussian) for mechanism in used)
-    return math.sqrt(largest * spread) * _farthest(chance, is_gaussian=is_gaussian)
-
-
-def _farthest(chance: float, *, is_gaussian: bool) -> float:
-    """How many standard deviations an estimate is off with at most this probability: a bound.
-
-    An estimate's error is a sum Σ aᵢXᵢ of independent noise. For discrete Gaussian noise E e^{λX}
-    is e^{λ²σ²/2} Σ exp(-(x - λσ²)²/2σ²) / Σ exp(-x²/2σ²), whose ratio is at most 1 (by Poisson
-    summation a shift makes the sum no larger). So P(|Σ aᵢXᵢ| ≥ k sd) ≤ 2 e^{-k²/2}.
-
-    Discrete Laplace noise of scale b has E e^{λX} = 1/(1 - (cosh λ - 1)/(cosh(1/b) - 1)) ≤
-    1/(1 - λ²b²) for λ < 1/b, because (cosh x - 1)/x² rises. For a given variance Σ 2aᵢ²bᵢ² = V the
-    product of these bounds is largest where one term has it all, as -log(1 - x) is convex and 0 at
-    0; hence the bound is that of one term: with x = k sqrt(2), P ≤ 2 inf_{0<μ<1} e^{-μx}/(1 - μ²).
-    """
-    needed = math.log(2 / chance)
-    if is_gaussian:
-        return math.sqrt(2 * needed)
-    # The best μ for an x has x = 2μ/(1 - μ²); x by bisection, rounded up.
-    low, high = 0.0, needed + math.log1p(needed) + 5.0
-    for _ in range(100):
-        x = (low + high) / 2
-        mu = (math.hypot(1.0, x) - 1) / x
-        if mu * x + math.log1p(-mu * mu) < needed:
-            low = x
-        else:
-            high = x
-    return high / math.sqrt(2)
-
-
-def _proxy(mechanism: Mechanism) -> float:
-    """The variance that stands for the mechanism in the bound of `_farthest`; at least its own."""
-    parameter = float(mechanism.parameter)
-    return 2 * parameter**2 if isinstance(mechanism, DiscreteLaplace) else parameter
-
-
-def _positive(noise: Mechanism) -> float:
-    """P(noise ≥ 1) = (1 - P(noise = 0)) / 2.
-
-    Discrete Laplace: P(0) = tanh(1/(2 scale)). Discrete Gaussian: 1/Σ exp(-x²/2σ²), and from σ² = 5
-    on 1/sqrt(2πσ²), to 1e-42 by Poisson summation.
-    """
-    parameter = float(noise.parameter)
-    if isinstance(noise, DiscreteLaplace):
-        zero = math.tanh(0.5 / parameter)
-    elif parameter >= 5:
-        zero = 1 / math.sqrt(2 * math.pi * parameter)
-    else:
-        zero = 1 / (1 + 2 * math.fsum(math.exp(-x * x / (2 * parameter)) for x in range(1, 100)))
-    return (1 - zero) / 2
+    spread = max(
+        (m.envelope.variance / m.noise_variance for m in used if m.noise_variance), default=1.0
+    )
+    return math.sqrt(largest * spread) * max(m.envelope.farthest(chance) for m in used)
 
 
 def _known(error: float) -> float | None:
@@ -219,5 +172,4 @@ def _known(error: float) -> float | None:
 
 def noise_text(mechanism: Mechanism) -> str:
     """The parameter of a mechanism in words."""
-    symbol = "σ²" if isinstance(mechanism, DiscreteGaussian) else "scale"
-    return f"{symbol} {float(mechanism.parameter):,.6g}"
+    return f"{mechanism.symbol} {float(mechanism.parameter):,.6g}"

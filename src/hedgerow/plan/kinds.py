@@ -1,12 +1,10 @@
 """What the parts of a plan must be: objects such as ``All()``, not names or classes of them."""
 
 from hedgerow.errors import PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import check_registered
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.tree import Tree
-
-MECHANISMS = (DiscreteGaussian, DiscreteLaplace)
 
 
 def check_parts(tree: object, neighbours: object, mechanism: object, measure: object) -> None:
@@ -14,12 +12,15 @@ def check_parts(tree: object, neighbours: object, mechanism: object, measure: ob
 
     Raises:
         PlanError: another kind of thing; the message names one that fits.
+        NoiseError: a mechanism that is not complete, or by whose name no plan could be read.
     """
     if not isinstance(tree, Tree):
         refuse_kind("a plan's tree", "Tree([axis, …])", tree)
     if not isinstance(neighbours, Neighbours):
         refuse_kind("neighbours", "AddRemove() or Replace()", neighbours)
-    if mechanism not in MECHANISMS:
+    if isinstance(mechanism, type) and hasattr(mechanism, "draw"):
+        check_registered(mechanism)
+    else:
         refuse_kind("a mechanism", "the class DiscreteGaussian or DiscreteLaplace", mechanism)
     if not isinstance(measure, Measure):
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)

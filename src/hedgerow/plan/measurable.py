@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.errors import PlanError
 from hedgerow.estimate.running_sums import MOST_BINS
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Invariant, Measure
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
@@ -92,7 +92,7 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
         raise PlanError(rule + "is for a table of one axis with one level, the bins")
     if not 2 <= tree.leaves <= MOST_BINS:
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {tree.leaves:,}; use measure = "all"')
-    if mechanism is not DiscreteGaussian:
+    if mechanism.price.norm != 2:
         raise PlanError(rule + "goes with discrete Gaussian noise")
     if list(measured) != [1]:
         raise PlanError(

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.estimate.error import error_of
-from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.importance import (
     Importance,
@@ -30,7 +28,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.plan.programs import Cells, LargeCounts, Level, least_error
 from hedgerow.plan.released import released_shares
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
-from hedgerow.privacy.calibrate import calibrate
+from hedgerow.privacy.calibrate import calibrate, check_spendable
 
 Floats = NDArray[np.float64]
 
@@ -90,8 +88,7 @@ class Optimal:
                 importance for the last depth (``cells``), or no optimum found.
             BudgetError: a budget that the mechanism cannot spend.
         """
-        if isinstance(problem.budget, Epsilon) != (problem.mechanism is DiscreteLaplace):
-            _calibrated(problem, (Fraction(1),), problem.depths[-1:])  # says what is wrong
+        check_spendable(problem.mechanism, problem.budget)
         if self.objective == "released":
             weights = mean_importances(problem, self.importance, self.prior)
             return rounded_shares(released_shares(problem, weights))
@@ -152,27 +149,19 @@ def rounded_shares(shares: Sequence[float] | Floats) -> tuple[Fraction | None, .
     return tuple(Fraction(int(n), PARTS) if n else None for n in parts)
 
 
-def sensitivity_of(problem: Problem, depth: int) -> float:
-    """The budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
-    if problem.mechanism is DiscreteLaplace:
-        return float(problem.neighbours.l1_sensitivity(depth))
-    return float(problem.neighbours.l2_sensitivity_squared(depth))
-
-
 def _level(
     problem: Problem, depth: int, weight: float, prior: Prior | None, *, relative: bool
 ) -> Level:
-    sensitivity, nodes = sensitivity_of(problem, depth), problem.tree.nodes(depth)
+    sensitivity, nodes = problem.sensitivity(depth), problem.tree.nodes(depth)
     if prior is None:
         each = float(nodes) ** 2 if relative else weight
-        if problem.mechanism is DiscreteLaplace:
-            return LargeCounts(each * nodes * 2, 2, sensitivity)
-        return LargeCounts(each * nodes / 2, 1, sensitivity)
+        price = problem.mechanism.price
+        return LargeCounts(each * nodes * float(price.variance), price.power, sensitivity)
     counts, times = prior.values(depth, nodes)
     values = counts.astype(np.float64)
     costs = 1 / np.maximum(values, 1) ** 2 if relative else np.full(len(values), weight)
     weights = np.asarray(times * costs, dtype=np.float64)
-    return Cells(error_of(problem.mechanism), values, weights, sensitivity)
+    return Cells(problem.mechanism.cell_error, values, weights, sensitivity)
 
 
 def _optimum(levels: Sequence[Level], budget: float) -> Floats:

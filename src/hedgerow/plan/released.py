@@ -43,7 +43,6 @@ from hedgerow.estimate.tree_shapes import Shapes
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import All
 from hedgerow.plan.simplex import descended, multiplied
-from hedgerow.privacy.budget import Epsilon
 
 Floats = NDArray[np.float64]
 
@@ -108,17 +107,11 @@ class _Objective:
             )
         weights = np.zeros(problem.tree.depth + 1)
         weights[list(problem.depths)] = given / given.max()
-        pure = isinstance(problem.budget, Epsilon)
-        who = problem.neighbours
-        sensitivities = np.array(
-            [
-                float(who.l1_sensitivity(t)) ** 2 if pure else float(who.l2_sensitivity_squared(t))
-                for t in problem.depths
-            ]
-        )
+        power = problem.mechanism.price.power
+        sensitivities = np.array([problem.sensitivity(t) ** power for t in problem.depths])
         combine = isinstance(problem.measure, All)
         shapes = Shapes.of(problem.tree)
-        return cls(shapes, problem.depths, weights, sensitivities, combine, 2 if pure else 1)
+        return cls(shapes, problem.depths, weights, sensitivities, combine, power)
 
     @property
     def for_large_counts(self) -> Floats:

@@ -12,10 +12,10 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import Losses
 from hedgerow.privacy import contour, lattice
 from hedgerow.privacy.lattice_convolution import LARGEST_CELLS
 from hedgerow.privacy.lattice_curve import tradeoff_bounds as lattice_tradeoff_bounds
-from hedgerow.privacy.loss import Losses
 from hedgerow.privacy.zcdp import float_above
 
 FAST_CELLS = 1 << 16

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.numerals import Exact, exact
+from hedgerow.noise.price import InEpsilon, Price
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -57,6 +58,11 @@ WELL_BELOW = "well below 1 over the number of records (1e-8 for a hundred thousa
 WEAK_DELTA = Fraction(1, 10**5)
 
 Budget = Rho | EpsilonDelta | Epsilon
+
+
+def budget_in(price: Price, amount: Fraction) -> Rho | Epsilon:
+    """The budget of this amount of what noise is bought with."""
+    return Epsilon(amount) if isinstance(price, InEpsilon) else Rho(amount)
 
 
 def weakness(budget: Budget) -> str | None:

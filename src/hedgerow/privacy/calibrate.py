@@ -10,15 +10,15 @@ from fractions import Fraction
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.noise.numerals import Exact
+from hedgerow.noise.price import InEpsilon, InRho, Price, precision_of
 from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import (
     WELL_BELOW,
     Budget,
     Epsilon,
     EpsilonDelta,
-    Rho,
     check_budget,
 )
 from hedgerow.privacy.neighbours import Change, in_case, l1, l2_squared
@@ -43,16 +43,18 @@ def calibrate(
 ) -> Profile:
     """The composition that spends the budget in the given shares, one use a measured depth.
 
-    Discrete Gaussian noise: σ²_ℓ = p Δ₂²/(2 s_ℓ ρ); an (ε, δ) budget first becomes the largest ρ
-    whose profile keeps it (`_widest`). Discrete Laplace noise: scale_ℓ = p Δ₁/(s_ℓ ε). Here Δ is
-    the sensitivity of the depth, and p the `worst_part` that one unit can incur of all depths' own
-    costs, so that the worst case costs all of the budget, exactly. Where there is one case, p = 1
-    and depth ℓ costs its share of the budget. Where there are several, shares are relative: a depth
-    by itself costs s_ℓ/p of the budget, and no unit incurs that at every depth.
+    Noise that is priced in ρ has the precision s_ℓ ρ/(p Δ₂²) (discrete Gaussian noise:
+    σ²_ℓ = p Δ₂²/(2 s_ℓ ρ)); an (ε, δ) budget first becomes the largest ρ whose profile keeps it
+    (`_widest`). Noise that is priced in pure ε has the precision s_ℓ ε/(p Δ₁) (discrete Laplace
+    noise: scale_ℓ = p Δ₁/(s_ℓ ε)). Here Δ is the sensitivity of the depth, and p the `worst_part`
+    that one unit can incur of all depths' own costs, so that the worst case costs all of the
+    budget, exactly. Where there is one case, p = 1 and depth ℓ costs its share of the budget. Where
+    there are several, shares are relative: a depth by itself costs s_ℓ/p of the budget, and no unit
+    incurs that at every depth.
 
     Args:
         mechanism: `DiscreteGaussian` with `Rho` or `EpsilonDelta`, `DiscreteLaplace` with
-            `Epsilon`.
+            `Epsilon`, or one of your own with what it is priced in.
         budget: what all depths together may cost.
         shares: one a measured depth, above 0, summing to exactly 1.
         changes: one a measured depth: what one unit changes there, in each case
@@ -67,23 +69,31 @@ def calibrate(
     """
     check_budget(budget)
     _check_shares(shares, changes)
-    if mechanism is DiscreteGaussian and isinstance(budget, Rho):
-        return _gaussian(1 / (2 * budget.rho), shares, changes, is_worst=is_worst)
-    if mechanism is DiscreteGaussian and isinstance(budget, EpsilonDelta):
-        if base is None:
-            return _widest(budget, shares, changes, is_worst=is_worst)
-        profile = _gaussian(base, shares, changes, is_worst=is_worst)
-        if _excess(profile, budget) > DOUBT:
-            raise BudgetError("the noise does not keep the (epsilon, delta) budget")
-        return profile
-    if mechanism is DiscreteLaplace and isinstance(budget, Epsilon):
-        part = worst_part(shares, changes, l1)
-        uses = (
-            Use(DiscreteLaplace(part * max(map(l1, moves)) / (share * budget.epsilon)), 1, moves)
-            for share, moves in zip(shares, changes, strict=True)
-        )
-        return Profile(tuple(uses), is_worst)
-    raise BudgetError(_no_such_pair(mechanism, budget))
+    check_spendable(mechanism, budget)
+    if not isinstance(budget, EpsilonDelta):
+        whole = budget.epsilon if isinstance(budget, Epsilon) else budget.rho
+        return _bought(mechanism, whole, shares, changes, is_worst=is_worst)
+    if base is None:
+        return _widest(mechanism, budget, shares, changes, is_worst=is_worst)
+    profile = _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+    if _excess(profile, budget) > DOUBT:
+        raise BudgetError("the noise does not keep the (epsilon, delta) budget")
+    return profile
+
+
+def check_spendable(mechanism: type[Mechanism], budget: Budget) -> None:
+    """Raise unless the budget is one that the mechanism is bought with.
+
+    Raises:
+        BudgetError: ρ or (ε, δ) for noise that is priced in pure ε, or the other way round.
+    """
+    if isinstance(budget, Epsilon) != isinstance(mechanism.price, InEpsilon):
+        raise BudgetError(_no_such_pair(mechanism, budget))
+
+
+def norm_of(price: Price) -> Callable[[Change], Fraction]:
+    """The norm of a change that a cost in ρ or in pure ε is proportional to."""
+    return l1 if price.norm == 1 else l2_squared
 
 
 def worst_part(
@@ -122,23 +132,21 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
     rounded up, so that the reduced noise keeps the stated ε.
 
     Args:
-        profile: discrete Gaussian uses alone.
+        profile: discrete Gaussian uses alone, or other noise that is priced in ρ.
         delta: in (0, 1).
 
     Raises:
         BudgetError: another mechanism, or a profile that is not exact.
     """
-    if not all(isinstance(use.mechanism, DiscreteGaussian) for use in profile.uses):
+    is_guarantee = (isinstance(use.mechanism, EpsilonDelta | Epsilon) for use in profile.uses)
+    if any(is_guarantee) or not all(isinstance(u.noise.price, InRho) for u in profile.uses):
         raise BudgetError("only discrete Gaussian noise is matched with the Bureau's conversion")
     if not profile.is_worst:
         raise BudgetError("the exact profile is proved for units with one record alone")
     stated = EpsilonDelta(Fraction(profile.bureau_epsilon(delta)), delta)
 
     def scaled(factor: Fraction) -> Profile:
-        uses = (
-            Use(DiscreteGaussian(use.noise.parameter * factor), use.times, use.changes)
-            for use in profile.uses
-        )
+        uses = (Use(_narrowed(use.noise, factor), use.times, use.changes) for use in profile.uses)
         return Profile(tuple(uses), profile.is_worst)
 
     low, high = Fraction(1, 1000), Fraction(1)
@@ -151,23 +159,38 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
     return factor
 
 
-def _gaussian(
-    base: Fraction,
+def _narrowed(noise: Mechanism, factor: Fraction) -> Mechanism:
+    """The noise with its variance times a factor, as it is priced in ρ."""
+    return type(noise).with_precision(precision_of(noise) / factor)
+
+
+def _bought(
+    mechanism: type[Mechanism],
+    whole: Fraction,
     shares: Sequence[Fraction],
     changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool,
 ) -> Profile:
-    """σ²_ℓ = base · p Δ₂²/s_ℓ with base = 1/(2ρ)."""
-    part = worst_part(shares, changes, l2_squared)
-    uses = (
-        Use(DiscreteGaussian(base * part * max(map(l2_squared, moves)) / share), 1, moves)
-        for share, moves in zip(shares, changes, strict=True)
-    )
+    """The noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
+    norm, uses = norm_of(mechanism.price), []
+    part = worst_part(shares, changes, norm)
+    for share, moves in zip(shares, changes, strict=True):
+        sensitivity, given = max(map(norm, moves)), share * whole / part
+        noise = mechanism.with_precision(given / sensitivity)
+        use = Use(noise, 1, moves)
+        cost = mechanism.price.cost(noise, sensitivity)
+        if cost != given:
+            raise BudgetError(
+                f"{mechanism.__name__}.with_precision gives noise that costs {cost} of a budget of "
+                f"{given}; it must cost exactly what it is given"
+            )
+        uses.append(use)
     return Profile(tuple(uses), is_worst)
 
 
 def _widest(
+    mechanism: type[Mechanism],
     budget: EpsilonDelta,
     shares: Sequence[Fraction],
     changes: Sequence[tuple[Change, ...]],
@@ -186,10 +209,11 @@ def _widest(
     seen to be within the budget.
     """
 
+    def bought(base: Fraction) -> Profile:
+        return _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+
     def excess(log_base: float) -> float:
-        return _excess(
-            _gaussian(Fraction(math.exp(log_base)), shares, changes, is_worst=is_worst), budget
-        )
+        return _excess(bought(Fraction(math.exp(log_base))), budget)
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     low = enough - 1
@@ -198,10 +222,10 @@ def _widest(
     found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
     base = Decimal(math.exp(found)).normalize(_DIGITS)
     step = base.next_plus(_DIGITS) - base
-    profile = _gaussian(Fraction(base), shares, changes, is_worst=is_worst)
+    profile = bought(Fraction(base))
     while not _keeps(profile, budget):
         base, step = _DIGITS.add(base, step), 2 * step
-        profile = _gaussian(Fraction(base), shares, changes, is_worst=is_worst)
+        profile = bought(Fraction(base))
     return profile
 
 
@@ -252,12 +276,15 @@ def _check_shares(shares: Sequence[Fraction], changes: Sequence[tuple[Change, ..
 def _no_such_pair(mechanism: type[Mechanism], budget: Budget) -> str:
     if isinstance(budget, Epsilon):
         return (
-            f"the discrete Gaussian has no pure epsilon; add a delta {WELL_BELOW}, or give rho, "
+            f"{mechanism.name} noise has no pure epsilon; add a delta {WELL_BELOW}, or give rho, "
             f"or use the discrete Laplace mechanism"
         )
     if isinstance(budget, EpsilonDelta):
-        return "the discrete Laplace takes epsilon alone; leave delta out, or use discrete Gaussian"
+        return (
+            f"{mechanism.name} noise takes epsilon alone; leave delta out, or use the discrete "
+            f"Gaussian mechanism"
+        )
     return (
-        f"{mechanism.__name__} takes epsilon alone, not rho; "
+        f"{mechanism.name} noise takes epsilon alone, not rho; "
         "give epsilon, or use the discrete Gaussian mechanism"
     )

@@ -27,11 +27,11 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import GaussianLoss, Losses
 from hedgerow.privacy.contour_kernel import HIGH, LOW, POINT
 from hedgerow.privacy.contour_plan import Contour, contours
 from hedgerow.privacy.contour_sum import weighted_sums
 from hedgerow.privacy.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, log_finite
-from hedgerow.privacy.loss import GaussianLoss, Losses
 
 WIDEST = 1e-6
 """Of certified bounds, relative: wider ones are not reported."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.noise.loss import Losses
 from hedgerow.privacy.cumulant import Array, cumulant
-from hedgerow.privacy.loss import Losses
 
 OfTilts = Callable[[Array], Array]
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from hedgerow.noise.loss import Losses
 from hedgerow.privacy.contour_kernel import Folded, Smoothed, plain_log_weight
 from hedgerow.privacy.contour_line import Line, aliases, line_through_saddle
 from hedgerow.privacy.contour_sieve import Nodes, node_blocks, surviving_nodes
 from hedgerow.privacy.contour_sum import Product
 from hedgerow.privacy.cumulant import tilted
-from hedgerow.privacy.loss import Losses
 
 # Parts of δ, by the estimate of it: what aliases may add, and what all nodes left out may hold.
 _ALIASED = 1e-13

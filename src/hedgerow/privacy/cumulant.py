@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]

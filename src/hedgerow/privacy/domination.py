@@ -39,7 +39,7 @@ with ε). It holds for changes in between as well, whose squared norms are at mo
 two cases at every depth at once: then so are their μ² and C.
 
 Other guarantees of the same composition take part by the pair of laws that dominates them
-(`hedgerow.privacy.loss.PairLoss`), whose losses are few: with p(l) the law of their finite sum,
+(`hedgerow.noise.loss.PairLoss`), whose losses are few: with p(l) the law of their finite sum,
 δ = P[L = ∞] + (1 - P[L = ∞]) Σ_l p(l) e^C δ_μ(ε - 2C - l) (Zhu, Dong & Wang 2022, Theorem 10).
 """
 
@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, gammaln, ndtr
 
 from hedgerow.errors import BudgetError
-from hedgerow.privacy.loss import PairLoss
+from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.zcdp import float_above
 
 Float64 = NDArray[np.float64]

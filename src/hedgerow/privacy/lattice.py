@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hedgerow.noise.loss import Losses
 from hedgerow.privacy.lattice_convolution import (
     STRIP,
     Composed,
@@ -28,7 +29,6 @@ from hedgerow.privacy.lattice_convolution import (
     twelve_bits,
 )
 from hedgerow.privacy.lattice_masses import ROUND, Floats, cumulant, infinite, largest
-from hedgerow.privacy.loss import Losses
 
 __all__ = ["cells", "common_unit", "delta", "delta_bounds"]
 

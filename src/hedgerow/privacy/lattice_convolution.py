@@ -33,8 +33,8 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import LaplaceLoss, Losses
 from hedgerow.privacy.lattice_masses import ROUND, Floats, Tilted, cumulant, largest, tilted
-from hedgerow.privacy.loss import LaplaceLoss, Losses
 
 Number = TypeVar("Number", np.float64, np.complex128)
 

@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.noise.loss import Losses
 from hedgerow.privacy.lattice import DOUBT, block_sums, exp_of_fraction
 from hedgerow.privacy.lattice_convolution import Composed, composed, twelve_bits
 from hedgerow.privacy.lattice_masses import ROUND, Floats, cumulant, infinite
-from hedgerow.privacy.loss import Losses
 
 Indices = NDArray[np.int64]
 

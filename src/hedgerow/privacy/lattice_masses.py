@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 Floats = NDArray[np.float64]
 

@@ -20,13 +20,12 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.loss import Losses, PairLoss, gathered
 from hedgerow.noise.numerals import Exact
 from hedgerow.privacy import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
 from hedgerow.privacy.domination import Domination, Gaussians
 from hedgerow.privacy.figures import asked, delta_text, figure_above
-from hedgerow.privacy.loss import Losses, PairLoss, gathered
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
@@ -76,6 +75,14 @@ class Profile:
         """ε such that the composition is ε-differentially private, exact; None if there is none."""
         return _largest_sum([use.pure_epsilon for use in case] for case in self.cases)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether figures are those of the worst case, and not only proved bounds above them.
+
+        They are bounds, too, where the loss of a mechanism is told by one that dominates it.
+        """
+        return self.is_worst and all(use.is_exact for use in self.uses)
+
     @cached_property
     def losses(self) -> tuple[Losses, ...]:
         """The privacy losses of each case that can be the worst.
@@ -104,7 +111,7 @@ class Profile:
     def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
         """Proved lower and upper bounds of δ(ε), round-off included.
 
-        The lower one is 0 where the changes are not proved to be the worst.
+        The lower one is 0 where the figures are not exact (`is_exact`).
 
         Args:
             epsilon: any finite number; a number that no float holds is rounded down.
@@ -116,7 +123,8 @@ class Profile:
         if not self.is_worst:
             return 0.0, self._delta_above(value)
         bounds = [accountant.delta_bounds(one, value) for one in self.losses]
-        return max(lower for lower, _ in bounds), max(upper for _, upper in bounds)
+        lower = max(lower for lower, _ in bounds) if self.is_exact else 0.0
+        return lower, max(upper for _, upper in bounds)
 
     def delta(self, epsilon: Exact | float) -> float:
         """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
@@ -240,10 +248,12 @@ def compose(uses: Iterable[Composed]) -> Profile:
     Args:
         uses: (mechanism, times) or (mechanism, times, shift), the shift being 1 unless given: how
             far one unit moves the count that the noise is added to. The mechanism may be a
-            `DiscreteGaussian`, a `DiscreteLaplace`, or a guarantee, `EpsilonDelta` or `Epsilon`.
+            `DiscreteGaussian`, a `DiscreteLaplace`, one of your own, or a guarantee, `EpsilonDelta`
+            or `Epsilon`.
 
     Raises:
         BudgetError: no uses, or one that is none.
+        NoiseError: a mechanism of your own that lacks something (`check_mechanism`).
     """
     made = []
     for use in uses:
@@ -252,8 +262,8 @@ def compose(uses: Iterable[Composed]) -> Profile:
                 f"a use is (mechanism, times) or (mechanism, times, shift), got {use!r}"
             )
         mechanism, times, *shift = use
-        known = DiscreteGaussian | DiscreteLaplace | EpsilonDelta | Epsilon
-        if not isinstance(mechanism, known):
+        is_noise = hasattr(mechanism, "draw") and not isinstance(mechanism, type)
+        if not (is_noise or isinstance(mechanism, EpsilonDelta | Epsilon)):
             raise BudgetError(f"{mechanism!r} is no mechanism and no guarantee")
         made.append(Use(mechanism, times, (tuple(shift) or (1,),)))
     return Profile(tuple(made))

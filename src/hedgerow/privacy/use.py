@@ -1,7 +1,7 @@
 """One use of a mechanism: what it costs, which privacy loss it has, and how it is written down.
 
 A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are exact fractions; its
-losses are the random variables that the accountants add up (`hedgerow.privacy.loss`).
+losses are the random variables that the accountants add up (`hedgerow.noise.loss`).
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
 from hedgerow.noise.numerals import exact
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.domination import Gaussians
-from hedgerow.privacy.loss import GaussianLoss, LaplaceLoss, Loss, PairLoss
 from hedgerow.privacy.neighbours import Change, Norm, in_case, l1, l2_squared
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
@@ -39,6 +39,9 @@ class Use:
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
             raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
+        if not isinstance(self.mechanism, EpsilonDelta | Epsilon):
+            check_mechanism(type(self.mechanism))
+            self._check_loss()
         for change in self.changes:
             self._check(change)
         if all(change == () for change in self.changes):
@@ -50,7 +53,7 @@ class Use:
 
     def _check(self, change: Change) -> None:
         if isinstance(change, Norm):
-            if not isinstance(self.mechanism, DiscreteGaussian):
+            if not self._is_gaussian:
                 raise BudgetError("a change that is told by its norm goes with Gaussian noise")
         elif any(type(s) is not int or s == 0 for s in change):
             raise BudgetError(
@@ -100,15 +103,17 @@ class Use:
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """The pure ε of all times together, Δ₁/scale each; None for Gaussian noise.
+        """The pure ε of all times together, such as Δ₁/scale each; None for Gaussian noise.
 
         Of the case that costs most.
         """
-        if isinstance(self.mechanism, DiscreteLaplace):
-            return self.times * self.mechanism.epsilon(max(map(l1, self.changes)))
         if isinstance(self.mechanism, Epsilon):
             return self.times * self.mechanism.epsilon
-        return None
+        is_told_by_norm = any(isinstance(change, Norm) for change in self.changes)
+        if isinstance(self.mechanism, EpsilonDelta) or is_told_by_norm:
+            return None
+        epsilon = self.mechanism.epsilon(max(map(l1, self.changes)))
+        return None if epsilon is None else self.times * epsilon
 
     @property
     def losses(self) -> list[tuple[Loss, int]]:
@@ -120,8 +125,12 @@ class Use:
             return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
         if isinstance(self.change, Norm):
             raise BudgetError("the privacy loss of a change that is told by its norm is not known")
-        kind = LaplaceLoss if isinstance(mechanism, DiscreteLaplace) else GaussianLoss
-        return [(kind(mechanism.parameter, abs(shift)), self.times) for shift in self.change]
+        return [(self._loss(shift), self.times) for shift in self.change]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `losses` are those of what is used, and not of something that dominates it."""
+        return isinstance(self.mechanism, EpsilonDelta | Epsilon) or self.mechanism.loss_is_exact
 
     @property
     def dominated(self) -> Gaussians | tuple[PairLoss, int]:
@@ -131,9 +140,11 @@ class Use:
             return PairLoss(mechanism.epsilon, mechanism.delta), self.times
         if isinstance(mechanism, Epsilon):
             return PairLoss(mechanism.epsilon, Fraction(0)), self.times
-        if isinstance(mechanism, DiscreteLaplace):
-            return PairLoss(mechanism.epsilon(l1(self.change)), Fraction(0)), self.times
-        return Gaussians(mechanism.parameter, l2_squared(self.change), self.times)
+        loss = self._loss(1)
+        if isinstance(loss, GaussianLoss):
+            return Gaussians(loss.sigma2, l2_squared(self.change), self.times)
+        epsilon = mechanism.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
+        return PairLoss(epsilon, Fraction(0)), self.times
 
     def to_dict(self) -> dict[str, Any]:
         """The use as JSON; fractions are text."""
@@ -141,14 +152,38 @@ class Use:
         if isinstance(mechanism, EpsilonDelta | Epsilon):
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
             return {"mechanism": "guarantee", **named, "times": self.times}
-        parameter = "scale" if isinstance(mechanism, DiscreteLaplace) else "sigma2"
         written = [_written(change) for change in self.changes]
         return {
             "mechanism": mechanism.name,
-            parameter: str(mechanism.parameter),
+            mechanism.key: str(mechanism.parameter),
             "times": self.times,
             **(written[0] if len(written) == 1 else {"cases": written}),
         }
+
+    @property
+    def _is_gaussian(self) -> bool:
+        is_noise = not isinstance(self.mechanism, EpsilonDelta | Epsilon)
+        return is_noise and isinstance(self._loss(1), GaussianLoss)
+
+    def _check_loss(self) -> None:
+        """Raise unless the noise tells its price for every change, known or told by its norm."""
+        noise = self.noise
+        if not self._is_gaussian and noise.epsilon(Fraction(1)) is None:
+            raise BudgetError(
+                f"{type(noise).__name__} has neither the loss of a discrete Gaussian nor a pure "
+                f"epsilon, so nothing is known of units with several records: give it epsilon(l1)"
+            )
+
+    def _loss(self, shift: int) -> Loss:
+        """The loss of one use of the noise on a count that one unit moves by this."""
+        found: object = self.noise.loss(shift)
+        if not isinstance(found, Loss):
+            raise BudgetError(
+                f"{type(self.noise).__name__}.loss must be a GaussianLoss, a LaplaceLoss or a "
+                f"PairLoss, got {type(found).__name__}; PairLoss of a proved pure epsilon always "
+                f"holds"
+            )
+        return found
 
 
 def read_use(described: Mapping[str, Any]) -> Use:
@@ -187,9 +222,8 @@ def _read_change(described: Mapping[str, Any]) -> Change:
 
 def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
     if use["mechanism"] != "guarantee":
-        if use["mechanism"] == DiscreteLaplace.name:
-            return DiscreteLaplace(use["scale"])
-        if use["mechanism"] == DiscreteGaussian.name:
-            return DiscreteGaussian(use["sigma2"])
-        raise BudgetError(f"no mechanism is called {use['mechanism']!r}")
+        if use["mechanism"] not in MECHANISMS:
+            raise BudgetError(f"no mechanism is called {use['mechanism']!r}")
+        kind = MECHANISMS[use["mechanism"]]
+        return kind(use[kind.key])
     return EpsilonDelta(use["epsilon"], use["delta"]) if "delta" in use else Epsilon(use["epsilon"])

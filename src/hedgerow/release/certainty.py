@@ -124,9 +124,7 @@ def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certain
 
 def _noise(measured: Mapping[str, Any]) -> Mechanism:
     """The noise of a measured depth as a plan describes it."""
-    kind: Any = MECHANISMS[measured["mechanism"]]
-    noise: Mechanism = kind(measured["parameter"])
-    return noise
+    return MECHANISMS[measured["mechanism"]](measured["parameter"])
 
 
 def _is_single(depths: list[dict[str, Any]], depth: int) -> bool:

@@ -3,14 +3,11 @@
 All of it is refused before a release is charged and before any noise is drawn.
 """
 
-from fractions import Fraction
-
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.known import LARGEST_REAL_COUNT
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.sparse import Sparse
-from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.depths import All, Measured, RunningSums, Summed, Unmeasured
 from hedgerow.plan.kinds import kind_of, refuse_kind
 from hedgerow.plan.plan import Plan
@@ -80,12 +77,8 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
         )
     scale = plan.strategy.scale if summed else 1
     drawn = (what.mechanism for what in plan.depths if isinstance(what, Measured | Summed))
-    widest = max((noise.parameter for noise in drawn), default=Fraction(0))
-    if plan.mechanism is DiscreteGaussian:
-        too_wide = widest > (LARGEST_NOISE * scale) ** 2
-    else:
-        too_wide = widest > LARGEST_NOISE
-    if too_wide and _is_real(estimator, plan):
+    widest = max((noise.envelope.variance for noise in drawn), default=0.0)
+    if widest > (LARGEST_NOISE * scale) ** 2 and _is_real(estimator, plan):
         raise EstimateError(
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "
             "hold: give it a larger budget"

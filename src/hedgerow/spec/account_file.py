@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.use import Guarantee, Use
@@ -16,11 +16,17 @@ from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
 
 MOST_TIMES = 10**9
 
+if TYPE_CHECKING:
+    UseName = str
+else:
+    UseName = Literal[(*MECHANISMS, "guarantee")]
+"""What a use may be: a registered mechanism, each by its name, or a guarantee."""
+
 
 class UseSection(Section):
     """``[[use]]``: a mechanism, or a guarantee, and how often it is used."""
 
-    mechanism: Literal["discrete-gaussian", "discrete-laplace", "guarantee"]
+    mechanism: UseName
     sigma2: Number | None = None
     scale: Number | None = None
     epsilon: Number | None = None
@@ -75,20 +81,15 @@ def _check_size(use: Use) -> None:
 
 
 def _use(use: UseSection) -> tuple[Guarantee, int, int]:
-    wanted = {
-        "discrete-gaussian": ({"sigma2"},),
-        "discrete-laplace": ({"scale"},),
-        "guarantee": ({"epsilon"}, {"epsilon", "delta"}),
-    }[use.mechanism]
-    keys = ("sigma2", "scale", "epsilon", "delta")
-    given = {key: getattr(use, key) for key in keys if getattr(use, key) is not None}
-    if set(given) not in wanted:
-        names = " or ".join(" and ".join(sorted(names)) for names in wanted)
-        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
     kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
-        ("sigma2",): DiscreteGaussian,
-        ("scale",): DiscreteLaplace,
         ("epsilon",): Epsilon,
         ("epsilon", "delta"): EpsilonDelta,
     }
+    if use.mechanism in MECHANISMS:
+        kind = MECHANISMS[use.mechanism]
+        kinds = {(kind.key,): kind}
+    given = use.model_dump(exclude={"mechanism", "times", "shift"}, exclude_none=True)
+    if tuple(given) not in kinds:
+        names = " or ".join(" and ".join(sorted(names)) for names in kinds)
+        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
     return kinds[tuple(given)](*given.values()), use.times, use.shift

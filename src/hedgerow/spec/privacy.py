@@ -1,7 +1,8 @@
 """``[privacy]`` of a release file as types: the mechanism, the neighbours and the budget."""
 
 from hedgerow.errors import SpecError
-from hedgerow.noise.mechanisms import MECHANISMS, DiscreteLaplace, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.noise.price import InEpsilon
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.release_file import PrivacySection
@@ -60,9 +61,9 @@ def _budget(privacy: PrivacySection) -> Budget:
     if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
         return EpsilonDelta(privacy.epsilon, privacy.delta)
     if privacy.epsilon is not None and given == {"epsilon"}:
-        if privacy.mechanism != DiscreteLaplace.name:
+        if not isinstance(mechanism_of(privacy).price, InEpsilon):
             raise SpecError(
-                f"the discrete Gaussian has no pure epsilon; add a delta {WELL_BELOW}, or give "
+                f"{privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, or give "
                 f'rho, or use mechanism = "discrete-laplace"'
             )
         return Epsilon(privacy.epsilon)

@@ -1,14 +1,21 @@
 """The sections of a release file, as it is written."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section
 
 AREAS_OF_TABLE = "table"
+
+if TYPE_CHECKING:
+    MechanismName = str
+else:
+    MechanismName = Literal[tuple(MECHANISMS)]
+"""What a file may call a mechanism: the names under which it is registered."""
 
 
 class TableSection(Section):
@@ -32,7 +39,7 @@ class PrivacySection(Section):
     neighbours: Literal["add-remove", "replace"] = "add-remove"
     contributions: int = 1
     exactly: bool | None = None
-    mechanism: Literal["discrete-gaussian", "discrete-laplace"] = "discrete-gaussian"
+    mechanism: MechanismName = "discrete-gaussian"
     epsilon: Number | None = None
     delta: Number | None = None
     rho: Number | None = None

@@ -37,6 +37,7 @@ from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.spec.release_file import (
     AllocationSection,
     EstimateSection,
+    MechanismName,
     PrivacySection,
     TableSection,
 )
@@ -112,7 +113,7 @@ class SimulateSection(Section):
     release: str | None = None
     table: TableSection | None = None
     allocations: list[AllocationSection] | None = None
-    mechanisms: list[Literal["discrete-gaussian", "discrete-laplace"]] | None = None
+    mechanisms: list[MechanismName] | None = None
     measures: list[str] | None = None
     estimators: list[EstimateSection] | None = None
     budgets: list[BudgetSection] | None = None

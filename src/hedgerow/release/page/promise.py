@@ -34,7 +34,7 @@ class Priced:
 
     Attributes:
         tight: of the profile of the composition; empty where it is out of reach.
-        is_exact: whether that is exact, and not a bound (see `Profile.is_worst`).
+        is_exact: whether that is exact, and not a bound (see `Profile.is_exact`).
         best: from ρ, by the best known conversion.
         bureau: from ρ, as the US Census Bureau states it.
         pure: (ε, 0) where a pure ε holds.
@@ -59,7 +59,7 @@ class Priced:
         )
         pure = profile.pure_epsilon
         known = () if pure is None else ((float_above(pure), 0.0),)
-        return cls(tight, profile.is_worst, best, bureau, known)
+        return cls(tight, profile.is_exact, best, bureau, known)
 
     @property
     def word(self) -> str:

@@ -1,8 +1,8 @@
 """The error of one released cell, max(0, N + noise), in closed form.
 
-Each kind of noise has a *precision* that a budget buys and in which its mean squared error is
-convex: ε = 1/scale for Laplace noise, ρ = 1/(2 sigma2) for the discrete Gaussian. Divide by the
-sensitivity (l1) or its square (l2²) before, where it is not 1.
+Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.price`) and in which its
+mean squared error is convex: ε = 1/scale for Laplace noise, ρ = 1/(2 sigma2) for the discrete
+Gaussian. Divide by the sensitivity (l1) or its square (l2²) before, where it is not 1.
 
 Convexity of the mean squared error in the precision: proved for Laplace and discrete Laplace noise
 (beside the formulas); for the discrete Gaussian proved in the limit of large sigma2, where
@@ -10,50 +10,66 @@ Convexity of the mean squared error in the precision: proved for Laplace and dis
 z²(1 + z²)φ(z)/2; verified on a grid of all sizes for the rest.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import exp, expm1, isfinite, tanh
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import EstimateError
-from hedgerow.estimate.gaussian_sums import clipped_mse, clipping_bias
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.errors import NoiseError
+from hedgerow.noise.gaussian_sums import clipped_mse, clipping_bias
 
 Floats = NDArray[np.float64]
 
 _VANISHES = 750.0  # exp(-750) is 0 in doubles
 
+_STEP = 2.0**-10
+"""Of differences, relative to the precision: about 1e-11 of a derivative is lost."""
 
-class CellError(Protocol):
+
+class CellError(ABC):
     """Moments of max(0, N + noise) - N, for one precision and many true counts N.
 
     Every method takes the precision (a number above 0) and the counts (float64, any shape; at
     least 0, and whole for integer noise), and gives an array of the shape of the counts.
 
+    The squared error must be strictly convex in the precision, and where N is beyond
+    max(45/precision, 10/√(2 precision)) it must be the variance of the noise, to 1e-15.
+
     Raises:
-        EstimateError: a precision that is not a positive number, or such counts.
+        NoiseError: a precision that is not a positive number, or such counts.
     """
 
+    @abstractmethod
     def bias(self, parameter: float, counts: Floats) -> Floats:
         """The mean, in records: what clipping at 0 adds."""
 
-    def variance(self, parameter: float, counts: Floats) -> Floats:
-        """The variance, in records²."""
-
+    @abstractmethod
     def mse(self, parameter: float, counts: Floats) -> Floats:
         """The mean squared error, in records²: bias² + variance."""
 
+    def variance(self, parameter: float, counts: Floats) -> Floats:
+        """The variance, in records²."""
+        return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
+
     def mse_slope(self, parameter: float, counts: Floats) -> Floats:
-        """The derivative of `mse` in the precision: below 0."""
+        """The derivative of `mse` in the precision: below 0. By differences unless overridden."""
+        step = parameter * _STEP
+        f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 1, 2)]
+        slope: Floats = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
+        return slope
 
     def mse_curvature(self, parameter: float, counts: Floats) -> Floats:
-        """The second derivative of `mse` in the precision: above 0."""
+        """The second derivative of `mse` in the precision: above 0. Likewise by differences."""
+        step = parameter * _STEP
+        f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 0, 1, 2)]
+        bent: Floats = (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
+        return bent
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceError:
+class LaplaceError(CellError):
     """Laplace noise of scale 1/ε (Ko et al., Propositions 1 and 2), with x = Nε:
 
     bias = e⁻ˣ / (2ε),  mse = (2 - (1 + x) e⁻ˣ) / ε², between 1/ε² and 2/ε²,
@@ -65,10 +81,6 @@ class LaplaceError:
         """The mean, in records."""
         epsilon, x = _reach(parameter, counts)
         return np.exp(-x) / (2 * epsilon)
-
-    def variance(self, parameter: float, counts: Floats) -> Floats:
-        """The variance, in records²."""
-        return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
 
     def mse(self, parameter: float, counts: Floats) -> Floats:
         """The mean squared error, in records²."""
@@ -87,7 +99,7 @@ class LaplaceError:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplaceError:
+class DiscreteLaplaceError(CellError):
     """P(X = x) ∝ q^|x| on the integers, q = e^-ε; geometric sums, with t = tanh(ε/2):
 
         bias = q^(N+1) / (1 - q²),
@@ -103,27 +115,23 @@ class DiscreteLaplaceError:
 
     def bias(self, parameter: float, counts: Floats) -> Floats:
         """The mean, in records."""
-        epsilon, x = _reach(parameter, _whole(counts))
+        epsilon, x = _reach(parameter, whole_counts(counts))
         return np.exp(-x - min(epsilon, _VANISHES)) / -expm1(-2 * epsilon)
-
-    def variance(self, parameter: float, counts: Floats) -> Floats:
-        """The variance, in records²."""
-        return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
 
     def mse(self, parameter: float, counts: Floats) -> Floats:
         """The mean squared error, in records²."""
-        epsilon, x = _reach(parameter, _whole(counts))
+        epsilon, x = _reach(parameter, whole_counts(counts))
         return self._a(counts, tanh(epsilon / 2), np.exp(-x)) * _half_variance(epsilon)
 
     def mse_slope(self, parameter: float, counts: Floats) -> Floats:
         """The derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, _whole(counts))
+        epsilon, x = _reach(parameter, whole_counts(counts))
         t = tanh(epsilon / 2)
         return self._b(counts, t, np.exp(-x)) * (-_half_variance(epsilon) / t)
 
     def mse_curvature(self, parameter: float, counts: Floats) -> Floats:
         """The second derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, _whole(counts))
+        epsilon, x = _reach(parameter, whole_counts(counts))
         t, reached = tanh(epsilon / 2), np.exp(-x)
         last = counts * t * (2 * (counts * t) ** 2 - t**2 / 2 + 3 * counts * t**3 + 1.5 * t**4)
         c = self._b(counts, t, reached) * ((3 - t**2) / 2) - reached * last
@@ -140,8 +148,8 @@ class DiscreteLaplaceError:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianError:
-    """P(X = x) ∝ exp(-ρ x²) on the integers; see `hedgerow.estimate.gaussian_sums`.
+class DiscreteGaussianError(CellError):
+    """P(X = x) ∝ exp(-ρ x²) on the integers; see `hedgerow.noise.gaussian_sums`.
 
     Right to about 1e-12, relatively, in every moment and derivative; time and memory do not grow
     with sigma2 beyond a table of 9,900 places.
@@ -149,46 +157,19 @@ class DiscreteGaussianError:
 
     def bias(self, parameter: float, counts: Floats) -> Floats:
         """The mean, in records."""
-        return clipping_bias(_positive(parameter), _whole(counts))
-
-    def variance(self, parameter: float, counts: Floats) -> Floats:
-        """The variance, in records²."""
-        return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
+        return clipping_bias(positive_precision(parameter), whole_counts(counts))
 
     def mse(self, parameter: float, counts: Floats) -> Floats:
         """The mean squared error, in records²."""
-        return clipped_mse(_positive(parameter), _whole(counts), 0)
+        return clipped_mse(positive_precision(parameter), whole_counts(counts), 0)
 
     def mse_slope(self, parameter: float, counts: Floats) -> Floats:
         """The derivative of `mse` in ρ."""
-        return clipped_mse(_positive(parameter), _whole(counts), 1)
+        return clipped_mse(positive_precision(parameter), whole_counts(counts), 1)
 
     def mse_curvature(self, parameter: float, counts: Floats) -> Floats:
         """The second derivative of `mse` in ρ."""
-        return clipped_mse(_positive(parameter), _whole(counts), 2)
-
-
-def error_of(mechanism: type[Mechanism]) -> CellError:
-    """The error of a cell under a kind of noise.
-
-    Raises:
-        EstimateError: no closed form is known for it.
-    """
-    if mechanism is DiscreteGaussian:
-        return DiscreteGaussianError()
-    if mechanism is DiscreteLaplace:
-        return DiscreteLaplaceError()
-    raise EstimateError(
-        f"the error of a cell is known for DiscreteGaussian and DiscreteLaplace noise, "
-        f"got {mechanism.__name__}"
-    )
-
-
-def precision_of(noise: Mechanism) -> float:
-    """The precision of one draw: ρ = 1/(2 sigma2), or ε = 1/scale."""
-    if isinstance(noise, DiscreteGaussian):
-        return float(1 / (2 * noise.parameter))
-    return float(1 / noise.parameter)
+        return clipped_mse(positive_precision(parameter), whole_counts(counts), 2)
 
 
 def _half_variance(epsilon: float) -> float:
@@ -199,24 +180,26 @@ def _half_variance(epsilon: float) -> float:
 def _reach(parameter: float, counts: Floats) -> tuple[float, Floats]:
     """The precision ε and Nε, no further than where exp(-Nε) is 0."""
     _not_negative(counts)
-    return _positive(parameter), np.minimum(counts * parameter, _VANISHES)
+    return positive_precision(parameter), np.minimum(counts * parameter, _VANISHES)
 
 
-def _positive(parameter: float) -> float:
+def positive_precision(parameter: float) -> float:
+    """Return the precision; refuse one that is not a positive number."""
     if not (isfinite(parameter) and parameter > 0):
-        raise EstimateError(f"the precision of noise must be above 0 and finite, got {parameter}")
+        raise NoiseError(f"the precision of noise must be above 0 and finite, got {parameter}")
     return parameter
 
 
 def _not_negative(counts: Floats) -> None:
     if not bool((counts >= 0).all()):
-        raise EstimateError("the error of a cell needs true counts of at least 0")
+        raise NoiseError("the error of a cell needs true counts of at least 0")
 
 
-def _whole(counts: Floats) -> Floats:
+def whole_counts(counts: Floats) -> Floats:
+    """Return the counts; refuse those that no integer noise is added to."""
     _not_negative(counts)
     if not bool((counts == np.floor(counts)).all()):
-        raise EstimateError(
+        raise NoiseError(
             "the error of a cell under integer noise needs whole counts; round them first"
         )
     return counts

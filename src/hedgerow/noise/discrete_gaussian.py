@@ -1,0 +1,137 @@
+"""Discrete Gaussian noise: parameter, exact draws, price, privacy loss and law of its error."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri_exp
+
+from hedgerow.noise import draws
+from hedgerow.noise.bits import Stream
+from hedgerow.noise.cell_error import CellError, DiscreteGaussianError
+from hedgerow.noise.envelope import Envelope, NormalEnvelope
+from hedgerow.noise.exact import Law, certified_tail_bound
+from hedgerow.noise.loss import GaussianLoss
+from hedgerow.noise.numerals import Exact
+from hedgerow.noise.parameters import positive_number, raised, sensitivity, tail_probability
+from hedgerow.noise.price import InRho, Price
+
+LARGEST_SIGMA2 = Fraction(1 << 112)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class DiscreteGaussian:
+    """P(X = x) ∝ exp(-x² / (2 sigma2)) on the integers (Canonne, Kamath, Steinke 2020, Def. 1).
+
+    Args:
+        sigma2: exact: an int, a string ("1/2", "0.25"), a Fraction or a Decimal. At most 2¹¹², so
+            that P(|X| >= 2⁶²) < 2 exp(-2¹¹) and every draw fits an int64 with room to be added to.
+
+    Raises:
+        NoiseError: sigma2 is a float, not a number, not positive or too large.
+    """
+
+    name: ClassVar[str] = "discrete-gaussian"
+    key: ClassVar[str] = "sigma2"
+    symbol: ClassVar[str] = "σ²"
+    price: ClassVar[Price] = InRho(variance=Fraction(1, 2))
+    cell_error: ClassVar[CellError] = DiscreteGaussianError()
+    loss_is_exact: ClassVar[bool] = True
+    sigma2: Fraction
+
+    def __init__(self, sigma2: Exact) -> None:
+        object.__setattr__(self, "sigma2", positive_number("sigma2", sigma2, LARGEST_SIGMA2))
+
+    def __repr__(self) -> str:
+        return f'DiscreteGaussian(sigma2="{self.sigma2}")'
+
+    @classmethod
+    def with_precision(cls, precision: Fraction) -> Self:
+        """σ² = 1/(2ρ)."""
+        return cls(1 / (2 * precision))
+
+    @property
+    def parameter(self) -> Fraction:
+        """The sigma2."""
+        return self.sigma2
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise: x²/2sigma2 = |x|/2sigma2 + |x|(|x|-1)/2sigma2."""
+        return Law(1 / (2 * self.sigma2), 1 / self.sigma2)
+
+    @property
+    def noise_variance(self) -> float:
+        """The true variance in records², to about 1e-13 relative; less than sigma2.
+
+        From sigma2 = 5 on it is sigma2 to the last bit: by Poisson summation, the relative
+        difference is below 8π²sigma2 exp(-2π²sigma2) < 1e-39.
+        """
+        if self.sigma2 >= 5:
+            return float(self.sigma2)
+        if self.sigma2 < Fraction(1, 1600):  # exp(-800) is 0 in floating point
+            return 0.0
+        halved = float(1 / (2 * self.sigma2))
+        weights = [math.exp(-x * x * halved) for x in range(1, 100)]
+        second = math.fsum(x * x * weight for x, weight in enumerate(weights, start=1))
+        return 2 * second / (1 + 2 * math.fsum(weights))
+
+    @property
+    def chance_of_zero(self) -> float:
+        """P(X = 0) = 1/Σ exp(-x²/2σ²); from σ² = 5 on 1/√(2πσ²), to 1e-42 by Poisson summation."""
+        parameter = float(self.sigma2)
+        if parameter >= 5:
+            return 1 / math.sqrt(2 * math.pi * parameter)
+        falls = (math.exp(-x * x / (2 * parameter)) for x in range(1, 100))
+        return 1 / (1 + 2 * math.fsum(falls))
+
+    @property
+    def envelope(self) -> Envelope:
+        """The normal law of variance σ²."""
+        return NormalEnvelope(float(self.sigma2))
+
+    def sample(self, n: int) -> NDArray[np.int64]:
+        """Draws under a fresh key of the operating system: int64 (n)."""
+        return draws.sample(self.law, n)
+
+    def draw(self, stream: Stream, start: int, out: NDArray[np.int64]) -> None:
+        """Write the noise of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
+        draws.draw(self.law, stream, start, out)
+
+    def tail_bound(self, probability: float) -> int:
+        """The smallest k with P(|X| > k) <= probability; for sigma2 > 4096 perhaps a little more.
+
+        Small parameters: certified tails. Large ones: the sum over x > k of exp(-x²/2sigma2) is at
+        most the integral from k, and the sum over all x is at least sqrt(2π sigma2) (Poisson), so
+        P(|X| > k) <= 2 Φ(-k/σ).
+        """
+        probability = tail_probability(probability)
+        if self.sigma2 <= 4096:
+            return certified_tail_bound(self.law, probability)
+        deviations = -float(ndtri_exp(math.log(probability) - math.log(2)))
+        return math.ceil(math.sqrt(self.sigma2) * raised(deviations))
+
+    def rho(self, l2_squared: Fraction) -> Fraction:
+        """The zCDP parameter of one use: l2² / (2 sigma2).
+
+        Canonne, Kamath, Steinke (2020), Theorem 4, for one integer query; the coordinates' noise is
+        independent, so their Rényi divergences add (Bun and Steinke 2016, Lemma 1.7).
+
+        Args:
+            l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
+        """
+        return sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
+
+    def epsilon(self, l1: Fraction) -> None:
+        """None: the privacy loss has no bound.
+
+        Args:
+            l1: the l1 norm (records) of an integer vector: what one unit changes.
+        """
+
+    def loss(self, shift: int) -> GaussianLoss:
+        """The law of the privacy loss of one use on a count that one unit moves by ``shift``."""
+        return GaussianLoss(self.sigma2, abs(shift))
