@@ -32,6 +32,7 @@ from hedgerow.cli.terminal import (
     bar,
     in_plain_letters,
     kept,
+    moved,
     not_stated,
     shown,
     stage,
@@ -206,7 +207,7 @@ def compare(
     bounded = kept(counts)
     if bounded is not None:
         shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
-    for confidential, _ in not_stated(counts):
+    for confidential, _ in not_stated(counts) + moved(counts):
         shown.print(f"{escape(confidential)}\n")
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *error_rows(errors)])))

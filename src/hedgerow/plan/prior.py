@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError, TableError
+from hedgerow.errors import OUTSIDE, PlanError, of_public_table
+from hedgerow.plan.kinds import refuse_kind
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
@@ -40,6 +41,8 @@ class Prior:
     public: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.counts, Counts):
+            refuse_kind("the counts of a prior", "Counts.from_frame(tree, …)", self.counts)
         _check_public(self.public)
 
     def __repr__(self) -> str:
@@ -73,14 +76,12 @@ class Prior:
         """
         _check_public(public)
         named = _columns(tree, columns or {})
-        try:
+        with of_public_table("the prior: "):
             own = Tree(
                 [_axis_of(axis, source, named[axis.name]) for axis in tree.axes],
                 [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
             )
             counts = Counts.from_frame(own, source, count=count)
-        except TableError as error:
-            raise TableError(f"the prior: {error}", confidential=error.confidential) from None
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
@@ -135,8 +136,10 @@ def refuse_own_table(prior: Prior, counts: Counts) -> None:
     """
     if len(counts.values) and _digest(counts) == prior.digest:
         raise PlanError(
-            "the table is its own prior; an allocation that follows from the confidential counts "
-            "gives some of them away: name an earlier table that is public, or none"
+            f"the table {OUTSIDE}",
+            confidential="the table is its own prior; an allocation that follows from the "
+            "confidential counts gives some of them away: name an earlier table that is public, or "
+            "none",
         )
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import duckdb
 
-from hedgerow.errors import HedgerowError, MachineError, TableError
+from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
 from hedgerow.tables.database import NOT_UTF8, explained, literal, quoted
+from hedgerow.tables.plain_files import check_plain
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -42,12 +43,15 @@ class Relation:
 def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
     """A CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
 
+    Its path is made absolute here, once: to DuckDB ``~``, ``file:`` and ``s3:`` at the start of a
+    path mean another place than to Python, which has checked the file.
+
     Raises:
-        TableError: no such file, or a file that is no table.
+        TableError: no such file, none that is plain, or a file that is no table.
         MachineError: no permission to read it.
     """
     try:
-        return _opened(db, path, what)
+        return _opened(db, path.absolute(), what)
     except (ValueError, NotImplementedError, OSError) as error:
         if isinstance(error, HedgerowError):
             raise
@@ -66,6 +70,7 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         if not found:
             raise TableError(f"{what} does not exist; check its path")
         return _parquet(db, found, what, folders=True)
+    check_plain(path, what, TableError)
     start = _read_start(path, what)
     if not start.strip():
         raise TableError(f"{what} is empty; it needs a header row at least")
@@ -84,8 +89,8 @@ def _read_start(path: Path, what: str) -> bytes:
             return unpacked.read(HEADER_BYTES)
     except PermissionError:
         raise MachineError(f"no permission to read {what}") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{what} cannot be read: {error}") from None
+    except (OSError, EOFError, zlib.error) as error:  # gzip quotes a checksum of the table
+        raise outside_limits(what, "cannot be read", str(error)) from None
 
 
 def _parquet(
@@ -93,6 +98,8 @@ def _parquet(
 ) -> Relation:
     if not paths:
         raise TableError(f"{what} holds no Parquet file")
+    for path in paths:
+        check_plain(Path(path), f"{what}: what looks like one of its files", TableError)
     fault = "is no table: a damaged or unfinished Parquet file"
     # codes in folder names (state=01) are a column, and stay text
     hive = "true, hive_types_autocast = false" if folders else "false"
@@ -117,18 +124,18 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
             f"being text, or they lose their zeros"
         )
     if b"\x00" in start:
-        raise TableError(f"{what} is no table: neither CSV nor Parquet")
+        raise outside_limits(what, "is no table: neither CSV nor Parquet")
     try:  # a letter that the end of the start cuts is none to complain of
         head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
     except UnicodeDecodeError:
-        raise TableError(f"{what} {NOT_UTF8}") from None
+        raise outside_limits(what, NOT_UTF8) from None
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
     except (csv.Error, StopIteration):
         names = ()
     if not any(names):
-        raise TableError(f"{what} is no table: its first line is no header")
+        raise outside_limits(what, "is no table: its first line is no header")
     fields = tuple(f"f{i}" for i in range(len(names)))
     with path.open("rb") as file:
         packed = file.read(2) == GZIP

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.tables.order import Codes, leaf_words
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import MAX_TOTAL, check_total
+from hedgerow.tables.whole import LARGEST_LEAF
 
 Int64 = NDArray[np.int64]
 Leaves = tuple[Codes, Int64]
@@ -83,13 +83,11 @@ class Ordering:
 
     Attributes:
         tree: the tree.
-        what: how messages name the counts.
         grouped: many rows share a leaf, so DuckDB adds them up before it sorts.
         folder: where the leaf counts lie on disk; None: in memory.
     """
 
     tree: Tree
-    what: str
     grouped: bool
     folder: Path | None = None
 
@@ -98,25 +96,17 @@ class Ordering:
 
         Args:
             db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER) and n (BIGINT, 0..2⁶⁰).
-
-        Raises:
-            TableError: the counts add up to more than 2⁶⁰.
+            records: a SELECT of leaf0, leaf1, … (INTEGER) and n (BIGINT, 0..2⁴⁰).
         """
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
         lowest = [0 for _ in axes]
-        total = np.zeros(1, dtype=np.int64)
         waiting: list[NDArray[Any]] = []
         for batch in self._sorted(db, records, names):
             codes = [batch.column(a).to_numpy() for a in axes]
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]
             values = batch.column(len(names)).to_numpy()
-            check_total(values, self.what)
-            total = np.append(total, values.sum())[-2:]
-            check_total(total, self.what)
-            total = total.sum(keepdims=True)
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue
@@ -139,10 +129,8 @@ class Ordering:
         self, db: duckdb.DuckDBPyConnection, records: str, names: list[str]
     ) -> Iterator[pa.RecordBatch]:
         leaves = ", ".join(names)
-        if (
-            self.grouped
-        ):  # a sum beyond the limit is cut to just beyond it, for `check_total` to see
-            many = f"CAST(LEAST(SUM(n), {MAX_TOTAL + 1}) AS BIGINT)"
+        if self.grouped:
+            many = f"CAST(LEAST(SUM(n), {LARGEST_LEAF}) AS BIGINT)"
             records = f"SELECT {leaves}, {many} AS n FROM ({records}) GROUP BY {leaves}"
         joins, words = self._words(db, names)
         order = ", ".join(words)
@@ -170,7 +158,10 @@ class Ordering:
 
 
 def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Sum neighbours with equal codes; the last column holds the counts."""
+    """Sum neighbours with equal codes, up to `LARGEST_LEAF`; the last column holds the counts.
+
+    A batch of 2²⁰ rows cannot wrap, and what is cut on the way is cut in the end.
+    """
     *codes, values = columns
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False
@@ -179,4 +170,5 @@ def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
     if changed.all():
         return columns
     start = np.flatnonzero(changed)
-    return [*(code[start] for code in codes), np.add.reduceat(values, start)]
+    sums = np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)
+    return [*(code[start] for code in codes), sums]
