@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 LONGEST_WORD, LONGEST_SENTENCE = 200, 2_000
 """Letters without a space, and letters, that a message has at most: users' input is echoed in it,
@@ -26,14 +26,62 @@ def shortened(text: str, longest: int = 100) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _bounded(message: str) -> str:
-    """A message of bounded length, whatever it quotes; of a long word its start and its end."""
+def kind_of(given: object) -> str:
+    """A text or number itself, the kind of anything else: what it holds may be confidential."""
+    if isinstance(given, str | int | float):
+        try:
+            return shortened(repr(given))
+        except ValueError:  # more digits than Python writes
+            return "a number of thousands of digits"
+    return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+
+
+def check_kind(
+    what: str,
+    given: object,
+    kinds: type | tuple[type, ...],
+    fitting: str,
+    error: "type[HedgerowError]",
+) -> None:
+    """Refuse another kind of thing than what fits, where it comes in and not where it is used.
+
+    Args:
+        what: how the message names it.
+        given: what came.
+        kinds: those that fit.
+        fitting: one that does, as a user writes it.
+        error: the kind of error to raise.
+
+    Raises:
+        HedgerowError: of the given kind.
+    """
+    if not isinstance(given, kinds):
+        raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+
+
+def listed(what: str, given: Any, fitting: str, error: "type[HedgerowError]") -> list[Any]:
+    """The items of a list, or of what else can be gone through; a text is one item, and refused.
+
+    Raises:
+        HedgerowError: of the given kind.
+    """
+    if not isinstance(given, str | bytes):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+
+
+def bounded(message: str) -> str:
+    """A message of bounded length, whatever it quotes; of what is long its start and its end."""
     half = LONGEST_WORD // 2
 
     def cut(found: re.Match[str]) -> str:
         return f"{found[0][:half]}…{found[0][-half:]}"
 
-    message = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", cut, message)
+    quoted = rf"(?<!\w)'[^']{{{LONGEST_WORD + 1},}}'"
+    message = re.sub(rf"\S{{{LONGEST_WORD + 1},}}|{quoted}", cut, message)
     if len(message) > LONGEST_SENTENCE:
         half = LONGEST_SENTENCE // 2
         message = f"{message[:half]} … {message[-half:]}"
@@ -60,8 +108,8 @@ class HedgerowError(Exception):
         confidential: str | None = None,
         breaks: tuple[str, str | None] | None = None,
     ) -> None:
-        super().__init__(_bounded(message))
-        self.confidential = None if confidential is None else _bounded(confidential)
+        super().__init__(bounded(message))
+        self.confidential = None if confidential is None else bounded(confidential)
         self.breaks = breaks
 
     def within(self, where: str) -> Self:

@@ -46,6 +46,7 @@ from hedgerow.errors import (
     PlanError,
     ReleaseError,
     SpecError,
+    bounded,
     nearest,
 )
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -284,7 +285,7 @@ def _in_plain_words(message: str) -> str:
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    told.print(f"[red]Error:[/red] {escape(sentence)}")
+    told.print(f"[red]Error:[/red] {escape(bounded(sentence))}")
     if confidential and sys.stderr.isatty():
         told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, listed
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.noise.numerals import Exact, exact
 from hedgerow.plan.branching_error import level_coefficients, mean_error
@@ -46,7 +46,8 @@ class Quantiles:
     ranks: tuple[Fraction, ...]
 
     def __init__(self, ranks: Sequence[Exact]) -> None:
-        found = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(ranks, start=1))
+        given = listed("quantiles", ranks, "a list of exact ranks, such as ['1/2']", PlanError)
+        found = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(given, start=1))
         if not found:
             raise PlanError("quantiles need at least one rank, such as 1/2")
         for q in found:
@@ -196,7 +197,7 @@ def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool)
         PlanError: no rule is known for this mechanism.
     """
     powers: dict[type[Mechanism], int] = {DiscreteLaplace: 2, DiscreteGaussian: 1}
-    if mechanism not in powers:
+    if not isinstance(mechanism, type) or mechanism not in powers:
         known = " and ".join(sorted(known.name for known in powers))
         raise PlanError(f"trees over ranges are designed for {known}, got {mechanism!r}")
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import OUTSIDE, PlanError, of_public_table
-from hedgerow.plan.kinds import refuse_kind
+from hedgerow.errors import OUTSIDE, PlanError, check_kind, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
@@ -41,8 +40,8 @@ class Prior:
     public: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.counts, Counts):
-            refuse_kind("the counts of a prior", "Counts.from_frame(tree, …)", self.counts)
+        fitting = "Counts.from_frame(tree, …)"
+        check_kind("the counts of a prior", self.counts, Counts, fitting, PlanError)
         _check_public(self.public)
 
     def __repr__(self) -> str:
@@ -75,6 +74,7 @@ class Prior:
             TableError: a column or a code that does not fit.
         """
         _check_public(public)
+        check_kind("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
         named = _columns(tree, columns or {})
         with of_public_table("the prior: "):
             own = Tree(
@@ -124,6 +124,16 @@ class Prior:
     def digest(self) -> str:
         """SHA-256 of the positive leaf counts in ascending order, whatever they are labelled."""
         return _digest(self.counts)
+
+
+def check_prior(prior: object) -> None:
+    """Refuse a table in place of a prior: whether anyone may see it, it does not say.
+
+    Raises:
+        PlanError: it is neither a prior nor None.
+    """
+    fitting = "Prior(counts, public=True), or None"
+    check_kind("a prior", prior, (Prior, type(None)), fitting, PlanError)
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.errors import EstimateError, PlanError
+from hedgerow.errors import EstimateError, PlanError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan.depths import All, Measured, RunningSums, Summed
-from hedgerow.plan.kinds import kind_of, refuse_kind
+from hedgerow.plan.kinds import refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
 from hedgerow.release.outline import Outline

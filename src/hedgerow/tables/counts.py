@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import outside_limits
+from hedgerow.errors import TableError, check_kind, outside_limits
 from hedgerow.tables.order import Codes, tree_rank
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
@@ -94,6 +94,7 @@ class Counts:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
+        check_kind("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
         codes, values, before = read_leaves(
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )

@@ -103,11 +103,22 @@ def _parquet(
     fault = "is no table: a damaged or unfinished Parquet file"
     # codes in folder names (state=01) are a column, and stay text
     hive = "true, hive_types_autocast = false" if folders else "false"
-    listed = ", ".join(literal(glob.escape(path)) for path in paths)
+    listed = ", ".join(_pattern(path, what) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
     with explained(what, fault):
         names = tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
     return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
+
+
+def _pattern(path: str, what: str) -> str:
+    """The SQL of the pattern that this file alone matches.
+
+    Raises:
+        TableError: none does: in a pattern of DuckDB a backslash separates folders.
+    """
+    if glob.has_magic(path) and "\\" in path:
+        raise TableError(f"{what} has a backslash and a wildcard in its path; rename it")
+    return literal(glob.escape(path))
 
 
 WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -141,7 +152,7 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
         packed = file.read(2) == GZIP
     columns = ", ".join(f"{field}: 'VARCHAR'" for field in fields)
     sql = (
-        f"read_csv({literal(glob.escape(str(path)))}, auto_detect = false, header = true, "
+        f"read_csv({_pattern(str(path), what)}, auto_detect = false, header = true, "
         f"delim = {literal(separator)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if packed else 'none'}', columns = {{{columns}}})"
     )
@@ -162,9 +173,9 @@ def share_files(one: Path, other: Path) -> bool:
             {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
+        return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
     except (OSError, ValueError, NotImplementedError):
         return False
-    return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
 
 
 def _files_of(source: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from hedgerow.errors import HedgerowError, TableError, shortened
+from hedgerow.errors import HedgerowError, TableError, check_kind, shortened
 from hedgerow.tables.one_select import POSTGRESQL, SQLITE, one_select
 
 DRIVERS = {
@@ -44,6 +44,8 @@ class Query:
     sql: str
 
     def __post_init__(self) -> None:
+        check_kind("a database URL", self.url, str, "a text", TableError)
+        check_kind("a query", self.sql, str, "a text, one SELECT", TableError)
         if self.scheme not in DRIVERS:
             raise TableError(
                 "a database URL must begin with sqlite:/// or postgresql://; "

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.errors import TableError, outside_limits, shortened
+from hedgerow.errors import TableError, check_kind, kind_of, outside_limits
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
@@ -49,6 +49,8 @@ class Ranges:
     out_of_bounds: OutOfBounds
 
     def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "clamp") -> None:
+        check_kind("the name of a range", name, str, "a text", TableError)
+        check_kind("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
         numbers = _as_edges(name, edges)
         _check_count(name, len(numbers) - 1)
         if not np.isfinite(numbers).all():
@@ -87,6 +89,7 @@ class Ranges:
             TableError: bounds reversed, equal or not finite, fewer than 2 bins, or bins narrower
                 than doubles can tell apart.
         """
+        check_kind("the name of a range", name, str, "a text", TableError)
         first, last = _as_edges(name, [low, high]).tolist()
         if not first < last or not np.isfinite(last - first):
             raise TableError(
@@ -237,7 +240,7 @@ def _equal_edges(low: Fraction, high: Fraction, bins: int) -> NDArray[np.float64
 def _check_count(name: str, bins: int) -> None:
     whole = isinstance(bins, int | np.integer) and not isinstance(bins, bool)
     if not whole or not 2 <= bins <= MOST_BINS:
-        raise TableError(f"range {name!r} needs 2 to 2^20 bins, got {shortened(repr(bins))}")
+        raise TableError(f"range {name!r} needs 2 to 2^20 bins, got {kind_of(bins)}")
 
 
 def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:
