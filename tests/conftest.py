@@ -8,6 +8,7 @@ in every run, unless HEDGEROW_FUZZ asks for new ones (see `tests/hostile/test_fu
 
 import hashlib
 import os
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -91,5 +92,17 @@ def run(capsys):
         code = cli.run([str(a) for a in arguments])
         said = capsys.readouterr()
         return code, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def run_on_terminal(run, monkeypatch):
+    """Run a command as if a person saw its standard error."""
+
+    def command(*arguments):
+        with monkeypatch.context() as here:
+            here.setattr(sys.stderr, "isatty", lambda: True)
+            return run(*arguments)
 
     return command

@@ -1,8 +1,91 @@
-"""The errors that users see: one kind a room, each sentence naming the rule and the way out."""
+"""The errors that users see: one kind a room, each sentence naming the rule and the way out.
+
+What a sentence says of a confidential table stands in `HedgerowError.confidential`, and which of
+its rules a table breaks is a fact about the table: `outside_limits` is the refusal that says no
+more than that it breaks one.
+"""
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any, Self
+
+LONGEST_WORD, LONGEST_SENTENCE = 200, 2_000
+"""Letters without a space, and letters, that a message has at most: users' input is echoed in it,
+and a path has to be there whole."""
+
+OUTSIDE = (
+    "is damaged or outside its declared limits; what is wrong is confidential: it is shown on a "
+    "terminal alone (in Python it is the error's attribute confidential)"
+)
+
+
+def shortened(text: str, longest: int = 100) -> str:
+    """A text of users for a message: its first letters, and that there were more."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def kind_of(given: object) -> str:
+    """A text or number itself, the kind of anything else: what it holds may be confidential."""
+    if isinstance(given, str | int | float):
+        try:
+            return shortened(repr(given))
+        except ValueError:  # more digits than Python writes
+            return "a number of thousands of digits"
+    return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+
+
+def check_kind(
+    what: str,
+    given: object,
+    kinds: type | tuple[type, ...],
+    fitting: str,
+    error: "type[HedgerowError]",
+) -> None:
+    """Refuse another kind of thing than what fits, where it comes in and not where it is used.
+
+    Args:
+        what: how the message names it.
+        given: what came.
+        kinds: those that fit.
+        fitting: one that does, as a user writes it.
+        error: the kind of error to raise.
+
+    Raises:
+        HedgerowError: of the given kind.
+    """
+    if not isinstance(given, kinds):
+        raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+
+
+def listed(what: str, given: Any, fitting: str, error: "type[HedgerowError]") -> list[Any]:
+    """The items of a list, or of what else can be gone through; a text is one item, and refused.
+
+    Raises:
+        HedgerowError: of the given kind.
+    """
+    if not isinstance(given, str | bytes):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+
+
+def bounded(message: str) -> str:
+    """A message of bounded length, whatever it quotes; of what is long its start and its end."""
+    half = LONGEST_WORD // 2
+
+    def cut(found: re.Match[str]) -> str:
+        return f"{found[0][:half]}…{found[0][-half:]}"
+
+    quoted = rf"(?<!\w)'[^']{{{LONGEST_WORD + 1},}}'"
+    message = re.sub(rf"\S{{{LONGEST_WORD + 1},}}|{quoted}", cut, message)
+    if len(message) > LONGEST_SENTENCE:
+        half = LONGEST_SENTENCE // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return message
 
 
 class HedgerowError(Exception):
@@ -12,17 +95,56 @@ class HedgerowError(Exception):
         confidential: what the sentence must not say outside the boundary, such as a code that only
             the confidential table holds. The command line shows it on a terminal and nowhere else.
         exit_code: what the process returns: 2 for bad input, 1 for a failure of the machine.
+        breaks: of a refusal by `outside_limits` the sentence that names the rule, which quotes no
+            value, and the values; both are confidential unless the table is public.
     """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, confidential: str | None = None) -> None:
-        super().__init__(message)
-        self.confidential = confidential
+    def __init__(
+        self,
+        message: str,
+        *,
+        confidential: str | None = None,
+        breaks: tuple[str, str | None] | None = None,
+    ) -> None:
+        super().__init__(bounded(message))
+        self.confidential = None if confidential is None else bounded(confidential)
+        self.breaks = breaks
+
+    def within(self, where: str) -> Self:
+        """The same error, with the place at which it arose before its sentence."""
+        return type(self)(f"{where} {self}", confidential=self.confidential, breaks=self.breaks)
 
 
 class TableError(HedgerowError, ValueError):
     """A table, an axis or a tree that cannot be what it says it is."""
+
+
+def outside_limits(
+    what: str, rule: str, values: str | None = None, *, column: str | None = None
+) -> TableError:
+    """The refusal of a confidential table for what its records say.
+
+    Args:
+        what: how messages name the table, from public facts alone.
+        rule: what it breaks, in words that go on after ``what``.
+        values: what of the table breaks it.
+        column: the column that does.
+    """
+    told = f"{what} {rule}" if column is None else f"{what}: column {column!r} {rule}"
+    detail = told if values is None else f"{told} ({values})"
+    return TableError(f"{what} {OUTSIDE}", confidential=detail, breaks=(told, values))
+
+
+@contextmanager
+def of_public_table(prefix: str = "") -> Iterator[None]:
+    """Errors of a table that is public name the rule that it breaks, and where asked where."""
+    try:
+        yield
+    except TableError as error:
+        told, values = error.breaks or (str(error), error.confidential)
+        raise TableError(f"{prefix}{told}", confidential=values) from None
 
 
 class NoiseError(HedgerowError, ValueError):

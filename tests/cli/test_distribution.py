@@ -11,6 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli.distribution import _digits
+from hedgerow.errors import OUTSIDE
 from hedgerow.examples.incomes import write_incomes
 from hedgerow.release.distribution import read_distribution
 from hedgerow.spec.axis_section import AxisSection
@@ -145,7 +146,7 @@ def test_the_plan_opens_no_table_and_signs_the_edges(run, incomes):
 
 FILES = {
     "bounds reversed": (("high = 200000", "high = -1"), "low must be below high"),
-    "one bin": (("bins = 40", "bins = 1"), "needs 2 to 2^30 bins, got 1"),
+    "one bin": (("bins = 40", "bins = 1"), "needs 2 to 2^20 bins, got 1"),
     "infinite": (("high = 200000", "high = inf"), "high must be a number"),
     "NaN": (("low  = 0", "low = nan"), "low must be a number"),
     "too large": (("high = 200000", 'high = "1e999"'), "high is too large"),
@@ -181,22 +182,51 @@ COLUMNS = {
     "all outside": ({"income": [987654.0, -987654.0]}, "values outside the public bounds"),
     "NaN": ({"income": [1.0, float("nan")]}, "missing values"),
     "null": ({"income": [1.0, None]}, "missing values"),
-    "infinite": ({"income": [float("inf")]}, "infinite values"),
+    "infinite": ({"income": [float("inf")]}, "values outside the public bounds"),
     "words": ({"income": ["12", "987654x"]}, "holds text that is no number"),
+}
+SCHEMAS = {
     "dates": ({"income": [date(2020, 1, 1)]}, "a numeric axis needs numbers"),
     "no column": ({"incomes": [1.0]}, "no column 'income'"),
 }
 
 
 @pytest.mark.parametrize("case", COLUMNS)
-def test_a_bad_column_is_refused_without_showing_a_value(run, incomes, case):
+def test_what_is_wrong_with_a_column_is_shown_on_a_terminal_alone(
+    run, run_on_terminal, incomes, case
+):
     columns, sentence = COLUMNS[case]
     edit(incomes, '"clamp"', '"refuse"')
     replace_table(incomes, **columns)
     code, out, err = run("release", incomes)
-    assert code == 2
+    assert (code, out) == (2, "")
+    assert OUTSIDE in err
+    assert "987654" not in err
+    assert sentence not in err
+    assert sentence in run_on_terminal("release", incomes)[2]
+    assert not (incomes.parent / "out").exists()
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_a_column_of_another_name_or_type_is_told_of(run, incomes, case):
+    columns, sentence = SCHEMAS[case]
+    replace_table(incomes, **columns)
+    code, out, err = run("release", incomes)
+    assert (code, out) == (2, "")
     assert sentence in err
-    assert "987654" not in out + err
+
+
+def test_how_many_values_were_moved_to_a_bound_is_told_on_a_terminal_alone(
+    run, run_on_terminal, incomes
+):
+    replace_table(incomes, income=[-5.0, 10.0, float("inf")])
+    code, out, err = run("release", incomes)
+    assert code == 0
+    assert "2 of 3" not in out + err
+    assert "values outside the bounds are counted in the bin beside them" in err
+    (incomes.parent / "out").rename(incomes.parent / "first")
+    assert "2 of 3 values lie outside the bounds" in run_on_terminal("release", incomes)[2]
+    assert "2 of 3 values lie outside the bounds" in run("compare", incomes)[1]
     assert not (incomes.parent / "out").exists()
 
 
@@ -213,7 +243,7 @@ def test_an_empty_table_is_a_valid_release_without_quantiles(run, incomes):
     assert "has no quantile" in err
 
 
-def test_a_csv_file_with_public_edges_and_units_is_released(run, incomes):
+def test_a_csv_file_with_public_edges_and_units_is_released(run, run_on_terminal, incomes):
     edit(
         incomes,
         "low  = 0", "edges = [0, 10, 20.5, 100]", "high = 200000", 'columns = ["paid"]',
@@ -223,7 +253,7 @@ def test_a_csv_file_with_public_edges_and_units_is_released(run, incomes):
     )  # fmt: skip
     rows = ["who,paid", *["a, 20.5"] * 5, "b,9.99", "b,1e1", "c,-3", "d,"]
     (incomes.parent / "paid.csv").write_text("\n".join(rows))
-    code, _, err = run("release", incomes)
+    code, _, err = run_on_terminal("release", incomes)
     assert code == 2
     assert "missing values" in err
     (incomes.parent / "paid.csv").write_text("\n".join(rows[:-1]))

@@ -167,10 +167,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_says_the_way_out(run, visits, name):
+def test_a_refusal_says_the_way_out(run_on_terminal, visits, name):
     old, new, message = REFUSED[name]
     edit(visits, old, new)
-    code, out, err = run("release", visits)
+    code, out, err = run_on_terminal("release", visits)
     assert (code, out) == (2, "")
     assert message in err
 
@@ -210,7 +210,7 @@ def test_a_directory_in_place_of_a_file_is_named(run, visits):
     for command in ("plan", "release", "compare"):
         code, _, err = run(command, visits.parent)
         assert code == 2
-        assert f"{str(visits.parent)!r} is a directory; name the TOML file" in err
+        assert f"{str(visits.parent)!r} is a directory; name a file" in err
 
 
 @pytest.mark.parametrize("command", ["account", "estimate"])

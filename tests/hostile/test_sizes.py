@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.distribution import plan_distribution
 from hedgerow.release.execution import in_memory
-from hedgerow.release.refusals import check_range
-from hedgerow.tables.whole import MAX_TOTAL
+from hedgerow.release.refusals import check_public_total
+from hedgerow.tables.whole import LARGEST_LEAF
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
 from tests.made import fixed_axis
@@ -80,28 +82,57 @@ def test_hardly_anything_is_a_table_too(tmp_path, name, relation, method):
 @pytest.mark.parametrize(
     ("counts", "fits"),
     [
-        ([MAX_TOTAL, 0, 0], True),
-        ([MAX_TOTAL - 2, 1, 1], True),
-        ([MAX_TOTAL, 1, 0], False),
+        ([2**40 - 1, 0, 0], True),
+        ([2**40 - 3, 1, 1], True),
+        ([2**40, 0, 0], False),
+        ([2**40 - 1, 1, 0], False),
         ([2**62, 2**62, 2**62], False),
         ([2**63 - 1, 0, 0], False),
-        ([2**63 - 1, 2**63 - 1, 2], False),
-        ([2**64 - 1, 1, 0], False),
         ([2**64 - 1, 2**64 - 1, 2], False),
     ],
 )
-def test_counts_near_the_limit_are_exact_and_beyond_it_refused(tmp_path, relation, counts, fits):
+def test_a_table_beyond_the_limit_is_refused_only_where_its_size_is_public(
+    tmp_path, relation, counts, fits
+):
     kind = pl.Int64 if max(counts) < 2**63 else pl.UInt64
     table = pl.DataFrame({**TOWNS, "n": pl.Series(counts, dtype=kind)}).to_arrow()
-    assert released(tmp_path, table, TOWNS, spec(relation)) == (0 if fits else 2)
-    if fits:
+    is_released = fits or relation == "add-remove"
+    assert released(tmp_path, table, TOWNS, spec(relation)) == (0 if is_released else 2)
+    if is_released:
         found = pl.read_parquet(tmp_path / "out" / "counts" / "depth=0.parquet")["count"].item()
-        assert abs(found - MAX_TOTAL) < 100
+        assert abs(found - sum(min(n, LARGEST_LEAF) for n in counts)) < 100
+
+
+@pytest.mark.parametrize("method", ["euclidean", "sparse", "least-squares"])
+@pytest.mark.parametrize("records", [2**39, 2**39 + 1, 2**40, 2**41, 2**62])
+def test_whether_real_estimates_are_released_does_not_depend_on_the_number_of_records(
+    tmp_path, method, records
+):
+    half = records // 2
+    table = pa.table({**TOWNS, "n": pa.array([records - half, half, 7], pa.int64())})
+    assert released(tmp_path, table, TOWNS, spec("add-remove", "all", method)) == 0
+    found = pl.read_parquet(tmp_path / "out" / "counts" / "depth=0.parquet")["count"].item()
+    assert abs(found - min(records + 7, 2**40)) < 100
+
+
+def test_running_sums_of_any_number_of_records_are_released():
+    plan = plan_distribution(
+        hr.Ranges.equal_width("x", 0, 64, 64),
+        budget=hr.Rho(1),
+        neighbours=hr.AddRemove(),
+        measure=hr.RunningSums(),
+    )
+    codes = (np.arange(64, dtype=np.int32),)
+    for each in (2**33, 2**34, 2**40, 2**62):
+        counts = hr.Counts.from_leaves(plan.tree, codes, np.full(64, each))
+        found = in_memory(counts, plan, estimator=hr.Isotonic(), bits=seeded_bits(1))
+        total = found.level(depth=0)["count"].item()
+        assert total == pytest.approx(min(64 * each, 2**40), abs=100)
 
 
 @settings(max_examples=100)
 @given(
-    st.lists(st.integers(0, MAX_TOTAL), min_size=4, max_size=4),
+    st.lists(st.integers(0, LARGEST_LEAF), min_size=4, max_size=4),
     st.integers(0, 100),
     st.sampled_from([hr.Chebyshev(), hr.Euclidean(), hr.Sparse(penalty=1.0), hr.LeastSquares()]),
     st.sampled_from([hr.Survivors(), hr.All()]),
@@ -118,7 +149,7 @@ def test_huge_counts_under_huge_noise_add_up_or_are_refused(
         )
         codes = (np.arange(4, dtype=np.int32),)
         counts = hr.Counts.from_leaves(tree, codes, np.array(values))
-        check_range(counts.total, estimator, plan)
+        check_public_total(counts, plan)
         release = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
     except HedgerowError:
         reject()
@@ -127,7 +158,7 @@ def test_huge_counts_under_huge_noise_add_up_or_are_refused(
     sums = {sum(frame["count"].to_list()) for frame in whole}
     assert len(sums) == 1, "a sum has wrapped"
     if neighbours.total_is_public:
-        assert sums == {sum(values)}
+        assert sums == {sum(min(value, LARGEST_LEAF) for value in values)}
 
 
 @pytest.mark.parametrize("axes", [1, 2], ids=["64 levels", "twice 32 levels"])

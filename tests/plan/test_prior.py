@@ -121,6 +121,8 @@ def test_the_table_itself_is_refused_whatever_its_labels():
     other = hr.Counts.from_frame(
         TREE, renamed.with_columns(people=pl.Series([3, 5, 6])), count="people"
     )
-    with pytest.raises(hr.PlanError, match="the table is its own prior"):
+    with pytest.raises(hr.PlanError, match="outside its declared limits") as caught:
         refuse_own_table(prior, same)
+    assert "prior" not in str(caught.value)
+    assert "the table is its own prior" in caught.value.confidential
     refuse_own_table(prior, other)

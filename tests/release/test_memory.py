@@ -48,10 +48,10 @@ def test_a_family_that_is_too_wide_is_refused_before_anything_is_read(measure):
 
 def test_without_a_limit_the_machine_is_the_limit_if_it_tells(monkeypatch):
     plan = flat(2_000_000)
-    monkeypatch.setattr(memory, "physical_memory", lambda: 500_000_000)
+    monkeypatch.setattr(memory, "usable_memory", lambda: 500_000_000)
     with pytest.raises(hr.PlanError, match=r"0\.5 GB are allowed"):
         check_memory(plan, None)
-    monkeypatch.setattr(memory, "physical_memory", lambda: None)
+    monkeypatch.setattr(memory, "usable_memory", lambda: None)
     check_memory(plan, None)
 
 

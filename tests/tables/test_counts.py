@@ -5,16 +5,15 @@ from itertools import pairwise, product
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import join, tree_rank, word_depths
 from hedgerow.tables.tree import Tree
 from tests.made import fixed_axis, random_axis
+from tests.refused import refused
 
 
 def paths_of(axis):
@@ -171,14 +170,16 @@ def test_nothing_is_an_ordinary_table():
     assert counts.level(3).is_empty()
 
 
-def test_a_total_beyond_the_limit_is_refused_exactly_there():
+def test_each_leaf_is_cut_at_its_limit_and_a_negative_count_is_refused():
     tree = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
     codes = (np.array([0, 1], dtype=np.int32),)
-    assert Counts.from_leaves(tree, codes, np.array([2**60 - 1, 1])).total == 2**60
-    for values in ([2**60, 1], [2**63 - 1, 2**63 - 1]):
-        with pytest.raises(TableError, match=r"the table overflows: .* must not exceed 2\*\*60"):
-            Counts.from_leaves(tree, codes, np.array(values))
-    with pytest.raises(TableError, match="negative"):
+    for values in ([2**40 - 1, 1], [2**40, 1], [2**40 + 1, 1], [2**63 - 1, 2**63 - 1]):
+        cut = [min(value, 2**40) for value in values]
+        assert Counts.from_leaves(tree, codes, np.array(values)).values.tolist() == cut
+    twice = (np.array([0, 1, 0, 1], dtype=np.int32),)
+    counts = Counts.from_leaves(tree, twice, np.array([2**40 - 1, 1, 2, 2**40 - 2]))
+    assert counts.values.tolist() == [2**40, 2**40 - 1]
+    with refused("negative"):
         Counts.from_leaves(tree, codes, np.array([1, -1]))
 
 

@@ -20,6 +20,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.tree import Tree
 from tests.made import random_axis, random_tree
+from tests.refused import refused, told
 
 LEVELS = ["region", "province", "town"]
 AREAS = [
@@ -275,10 +276,9 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize(("codes", "words"), BAD_RECORDS.values(), ids=BAD_RECORDS)
 def test_a_record_outside_the_list_is_refused_without_showing_its_code(codes, words):
-    with pytest.raises(TableError) as caught:
+    with refused(words) as caught:
         counted(frame_of([*ROWS, (*codes, 1)]))
-    message = str(caught.value)
-    assert words in message
+    message = told(caught.value)
     assert "not_stated" in message
     for code in filter(None, codes):
         assert code not in message
@@ -295,19 +295,18 @@ ALIKE = {
 @pytest.mark.parametrize(("code", "hint"), ALIKE.values(), ids=ALIKE)
 def test_which_area_is_called_alike_is_told_in_confidence_alone(code, hint):
     """The sentence for logs is the same whether one is: which area it is tells of the table."""
-    with pytest.raises(TableError, match="look for lost leading zeros, spaces, capitals") as caught:
+    with refused("look for lost leading zeros, spaces, capitals") as caught:
         counted(frame_of([(code, 1)], ["town", "n"]))
-    assert str(caught.value.confidential) == f"the record has town {code!r}{hint}"
+    assert f"(the record has town {code!r}{hint})" in caught.value.confidential
     assert "0111" not in str(caught.value)
 
 
 @pytest.mark.parametrize("codes", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 @pytest.mark.parametrize("not_stated", [None, "0999"])
 def test_a_known_leaf_under_another_parent_is_always_refused(codes, not_stated):
-    with pytest.raises(TableError) as caught:
+    with refused(r"known 'town' under another parent \(region, province\)") as caught:
         counted(frame_of([*ROWS, (*codes, 1)]), tree=tree_of(not_stated=not_stated))
-    message = str(caught.value)
-    assert "known 'town' under another parent (region, province)" in message
+    message = told(caught.value)
     assert "public list of axis 'place'" in message
     for code in filter(None, codes):
         assert code not in message
@@ -339,14 +338,14 @@ def test_records_that_are_not_stated_are_told_from_those_outside_the_list(many):
 
 
 def test_a_record_of_no_weight_must_fit_the_list_too():
-    with pytest.raises(TableError, match="not in the public list"):
+    with refused("not in the public list"):
         counted(frame_of([*ROWS, ("01", "011", "0119", 0)]))
 
 
 def test_the_deepest_column_alone_is_enough():
     table = frame_of(ROWS).select("town", "n")
     assert counted(table) == EXPECTED
-    with pytest.raises(TableError, match="column 'town' holds a code"):
+    with refused("column 'town' holds a code"):
         counted(pl.concat([table, frame_of([("0119", 1)], ["town", "n"])]))
 
 
@@ -472,7 +471,7 @@ def test_a_record_may_stop_where_the_branch_of_the_list_does():
     ids=str,
 )
 def test_a_record_that_stops_where_the_branch_goes_on_is_outside_the_list(codes):
-    with pytest.raises(TableError, match="lacks a code for some record"):
+    with refused("lacks a code for some record"):
         counted(frame_of([(*codes, 1)]), tree=ragged())
     found = counted(frame_of([(*codes, 1)]), tree=ragged(not_stated="?"))
     assert found == {("?", "?", "?"): 1}
@@ -481,7 +480,7 @@ def test_a_record_that_stops_where_the_branch_goes_on_is_outside_the_list(codes)
 @pytest.mark.parametrize("codes", [("A", "B", None), ("C", "A2", None), ("A", "A1", "A2")], ids=str)
 def test_a_branch_that_stops_early_under_another_parent_is_refused(codes):
     for not_stated in (None, "?"):
-        with pytest.raises(TableError, match="under another parent"):
+        with refused("under another parent"):
             counted(frame_of([(*codes, 1)]), tree=ragged(not_stated=not_stated))
 
 

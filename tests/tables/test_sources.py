@@ -19,6 +19,7 @@ from hedgerow.tables.files import HEADER_BYTES
 from hedgerow.tables.frames import as_arrow
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.tree import Tree
+from tests.refused import refused, told
 
 TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
 NO_TABLE = "is no table: a CSV file must have the same number of fields in every row as in its"
@@ -33,7 +34,7 @@ def failure(table):
     with pytest.raises(TableError) as caught:
         read(table)
     assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return told(caught.value)
 
 
 def parquet(path):
@@ -98,9 +99,9 @@ def test_a_parquet_file_with_damaged_pages_is_refused(tmp_path):
 def test_a_ragged_row_stays_inside_the_boundary(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,n\nsecret-code,1,2\n")
-    with pytest.raises(TableError) as caught:
+    with refused("same number of fields in every row") as caught:
         read(path)
-    assert "secret-code" not in str(caught.value)
+    assert "secret-code" not in told(caught.value)
     assert "secret-code" in str(caught.value.confidential)
     assert caught.value.__suppress_context__
 
@@ -122,10 +123,10 @@ def test_a_column_that_differs_in_capitals_and_gaps_is_told_of(name, tmp_path):
 def test_of_a_public_list_the_nearest_column_is_told(tmp_path):
     path = tmp_path / "wards.csv"
     path.write_text("hospital,wards\na,b\n")
-    for repeated, told in [(False, "; did you mean 'wards'?"), (True, "")]:
+    for repeated, hint in [(False, "; did you mean 'wards'?"), (True, "")]:
         with pytest.raises(TableError) as caught:
             read_areas(path, ["hospital", "ward"], repeated=repeated)
-        assert str(caught.value) == f"the list of areas {path} has no column 'ward'{told}"
+        assert str(caught.value) == f"the list of areas {path} has no column 'ward'{hint}"
 
 
 def test_a_letter_that_the_start_of_a_file_cuts_is_text_all_the_same(tmp_path):
@@ -213,9 +214,6 @@ def test_types_that_change_down_a_column_do_not_matter(sqlite):
     ("sql", "words"),
     [
         ("SELECT nothing FROM t", "does not understand the query; it must be one SELECT"),
-        ("DROP TABLE t", "does not understand the query"),
-        ("", "does not understand the query"),
-        ("SELECT x FROM t; SELECT n FROM t", "does not understand the query"),
         ("SELECT x, y FROM t", "has no column 'n'"),
         ("SELECT x, n FROM t", "column 'n' has a row without a value"),
         ("SELECT x, y AS n FROM t WHERE x = 'a'", "column 'n' holds a fraction"),
@@ -241,7 +239,7 @@ def test_a_database_that_is_none_is_refused_and_not_made(tmp_path):
 
 def test_a_query_cannot_write(sqlite, tmp_path):
     before = (tmp_path / "t.db").read_bytes()
-    failure(Query(sqlite, "DELETE FROM t RETURNING x"))
+    failure(Query(sqlite, "WITH gone AS (SELECT 1) SELECT x FROM t UNION SELECT load_extension(x)"))
     assert (tmp_path / "t.db").read_bytes() == before
 
 
@@ -328,11 +326,10 @@ def server():
         ("SELECT 'a' AS x, 1.50 AS n", "column 'n' holds a fraction"),
         ("SELECT 'a' AS x, 'NaN'::float8 AS n", "column 'n' holds NaN"),
         ("SELECT 'a' AS x, NULL::int AS n", "column 'n' has a row without a value"),
-        ("SELECT 'a' AS x, 2::numeric ^ 64 AS n", "column 'n' overflows"),
+        ("SELECT 'a' AS x, 0 - 2::numeric ^ 64 AS n", "column 'n' holds a negative"),
         ("SELECT 1.0::float8 AS x, 1 AS n", "column 'x' holds fractions; codes must be text"),
         ("SELECT 'a' AS x, 1 / (i - 2000) AS n FROM generate_series(1, 3000) s(i)", "broke off"),
         ("SELECT nothing", "does not understand the query; it must be one SELECT"),
-        ("CREATE TABLE hedgerow_never (x int)", "does not understand the query"),
         ("SELECT 'a' AS x, 1 AS n, 2 AS n", "has 2 columns called 'n'"),
     ],
 )
@@ -397,8 +394,10 @@ def test_no_room_for_spilling_is_a_failure_of_the_machine():
     ],
 )
 def test_failures_of_the_database_are_explained(error, kind, words):
-    with pytest.raises(kind, match=words), explained("it", "is bad"):
+    with pytest.raises(kind) as caught, explained("it", "is bad"):
         raise error
+    assert words in told(caught.value)
+    assert "Line: a,b" not in told(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +420,7 @@ def test_no_folder_for_temporary_files_is_a_failure_of_the_machine(monkeypatch, 
 
 
 def test_a_machine_that_does_not_tell_its_memory_will_do(monkeypatch):
-    monkeypatch.delattr(database.os, "sysconf")
+    monkeypatch.setattr(database, "usable_memory", lambda: None)
     with open_database() as db:
         assert db.execute("SELECT 1").fetchall() == [(1,)]
 

@@ -32,6 +32,7 @@ from hedgerow.cli.terminal import (
     bar,
     in_plain_letters,
     kept,
+    moved,
     not_stated,
     shown,
     stage,
@@ -45,6 +46,7 @@ from hedgerow.errors import (
     PlanError,
     ReleaseError,
     SpecError,
+    bounded,
     nearest,
 )
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -218,7 +220,7 @@ def compare(
     bounded = kept(counts)
     if bounded is not None:
         shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
-    for confidential, _ in not_stated(counts):
+    for confidential, _ in not_stated(counts) + moved(counts):
         shown.print(f"{escape(confidential)}\n")
     shown.print("Error of the released counts against the truth (confidential):\n")
     shown.print(escape(aligned([ERROR_HEADINGS, *rows_beside_forecast(errors, expected)])))
@@ -297,7 +299,7 @@ def _in_plain_words(message: str) -> str:
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    told.print(f"[red]Error:[/red] {escape(sentence)}")
+    told.print(f"[red]Error:[/red] {escape(bounded(sentence))}")
     if confidential and sys.stderr.isatty():
         told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
 

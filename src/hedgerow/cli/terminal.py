@@ -21,6 +21,7 @@ from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
 from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.whole import LARGEST_LEAF
 
 PLAIN = "hedgerow.plain"
 LETTERS = {
@@ -91,9 +92,28 @@ def not_stated(counts: Counts) -> list[tuple[str, str]]:
     return said
 
 
+def moved(counts: Counts) -> list[tuple[str, str]]:
+    """How many values of numeric axes were moved to a bound, as in `not_stated`."""
+    said = []
+    for name, number in counts.moved:
+        confidential = (
+            f"axis {name!r}: {number:,} of {counts.total:,} values lie outside the bounds and are "
+            f"counted in the bin beside them (confidential, shown here only)"
+        )
+        rule = (
+            f"axis {name!r}: values outside the bounds are counted in the bin beside them; how "
+            f"many is confidential: hedgerow compare shows it"
+        )
+        said.append((confidential, rule))
+    return said
+
+
 def tell_read(counts: Counts) -> None:
     """Say on a terminal what reading did to records; in a log, where that can be read."""
-    told_apart = not_stated(counts)
+    told_apart = not_stated(counts) + moved(counts)
+    if sys.stderr.isatty() and (counts.values >= LARGEST_LEAF).any():
+        cut = "a cell has 2**40 records or more, and no more of them are counted (confidential)"
+        told_apart.append((cut, cut))
     sentence = kept(counts)
     if sentence is not None:
         rule = (

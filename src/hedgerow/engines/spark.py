@@ -199,8 +199,8 @@ def collected(frame: Frame, what: str) -> pa.Table:
         table = frame.toArrow()
     faults = sorted(fault for fault in table["fault"].to_pylist() if fault)
     if faults:
-        kind, _, sentence = faults[0].partition("\n")
-        raise getattr(errors, kind)(sentence)
+        kind, sentence, rule = faults[0].split("\n")
+        raise getattr(errors, kind)(sentence, confidential=rule or None)
     return table.drop_columns("fault")
 
 
@@ -216,7 +216,10 @@ def spark_schema(schema: pa.Schema) -> str:
 
 
 def fault_of(error: Exception) -> str:
-    """A failure as text: its kind and sentence, without what it holds confidential.
+    """A failure as text: its kind, its sentence, and the rule that a table breaks, if that is it.
+
+    The rule is confidential and goes to the driver, inside the boundary; the values that break it
+    stay where they are.
 
     Raises:
         RuntimeError: it is none of Hedgerow's, or the machine's, so that Spark tries again; it
@@ -224,7 +227,8 @@ def fault_of(error: Exception) -> str:
     """
     where = traceback.extract_tb(error.__traceback__)[-1]
     if isinstance(error, HedgerowError) and not isinstance(error, MachineError):
-        return f"{type(error).__name__}\n{error}"
+        parts = type(error).__name__, str(error), error.breaks[0] if error.breaks else ""
+        return "\n".join(part.replace("\n", " ") for part in parts)
     reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
     place = f"{Path(where.filename).name}:{where.lineno}"
     raise RuntimeError(f"{TASK}{type(error).__name__} at {place}{reason}") from None

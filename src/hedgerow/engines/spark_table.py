@@ -24,10 +24,11 @@ from hedgerow.engines.spark import (
     mapped,
     spark_errors,
 )
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.binned import NumericColumn, binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.domain import axis_columns
+from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 from hedgerow.tables.sources import Source
 from hedgerow.tables.tree import Tree
 
@@ -36,7 +37,7 @@ FILES = r"(s3a|hdfs|abfss?|gs|file|dbfs)://"
 ROWS_A_SHARE = 1 << 21
 BROKEN = "hedgerow: broken"
 RAGGED = (
-    "the table is no table: a CSV file must be UTF-8 text with the same number of fields in every "
+    "is no table: a CSV file must be UTF-8 text with the same number of fields in every "
     "row as in its header"
 )
 
@@ -107,8 +108,8 @@ def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Ba
     def work(batches: Batches) -> Batches:
         for share in _shares(batches, whole=unit is not None):
             if BROKEN in share.column_names and any(share[BROKEN].to_pylist()):
-                raise TableError(RAGGED)
-            records = binned(share, numeric, others) if numeric else share
+                raise outside_limits("the table", RAGGED)
+            records = binned(share, numeric, others).table if numeric else share
             found = Counts.from_frame(
                 tree, records, count=count, unit=unit, contributions=contributions
             )
@@ -196,11 +197,23 @@ def read_jdbc(session: Any, url: str, query: str) -> Frame:
     """The rows that a SELECT returns over JDBC; Spark needs the driver (``--packages``).
 
     Raises:
-        TableError: the database refused it.
+        TableError: the query is not one SELECT, or the database refused it.
         MachineError: Spark failed.
     """
+    one = jdbc_query(url, query)
     with table_errors("the table (a query over JDBC)"):
-        return session.read.format("jdbc").option("url", url).option("query", query).load()
+        return session.read.format("jdbc").option("url", url).option("query", one).load()
+
+
+def jdbc_query(url: str, query: str) -> str:
+    """The query as Spark may put it into parentheses, whatever database the URL is of.
+
+    Raises:
+        TableError: it is not one SELECT.
+    """
+    known = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+    kind = url.removeprefix(JDBC).partition(":")[0]
+    return f"{one_select(query, known.get(kind, ANY))}\n"  # it may end in a comment
 
 
 def _csv(session: Any, path: str, what: str) -> Frame:
@@ -210,7 +223,7 @@ def _csv(session: Any, path: str, what: str) -> Frame:
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head).count)
     names = next(csv.reader(io.StringIO(head, newline=""), delimiter=separator), [])
     if not any(names):
-        raise TableError(f"{what} is no table: its first line is no header")
+        raise outside_limits(what, "is no table: its first line is no header")
     fields = [f"f{i}" for i in range(len(names))]
     rows = session.read.csv(
         path, schema=", ".join(f"{field} string" for field in [*fields, "broken"]),

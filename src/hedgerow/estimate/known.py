@@ -25,7 +25,11 @@ from hedgerow.estimate.spread import gets_one, hash_of
 from hedgerow.kernels import kernel, over_families
 
 LARGEST_REAL_COUNT = 1 << 40
-"""Real counts and their totals (records) stay where doubles resolve a 4096th of a record."""
+"""Real counts and their totals (records) stay where doubles resolve a 4096th of a record.
+
+Values beyond it count as it. They are noisy counts, and what is made of such costs nothing, while
+a refusal before the noise is drawn would tell how large the table is.
+"""
 
 LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
@@ -57,7 +61,7 @@ def project_real(
 
     Args:
         solve: the estimator, for positive, finite variances.
-        noisy: int64 or float64 (cells), records, within ±2^40.
+        noisy: int64 or float64 (cells), records; values beyond ±2^40 count as ±2^40.
         family_start: int64 (families + 1).
         totals: int64 (families), records, 0 to 2^40.
         variance: records²: a float for all cells, float64 (cells), or None for 1.
@@ -70,10 +74,9 @@ def project_real(
     check_structure(len(noisy), family_start, totals, LARGEST_REAL_COUNT)
     x = np.ascontiguousarray(noisy, dtype=np.float64)
     if not _within(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT):
-        raise EstimateError(
-            "real noisy counts must be finite and lie between -2^40 and 2^40; "
-            "at least one does not: is the noise far larger than the table?"
-        )
+        if not np.isfinite(x).all():
+            raise EstimateError("real noisy counts must be finite; at least one is not")
+        x = np.clip(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT)
     variances, extreme = _checked_variances(x, variance)
     result = np.zeros(len(x), dtype=np.int64)
     if not extreme:

@@ -11,7 +11,7 @@ from hedgerow.evaluate.cells import Cells
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
-from hedgerow.release.refusals import check_combines, check_range
+from hedgerow.release.refusals import check_combines, check_public_total
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
 from hedgerow.release.summed import pass_of
@@ -93,7 +93,7 @@ class Setting:
         """
         if self.plan.tree is not counts.tree and self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
-        check_range(counts.total, self.estimator, self.plan)
+        check_public_total(counts, self.plan)
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
         """The survivors of every depth."""

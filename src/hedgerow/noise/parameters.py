@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from hedgerow.errors import NoiseError
+from hedgerow.errors import NoiseError, shortened
 from hedgerow.noise.numerals import Exact, exact
 
 
@@ -10,10 +10,11 @@ def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
     """The value as a fraction, above 0 and at most ``largest``; NoiseError where it is not."""
     exact_value = exact(value, name)
     if exact_value <= 0:
-        raise NoiseError(f"{name} must be above 0, got {value}")
+        raise NoiseError(f"{name} must be above 0, got {shortened(str(value), 40)}")
     if exact_value > largest:
         raise NoiseError(
-            f"{name} must be at most {largest}, so that noise fits 64-bit integers, got {value}"
+            f"{name} must be at most {largest}, so that noise fits 64-bit integers, got "
+            f"{shortened(str(value), 40)}"
         )
     return exact_value
 
@@ -22,7 +23,9 @@ def sensitivity(name: str, value: Exact) -> Fraction:
     """The value as a fraction, 0 or more; NoiseError where it is not."""
     exact_value = exact(value, name)
     if exact_value < 0:
-        raise NoiseError(f"{name} is the size of a change and cannot be below 0, got {value}")
+        raise NoiseError(
+            f"{name} is the size of a change and cannot be below 0, got {shortened(str(value), 40)}"
+        )
     return exact_value
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, listed
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.noise.numerals import Exact, exact
 from hedgerow.plan.depths import Measure
@@ -89,6 +89,9 @@ class Uniform:
         return (Fraction(1, len(problem.depths)),) * len(problem.depths)
 
 
+SHARES = 'a list of exact numbers, such as ["1/4", "3/4"]'
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Shares:
     """Shares as given, one for each depth that can be measured; 0 leaves it unmeasured.
@@ -105,7 +108,8 @@ class Shares:
 
     def __init__(self, given: Sequence[Exact]) -> None:
         fractions = tuple(
-            exact(share, f"share {i}", PlanError) for i, share in enumerate(given, start=1)
+            exact(share, f"share {i}", PlanError)
+            for i, share in enumerate(listed("shares", given, SHARES, PlanError), start=1)
         )
         for i, share in enumerate(fractions, start=1):
             if share < 0:

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, listed
 from hedgerow.noise.mechanisms import Mechanism, check_mechanism
 from hedgerow.noise.numerals import Exact, exact
 from hedgerow.plan.branching_error import level_coefficients, mean_error
@@ -46,7 +46,8 @@ class Quantiles:
     ranks: tuple[Fraction, ...]
 
     def __init__(self, ranks: Sequence[Exact]) -> None:
-        found = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(ranks, start=1))
+        given = listed("quantiles", ranks, "a list of exact ranks, such as ['1/2']", PlanError)
+        found = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(given, start=1))
         if not found:
             raise PlanError("quantiles need at least one rank, such as 1/2")
         for q in found:

@@ -16,7 +16,7 @@ from hedgerow.plan.kinds import check_parts
 from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.optimal import Floats, levels_of
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.plan.prior import Prior
+from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.programs import Level, least_budget_of, least_budgets, total_error
 from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
@@ -93,6 +93,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     problem = Problem(tree, neighbours, mechanism, unit, measure, depths)
     check_importance(importance)
+    check_prior(prior)
     wanted = _wanted(problem, per_level or {})
     if target is None:
         budgets = _of_levels(problem, prior, wanted)

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from hedgerow.errors import PlanError, check_kind
 from hedgerow.estimate.cumulative_error import CumulativeError
 from hedgerow.estimate.running_sums import MOST_BINS, Decoded
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -9,7 +10,7 @@ from hedgerow.plan.branching import Cdf, Objective
 from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed
 from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.privacy.budget import Budget, Epsilon
+from hedgerow.privacy.budget import Budget, Epsilon, check_budget
 from hedgerow.privacy.neighbours import Neighbours, Replace
 from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.ranges import Ranges
@@ -48,6 +49,8 @@ def plan_distribution(
     Raises:
         BudgetError, PlanError: a budget that cannot be spent so.
     """
+    check_kind("the bins", ranges, Ranges, "Ranges.equal_width(…) or Ranges(…)", PlanError)
+    check_budget(budget)
     mechanism: type[Mechanism] = (
         DiscreteLaplace if isinstance(budget, Epsilon) else DiscreteGaussian
     )

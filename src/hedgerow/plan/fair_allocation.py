@@ -15,13 +15,14 @@ else is linear: the optimum is global.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, check_kind, listed
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.depths import Survivors
 from hedgerow.plan.prior import Prior
@@ -56,9 +57,13 @@ class Fair:
     importance: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_kind("a ratio of variances", self.ratio, Real, "a number", PlanError)
         if not 1 <= self.ratio < float("inf"):
             raise PlanError(f"a ratio of variances must be at least 1 and finite, got {self.ratio}")
         given = self.importance
+        if given is not None:
+            for number in listed("importance", given, "numbers", PlanError):
+                check_kind("an importance", number, Real, "a number", PlanError)
         if given is not None and not (min(given, default=-1) >= 0 and 0 < sum(given) < np.inf):
             raise PlanError(
                 f"importance must be numbers of at least 0, not all 0, got {list(given)}"

@@ -7,11 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, check_kind
 from hedgerow.estimate.cumulative_error import CumulativeError
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.allocation import Problem
-from hedgerow.plan.branching import Cdf, Design, Objective, best_branching
+from hedgerow.plan.branching import (
+    AllRanges,
+    Cdf,
+    Design,
+    Objective,
+    Quantiles,
+    best_branching,
+)
 from hedgerow.plan.depths import All, RunningSums
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.calibrate import norm_of, worst_part
@@ -39,10 +46,17 @@ class ForDistribution:
 
     Attributes:
         objective: what the tree is designed for.
+
+    Raises:
+        PlanError: it is none.
     """
 
     prior: ClassVar[Prior | None] = None
     objective: Objective = CDF
+
+    def __post_init__(self) -> None:
+        fitting, kinds = "Cdf(), AllRanges() or Quantiles([…])", (Cdf, AllRanges, Quantiles)
+        check_kind("an objective", self.objective, kinds, fitting, PlanError)
 
     @property
     def name(self) -> str:

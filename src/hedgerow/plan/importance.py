@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, kind_of, listed
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.prior import Prior
 
@@ -45,10 +46,11 @@ def check_importance(importance: Importance) -> None:
     """
     if importance is None or isinstance(importance, Relative | PerLevel):
         return
-    if isinstance(importance, str):
-        raise PlanError(f"importance must be numbers, Relative() or PerLevel(), got {importance!r}")
-    given = list(importance.values() if isinstance(importance, Mapping) else importance)
+    numbers = importance.values() if isinstance(importance, Mapping) else importance
+    given = listed("importance", numbers, "numbers, Relative() or PerLevel()", PlanError)
     for number in given:
+        if not isinstance(number, Real):
+            raise PlanError(f"an importance must be a number, got {kind_of(number)}")
         if not isfinite(number) or number < 0:
             raise PlanError(
                 f"importances must be finite and 0 or more, got {number:g}; 0 says that a level "

@@ -1,6 +1,6 @@
 """What the parts of a plan must be: objects such as ``All()``, not names or classes of them."""
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, kind_of
 from hedgerow.noise.mechanisms import check_registered
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.neighbours import Neighbours
@@ -43,10 +43,3 @@ def refuse_kind(what: str, fitting: str, given: object) -> None:
         PlanError: always.
     """
     raise PlanError(f"{what} must be {fitting}, got {kind_of(given)}")
-
-
-def kind_of(given: object) -> str:
-    """A text or number itself, the kind of anything else: what it holds may be confidential."""
-    if isinstance(given, str | int | float):
-        return repr(given)
-    return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation import Problem
 from hedgerow.plan.importance import (
     Importance,
@@ -24,7 +24,7 @@ from hedgerow.plan.importance import (
     importances,
     mean_importances,
 )
-from hedgerow.plan.prior import Prior
+from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.programs import Cells, LargeCounts, Level, least_error
 from hedgerow.plan.released import released_shares
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
@@ -71,8 +71,9 @@ class Optimal:
     objective: Literal["cells", "released"] = "cells"
 
     def __post_init__(self) -> None:
-        if self.objective not in {"cells", "released"}:
-            raise PlanError(f"objective must be cells or released, got {self.objective!r}")
+        if not isinstance(self.objective, str) or self.objective not in {"cells", "released"}:
+            raise PlanError(f"objective must be cells or released, got {kind_of(self.objective)}")
+        check_prior(self.prior)
         check_importance(self.importance)
 
     @property

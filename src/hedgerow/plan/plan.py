@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, check_kind, listed
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation import Allocation, Problem, Uniform
@@ -252,6 +252,10 @@ def make_plan(
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
     check_allocation(allocation)
+    for invariant in listed(
+        "invariants", invariants, "a list of Invariant(axis, level)", PlanError
+    ):
+        check_kind("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import PlanError, TableError
+from hedgerow.errors import OUTSIDE, PlanError, check_kind, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
@@ -40,6 +40,8 @@ class Prior:
     public: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        fitting = "Counts.from_frame(tree, …)"
+        check_kind("the counts of a prior", self.counts, Counts, fitting, PlanError)
         _check_public(self.public)
 
     def __repr__(self) -> str:
@@ -72,15 +74,14 @@ class Prior:
             TableError: a column or a code that does not fit.
         """
         _check_public(public)
+        check_kind("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
         named = _columns(tree, columns or {})
-        try:
+        with of_public_table("the prior: "):
             own = Tree(
                 [_axis_of(axis, source, named[axis.name]) for axis in tree.axes],
                 [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
             )
             counts = Counts.from_frame(own, source, count=count)
-        except TableError as error:
-            raise TableError(f"the prior: {error}", confidential=error.confidential) from None
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
@@ -125,6 +126,16 @@ class Prior:
         return _digest(self.counts)
 
 
+def check_prior(prior: object) -> None:
+    """Refuse a table in place of a prior: whether anyone may see it, it does not say.
+
+    Raises:
+        PlanError: it is neither a prior nor None.
+    """
+    fitting = "Prior(counts, public=True), or None"
+    check_kind("a prior", prior, (Prior, type(None)), fitting, PlanError)
+
+
 def refuse_own_table(prior: Prior, counts: Counts) -> None:
     """Nothing, unless the confidential table has just the leaf counts of the prior.
 
@@ -135,8 +146,10 @@ def refuse_own_table(prior: Prior, counts: Counts) -> None:
     """
     if len(counts.values) and _digest(counts) == prior.digest:
         raise PlanError(
-            "the table is its own prior; an allocation that follows from the confidential counts "
-            "gives some of them away: name an earlier table that is public, or none"
+            f"the table {OUTSIDE}",
+            confidential="the table is its own prior; an allocation that follows from the "
+            "confidential counts gives some of them away: name an earlier table that is public, or "
+            "none",
         )
 
 

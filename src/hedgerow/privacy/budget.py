@@ -53,7 +53,9 @@ class Epsilon:
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
 
 
-LARGEST = 10**6
+LARGEST, SMALLEST = 10**6, Fraction(1, 10**100)
+"""Budgets of which anything can be computed in doubles: noise of a smaller one is 10⁵⁰ records and
+more wide."""
 WELL_BELOW = "well below 1 over the number of records (1e-8 for a hundred thousand)"
 WEAK_DELTA = Fraction(1, 10**5)
 
@@ -116,6 +118,8 @@ def _positive(value: Exact, what: str) -> Fraction:
     number = exact(value, what, BudgetError)
     if number <= 0:
         raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+    if number < SMALLEST:
+        raise BudgetError(f"{what} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:
         raise BudgetError(f"{what} must be at most {LARGEST:,}; beyond that nothing is protected")
     return number

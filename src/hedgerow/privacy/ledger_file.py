@@ -26,6 +26,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hedgerow.errors import BudgetError, HedgerowError, MachineError, machine_errors
+from hedgerow.tables.plain_files import check_plain
 
 APPLICATION_ID = 0x48444752  # "HDGR"
 VERSION = 3
@@ -96,6 +97,7 @@ def create_file(path: Path, patience: float) -> None:
     _check_name(path)
     with machine_errors(f"cannot create the ledger {str(path)!r}"), suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    check_plain(path, f"the ledger {str(path)!r}", BudgetError)
     with _connected(path, patience) as connection, transaction(connection):
         if _marks(connection) == (0, 0) and not _form(connection):
             for statement in _FORM:
@@ -127,6 +129,7 @@ def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
         MachineError: it is damaged, cannot be read or written, or stays locked.
     """
     _check_name(path)
+    check_plain(path, f"the ledger {str(path)!r}", BudgetError)
     with _connected(path, patience) as connection:
         application, version = _marks(connection)
         if application != APPLICATION_ID:

@@ -114,8 +114,8 @@ class Cluster:
 
         def work(rows: pa.Table) -> pa.RecordBatch:
             run = rows[RUN][0].as_py()
-            leaves = Counts.from_leaves(tree, *leaves_of(rows, tree))
-            words = record_words(leaves.codes, leaves.values)
+            read = leaves_of(rows, tree)
+            leaves, words = Counts.from_leaves(tree, *read), record_words(*read)
             sums = tuple(int(word.sum()) for word in words)
             write_run(folder, plan, total, run, sums, subtrees.down(runs[run], leaves))
             return _row(schema, run)
@@ -132,7 +132,7 @@ class Cluster:
     def _check(self, roots: Nodes, runs: int) -> None:
         notes = read_notes(self.folder)
         if sorted(notes) != list(range(runs)):
-            raise ReleaseError(f"only {len(notes)} of {runs} runs of jobs left their results")
+            raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
         if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(self.subtrees.outline, roots):
             raise ReleaseError(CHANGED)

@@ -14,9 +14,10 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.record_sum import record_words
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import check_total
 
 Int64 = NDArray[np.int64]
+LARGEST_NODE = 1 << 62
+"""Records of one node of the cut: of any number of leaves, each of which was cut."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +48,6 @@ class Top:
                     continue
                 fault = next((f for f in rows[FAULT.name].to_pylist() if f), None)
                 codes, values = leaves_of(rows, tree)
-                check_total(values, "the table")
                 words = record_words(codes, values)
                 firsts = first_leaves(tree, outline.cut, cut_codes(outline, codes))
                 nodes, sums = _summed(firsts, [values, *(w.view(np.int64) for w in words)])
@@ -57,9 +57,10 @@ class Top:
 
         rows = collected(mapped(leaves, work, schema), "the table cannot be read")
         codes, values = leaves_of(rows, tree)
-        check_total(values, "the table")
         words = [rows[name].to_numpy() for name in ("sum0", "sum1")]
-        counts = Counts.from_leaves(tree, codes, values, contributions=contributions)
+        counts = Counts.from_leaves(
+            tree, codes, values, contributions=contributions, most=LARGEST_NODE
+        )
         nodes, sums = _summed(codes, [values, *words])
         # the same nodes; `Counts` has them in tree order
         place = {node: i for i, node in enumerate(zip(*nodes, strict=True))}

@@ -21,7 +21,7 @@ from hedgerow.release.manifest import write_manifest
 from hedgerow.release.measurements import ReleaseFiles
 from hedgerow.release.output import Unfinished
 from hedgerow.release.progress import Progress
-from hedgerow.release.refusals import check_combines, check_match, check_range
+from hedgerow.release.refusals import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.report import write_report
 from hedgerow.release.results import gathered
@@ -64,7 +64,7 @@ def release(
     check_match(counts, plan)
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
-    check_range(counts.total, estimator, plan)
+    check_public_total(counts, plan)
     progress = Progress() if progress is None else progress
     if directory is None:
         if charging is not None:

@@ -11,10 +11,12 @@ from typing import Any
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
+from hedgerow.tables.plain_files import small_file
 
 FORMAT = "hedgerow-release-1"
 _FAMILY = b"hedgerow-release-"
 MANIFEST = "manifest.json"
+MOST_BYTES = 1 << 24
 MANIFEST_KEYS = {
     "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",
     "files",
@@ -51,9 +53,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise ReleaseError(f"{str(folder)!r} is no release directory: {_lack(folder)}")
+    text = small_file(path, MOST_BYTES, repr(str(path)), ReleaseError)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        manifest = json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
         raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
@@ -96,7 +99,10 @@ def _is_release(folder: Path) -> bool:
     """
     manifest = folder / MANIFEST
     try:
-        return manifest.is_file() and _FAMILY in manifest.read_bytes()
+        if not manifest.is_file():
+            return False
+        with manifest.open("rb") as file:
+            return _FAMILY in file.read(MOST_BYTES)
     except PermissionError:
         return True
     except OSError:

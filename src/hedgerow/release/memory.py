@@ -15,7 +15,7 @@ from hedgerow.errors import PlanError, SpecError
 from hedgerow.plan.depths import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.outline import Outline
-from hedgerow.tables.database import physical_memory
+from hedgerow.tables.machine import usable_memory
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}
 UNITS |= {"GIB": 2**30, "TIB": 2**40}
@@ -64,13 +64,13 @@ def check_memory(plan: Plan, memory: int | None) -> None:
 
     Args:
         plan: the plan.
-        memory: bytes; None for all that the machine has, if it tells.
+        memory: bytes; None for all that this process may use, if the system tells.
 
     Raises:
         PlanError: a family, or a subtree that is measured whole, is too large.
     """
     needed = needed_memory(plan)
-    memory = physical_memory() if memory is None else memory
+    memory = usable_memory() if memory is None else memory
     if memory is not None and needed > memory:
         raise PlanError(
             f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "

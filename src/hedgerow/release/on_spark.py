@@ -33,7 +33,7 @@ from hedgerow.release.outline import Outline
 from hedgerow.release.output import Unfinished
 from hedgerow.release.parts import take_parts
 from hedgerow.release.progress import Progress
-from hedgerow.release.refusals import check_combines, check_match, check_range
+from hedgerow.release.refusals import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.staging import Bound, open_staging
 from hedgerow.release.subtree import Subtrees, first_leaves
@@ -84,7 +84,7 @@ def release_on_spark(
         top = Top.of(leaves, outline, most)
         check_match(top.counts, plan)
         _refuse_own_prior(plan, outline, top.counts)
-        check_range(top.counts.total, estimator, plan)
+        check_public_total(top.counts, plan)
         named = json.dumps(estimator.to_dict(), sort_keys=True)
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:

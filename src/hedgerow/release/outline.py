@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.sparse import Sparse
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.steps import Refinement
@@ -41,6 +44,12 @@ class Outline:
     def first(self) -> int:
         """The depth that the pass starts below."""
         return max(self.public_depth, 0)
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Whether the estimator is given combined, real-valued counts, or makes such."""
+        combines = self.everything and estimator.combine is not False
+        gaps = not self.measured.issuperset(range(self.public_depth + 1, self.tree.depth + 1))
+        return combines or gaps or isinstance(estimator, Sparse | Isotonic)
 
     def blocks(self, above: int, last: int) -> list[list[Refinement]]:
         """The steps from a depth down to another, by block; see `hedgerow.release.block`."""

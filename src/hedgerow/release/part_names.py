@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from hedgerow.errors import ReleaseError
+from hedgerow.tables.plain_files import check_plain
+
 PART = re.compile(r"(?P<depth>(counts|measurements)/depth=\d+)/part-(?P<number>\d{5,})\.parquet")
 
 
@@ -34,6 +37,13 @@ def whole_names(names: Iterable[str]) -> list[str]:
 
 
 def part_files(path: Path) -> list[Path]:
-    """The files that hold ``….parquet``: itself, or its parts in their order."""
+    """The files that hold ``….parquet``: itself, or its parts in their order.
+
+    Raises:
+        ReleaseError: one is no plain file, so that reading it might never end.
+    """
     folder = path.with_suffix("")
-    return sorted(folder.glob("part-*.parquet")) if folder.is_dir() else [path]
+    files = sorted(folder.glob("part-*.parquet")) if folder.is_dir() else [path]
+    for file in files:
+        check_plain(file, repr(str(file)), ReleaseError)
+    return files

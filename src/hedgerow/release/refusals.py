@@ -3,16 +3,18 @@
 All of it is refused before a release is charged and before any noise is drawn.
 """
 
-from hedgerow.errors import EstimateError, PlanError
+import numpy as np
+
+from hedgerow.errors import EstimateError, PlanError, kind_of
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.known import LARGEST_REAL_COUNT
 from hedgerow.estimate.nearest_cdf import Isotonic
-from hedgerow.estimate.sparse import Sparse
-from hedgerow.plan.depths import All, Measured, RunningSums, Summed, Unmeasured
-from hedgerow.plan.kinds import kind_of, refuse_kind
+from hedgerow.plan.depths import All, Measured, RunningSums, Summed
+from hedgerow.plan.kinds import refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
+from hedgerow.release.outline import Outline
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.whole import LARGEST_LEAF
 
 LARGEST_NOISE = 1 << 30
 """Standard deviation or scale of noise (records) that real-valued estimates hold for certain."""
@@ -78,28 +80,24 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
     scale = plan.strategy.scale if summed else 1
     drawn = (what.mechanism for what in plan.depths if isinstance(what, Measured | Summed))
     widest = max((noise.envelope.variance for noise in drawn), default=0.0)
-    if widest > (LARGEST_NOISE * scale) ** 2 and _is_real(estimator, plan):
+    if widest > (LARGEST_NOISE * scale) ** 2 and Outline.of(plan).needs_reals(estimator):
         raise EstimateError(
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "
             "hold: give it a larger budget"
         )
 
 
-def check_range(total: int, estimator: Estimator, plan: Plan) -> None:
-    """Refuse a table too large for the estimator, before its noise is drawn or charged.
+def check_public_total(counts: Counts, plan: Plan) -> None:
+    """Refuse a table too large to be counted whole, where its size is public.
+
+    Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
+    real-valued estimates stop at `hedgerow.estimate.known.LARGEST_REAL_COUNT`.
 
     Raises:
-        EstimateError: more than 2³⁹ records where estimates are real numbers.
+        PlanError: the total is public and not below 2⁴⁰.
     """
-    if total > LARGEST_REAL_COUNT // 2 and _is_real(estimator, plan):
-        raise EstimateError(
-            "the table has more than 2**39 records, which real-valued estimates do not hold: use "
-            'method = "chebyshev" or "euclidean" with measure = "survivors"'
+    if plan.public_depth >= 0 and float(counts.values.sum(dtype=np.float64)) >= LARGEST_LEAF:
+        raise PlanError(
+            "the number of records is public under this plan, and a table whose number is public "
+            "must have fewer than 2**40; use add-remove neighbours, which measure it"
         )
-
-
-def _is_real(estimator: Estimator, plan: Plan) -> bool:
-    """Whether the estimator is given combined, real-valued counts, or makes such."""
-    combines = isinstance(plan.measure, All) and estimator.combine is not False
-    gaps = any(isinstance(what, Unmeasured) for what in plan.depths)
-    return combines or gaps or isinstance(estimator, Sparse | Isotonic)

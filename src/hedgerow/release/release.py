@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import ReleaseError, nearest
+from hedgerow.errors import ReleaseError, kind_of, nearest
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.kinds import kind_of
 from hedgerow.release.certainty import certainty
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid

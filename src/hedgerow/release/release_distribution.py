@@ -47,7 +47,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     budget: Budget,
     neighbours: Neighbours | None = None,
     units: Sequence[Any] | None = None,
-    out_of_bounds: str = "refuse",
+    out_of_bounds: str = "clamp",
     name: str = "value",
     objective: Objective | None = None,
     measure: Measure | None = None,
@@ -66,7 +66,8 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
         units: (values): whose record each is. At most `Neighbours.contributions` records of a unit
             are kept (see `hedgerow.tables.bounding`): a unit with more is clipped to as many of
             them, chosen by a hash of its own records; the distribution is that of the kept ones.
-        out_of_bounds: ``"clamp"`` moves values outside to the nearest bound, ``"refuse"`` refuses.
+        out_of_bounds: ``"clamp"`` moves values outside to the nearest bound; ``"refuse"`` refuses
+            them, which tells whoever sees the refusal that there are some.
         name: of the column, in the release.
         objective: what the tree is designed for: `Cdf` unless given, `AllRanges`, `Quantiles`.
         measure: `All` for a tree, `RunningSums`, or the better of them unless given.
@@ -107,9 +108,12 @@ def column_counts(
             "whose each value is, units=[…]"
         )
     leaves = ranges.bin(values)
+    clamps = ranges.out_of_bounds == "clamp"
+    moved = ((ranges.name, ranges.outside(values)),) if clamps else ()
     if units is None:
         counts = np.bincount(leaves, minlength=ranges.bins).astype(np.int64)
-        return Counts.from_leaves(plan.tree, (np.arange(ranges.bins, dtype=np.int32),), counts)
+        made = Counts.from_leaves(plan.tree, (np.arange(ranges.bins, dtype=np.int32),), counts)
+        return replace(made, moved=moved)
     if len(units) != len(leaves):
         raise TableError(
             f"range {ranges.name!r}: units and values must have one length; each record needs its "
@@ -117,7 +121,8 @@ def column_counts(
         )
     table = {axis.columns[-1]: codes_of_bins(axis, leaves), UNIT: _unit_column(ranges, units)}
     most = plan.neighbours.contributions
-    return Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
+    made = Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
+    return replace(made, moved=moved)
 
 
 def suited(plan: Plan) -> Estimator:

@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.known import LARGEST_REAL_COUNT
 from hedgerow.estimate.nearest_cdf import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.plan.depths import RunningSums, Summed
@@ -60,7 +61,7 @@ class SummedPass:
         errors = cast("Decoded", cumulative_error(self.plan))
         cumulative = errors.estimate(noisy, total)
         if root is None:
-            total = max(0, round(float(cumulative[-1])))
+            total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
             known = np.array([total], dtype=np.int64), cumulative[-1:], errors.before[-1:]
             root = Nodes.bare((np.zeros(1, dtype=np.int32),), *known)
         yield DepthResult(ROOT, root.taken(np.flatnonzero(root.counts > 0)), None)

@@ -26,7 +26,8 @@ import numpy as np
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.local import LocalEngine
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.known import LARGEST_REAL_COUNT
 from hedgerow.estimate.least_squares import combine
 from hedgerow.release.block import (
     Generation,
@@ -198,7 +199,9 @@ class Pass:
         if not np.isfinite(known).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or not self._total_measured else noisy[0]
-        released = np.array([max(0, round(value))], dtype=np.int64)
+        is_real = self.outline.needs_reals(self.estimator)
+        most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
+        released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
         root = Nodes(root.codes, released, estimate, known, root.start, root.stop)
         listed = root.taken(np.flatnonzero(released > 0))
         return root, DepthResult(0, listed, noisy if self._total_measured else None)

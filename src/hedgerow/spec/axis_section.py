@@ -64,7 +64,7 @@ class AxisSection(Section):
         """
         if self.levels or self.areas or self.not_stated is not None:
             raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
-        outside, width = self.out_of_bounds or "refuse", (self.low, self.high, self.bins)
+        outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
         if self.edges is not None:
             if width != (None, None, None):
                 raise SpecError("give low, high and bins, or edges, not both")

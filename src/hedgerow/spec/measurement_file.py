@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, of_public_table
 from hedgerow.release.foreign import Measurements
 from hedgerow.spec.axis_section import AxisSection, listed_axis
 from hedgerow.spec.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
@@ -71,7 +71,7 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
 def _table(path: Path) -> pa.Table:
     """A CSV file, all text, or a Parquet file; under the names of its columns."""
     what = f"the table {path}"
-    with open_database() as db:
+    with of_public_table(), open_database() as db:
         file = open_file(db, path, what)
         columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
         with explained(what, file.fault):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hedgerow.errors import HedgerowError, SpecError
+from hedgerow.errors import HedgerowError, SpecError, of_public_table
 from hedgerow.evaluate.method import Method
 from hedgerow.plan.prior import Prior
 from hedgerow.spec.release_file import TableSection
@@ -83,12 +83,17 @@ class SimulateSpec:
             SpecError: it is a copy of the confidential table of the release file, which is read to
                 see that where its file is at hand.
         """
-        counts = self._public.counts(tree)
+        with of_public_table():
+            counts = self._public.counts(tree)
         table = self.release.file.table
         if self.section.table is None or self._own_is_public or "://" in table.source:
             return counts
         if len(counts.values) and _digests(self.release, tree) & _digests(self._public, tree):
-            raise SpecError(_SAME)
+            raise SpecError(
+                "[simulate.table] does not go with the table of the release file; why is "
+                "confidential, and shown on a terminal alone",
+                confidential=_SAME,
+            )
         return counts
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:

@@ -1,7 +1,7 @@
 """``[table]`` of a release file: where the confidential records are, and how they are counted."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -11,7 +11,7 @@ from hedgerow.errors import SpecError, TableError
 from hedgerow.spec.axis_section import numeric_column
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
-from hedgerow.tables.binned import NumericColumn, binned
+from hedgerow.tables.binned import Binned, NumericColumn, binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
@@ -62,7 +62,7 @@ class TableSpec:
             return self.folder / table.source
         if table.query is None:
             raise SpecError('[table] a database URL as source needs query = "SELECT …"')
-        return Query(located(table.source, self.folder), table.query)
+        return within("[table]", Query, located(table.source, self.folder), table.query)
 
     def shares_files(self, path: Path) -> bool:
         """Whether a file is the table itself, or some of it, under whatever name."""
@@ -87,7 +87,7 @@ class TableSpec:
         """The counts of records with the columns of the table.
 
         Args:
-            records: see `Counts.from_frame`.
+            records: see `Counts.from_frame`; or with their numeric columns binned.
             tree: of the release.
             memory: bytes; see `hedgerow.release.memory`.
             bounded: whether contributions are, as the file says; without, to compare tables.
@@ -95,14 +95,15 @@ class TableSpec:
         Raises:
             TableError: they do not fit the tree.
         """
-        return Counts.from_frame(
+        made = Counts.from_frame(
             tree,
-            records,
+            records.table if isinstance(records, Binned) else records,
             count=self.file.table.count,
             unit=self.file.table.unit if bounded else None,
             contributions=self.file.privacy.contributions if bounded else 1,
             memory=memory,
         )
+        return replace(made, moved=records.moved) if isinstance(records, Binned) else made
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
         """The table, to be read on Spark.
@@ -114,7 +115,7 @@ class TableSpec:
         table, source = self.file.table, self.source
         if isinstance(source, Query):
             raise SpecError("[table] on Spark a database is read over JDBC: jdbc:postgresql://…")
-        text = source.text if isinstance(source, SparkSource) else str(source.absolute())
+        text = source.text if isinstance(source, SparkSource) else str(source)
         return SparkTable(
             frame=within("[table]", read_source, session, text, table.query),
             count=table.count,

@@ -19,10 +19,24 @@ from hedgerow.errors import (
     SpecError,
     TableError,
     nearest,
+    shortened,
 )
-from hedgerow.noise.numerals import Exact, exact
+from hedgerow.noise.numerals import PLACES, Exact, exact
+from hedgerow.tables.plain_files import small_file
 
 Number = int | Decimal | str
+
+MOST_BYTES = 1 << 21
+MOST_VALUES = 1 << 17
+LONGEST_TEXT, LONGEST_KEY, LONGEST_PATH = 200, 1_000, 1 << 14
+DEEPEST = 32
+WORD = 64
+"""What a file of settings has at most: bytes and values; letters of a text (a name or a number), of
+a key (the name of a cuboid) and of a path or query; parts of a key, and bits of a whole number."""
+
+_LONG = {"source", "areas", "query", "database", "directory", "release", "master"}
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
 _TO_FILL_IN = re.compile(r"<[^>]* [^>]*>")
 """Words in <…>, at least two: a column may be called <i>."""
 
@@ -83,7 +97,7 @@ def within(where: str, make: Callable[..., T], *given: Any) -> T:
     except (TableError, NoiseError, BudgetError, PlanError, EstimateError, SpecError) as error:
         if str(error).startswith("["):
             raise
-        raise type(error)(f"{where} {error}", confidential=error.confidential) from error
+        raise error.within(where) from error
 
 
 def check_there(path: Path) -> None:
@@ -100,25 +114,61 @@ def parse(path: Path, kind: type[F]) -> F:
     """The file, checked.
 
     Raises:
-        SpecError: it cannot be read, is not TOML, does not fit, or is still to be filled in.
+        SpecError: it cannot be read, is not TOML, is larger than any such file, does not fit, or is
+            still to be filled in.
     """
+    data = small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
     try:
-        text = path.read_text(encoding="utf-8-sig")  # Notepad's mark is no part of TOML
-    except IsADirectoryError:
-        raise SpecError(f"{str(path)!r} is a directory; name the TOML file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SpecError(f"cannot read the release file {str(path)!r}: {reason}") from None
+        text = data.decode("utf-8-sig")  # Notepad's mark is no part of TOML
+    except UnicodeDecodeError:
+        raise SpecError(f"cannot read the file {str(path)!r}: it is not UTF-8 text") from None
+    if _LONG_KEY.search(text):  # the parser's memory grows with the square of a key's parts
+        raise SpecError(f"{str(path)!r} has a key of more than {DEEPEST} parts")
     try:
         given = tomllib.loads(text, parse_float=Decimal)
-        left = _to_fill_in(given)
-        if not left:
-            return kind.model_validate(given)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            raise SpecError(_first_error(error.errors(), kind)) from None
-        raise SpecError(f"{str(path)!r} is not TOML: {error}") from None
-    raise SpecError(f"fill in what stands in <…>: {', '.join(left)}")
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise SpecError(f"{str(path)!r} is not TOML: {reason}") from None
+    if sum(1 for _ in _bounded(given, [])) > MOST_VALUES:
+        raise SpecError(f"{str(path)!r} has more than {MOST_VALUES:,} values, as no such file has")
+    left = _to_fill_in(given)
+    if left:
+        raise SpecError(f"fill in what stands in <…>: {', '.join(left)}")
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise SpecError(_first_error(error.errors(), kind)) from None
+
+
+def _bounded(given: object, path: list[str]) -> Iterator[object]:
+    """All values of a file, none of which is larger than it can have to be.
+
+    Raises:
+        SpecError: one is.
+    """
+    if len(path) > DEEPEST:
+        raise SpecError(f"[{shortened(path[0])}] is nested too deeply")
+    yield given
+    if isinstance(given, dict | list):
+        inner = given.items() if isinstance(given, dict) else enumerate(given)
+        for key, value in inner:
+            if isinstance(key, str) and len(key) > LONGEST_KEY:
+                raise SpecError(
+                    f"{_place([*path, ''])[0]}a key has {len(key):,} letters, and none has more "
+                    f"than {LONGEST_KEY:,}: {shortened(key, 40)!r}"
+                )
+            yield from _bounded(value, [*path, str(key)])
+        return
+    where, key = _place(path)
+    most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
+    if isinstance(given, str) and len(given) > most:
+        raise SpecError(
+            f"{where}{shortened(key)} has {len(given):,} letters, and at most {most:,} are allowed"
+        )
+    if isinstance(given, int) and given.bit_length() > WORD:
+        raise SpecError(f"{where}{shortened(key)} is a whole number of more than {WORD} bits")
+    if isinstance(given, Decimal) and len(given.as_tuple().digits) > PLACES:
+        raise SpecError(f"{where}{shortened(key)} has more than {PLACES:,} digits; round it")
 
 
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
@@ -146,7 +196,7 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     ]
     where, key = _place(path)
     if error["type"] == "extra_forbidden":
-        return f"{where}unknown key {key!r}{_nearest(path, kind)}"
+        return f"{where}unknown key {shortened(key, 80)!r}{_nearest(path, kind)}"
     if error["type"] == "missing":
         return f"{where}{key} is missing" if where else f"[{key}] is missing"
     given = error["input"]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
 from hedgerow.tables.ranges import Ranges
@@ -48,8 +48,21 @@ def codes_of_bins(axis: Axis, bins: NDArray[np.int32]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(bins), words)
 
 
-def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> pa.Table:
-    """The records with the codes of their bins under the name of each axis's deepest level.
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned:
+    """Records with the codes of their bins. Confidential.
+
+    Attributes:
+        table: the codes are under the name of each axis's deepest level.
+        moved: by axis how many values outside the bounds were moved to the nearest one.
+    """
+
+    table: pa.Table
+    moved: tuple[tuple[str, int], ...]
+
+
+def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
+    """The records with the codes of their bins.
 
     Args:
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
@@ -57,8 +70,8 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         others: further columns to keep, where the table has them: codes, counts, units.
 
     Raises:
-        TableError: no table; a missing column; values that are missing, no numbers, infinite, or
-            out of bounds where that is refused.
+        TableError: no table; a missing column; values that are missing, no numbers, or out of
+            bounds where that is refused.
         MachineError: out of memory or disk.
     """
     what = described(table, "the table")
@@ -73,11 +86,14 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         with explained(source.what, "cannot be read to its end"):
             found = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
         columns = {name: found.column(len(numeric) + i) for i, name in enumerate(kept)}
+        moved = []
         for i, n in enumerate(numeric):
             _refuse_words(db, source, n.column, f"c{i}", kinds[i])
-            numbers = found.column(i).to_numpy()
-            columns[n.axis.columns[-1]] = n.codes(np.asarray(numbers, dtype=np.float64))
-    return pa.table(columns)
+            numbers = np.asarray(found.column(i).to_numpy(), dtype=np.float64)
+            columns[n.axis.columns[-1]] = n.codes(numbers)
+            if n.ranges.out_of_bounds == "clamp":
+                moved.append((n.axis.name, n.ranges.outside(numbers)))
+    return Binned(pa.table(columns), tuple(moved))
 
 
 def _number(source: Source, column: str, field: str, kind: str) -> str:
@@ -97,7 +113,8 @@ def _refuse_words(
         return
     words = f"NULLIF(TRIM({field}), '') IS NOT NULL AND TRY_CAST({field} AS DOUBLE) IS NULL"
     if db.execute(f"SELECT 1 FROM loaded WHERE {words} LIMIT 1").fetchall():
-        raise TableError(
-            f"{source.what}: column {column!r} holds text that is no number; write 1234.5, "
-            f"with a point and without separators of thousands"
+        rule = (
+            "holds text that is no number; write 1234.5, with a point and without separators of "
+            "thousands"
         )
+        raise outside_limits(source.what, rule, column=column)

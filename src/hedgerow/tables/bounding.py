@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 import duckdb
 
-from hedgerow.errors import TableError
+from hedgerow.errors import outside_limits
 
 
-def check_units(db: duckdb.DuckDBPyConnection, what: str) -> None:
+def check_units(db: duckdb.DuckDBPyConnection, unit: str, what: str) -> None:
     """Refuse ``records`` of no unit.
 
     Raises:
         TableError: a record without a unit.
     """
     if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
-        raise TableError(f"{what} lacks a value for some record; each record needs its unit")
+        rule = "lacks a value for some record; each record needs its unit"
+        raise outside_limits(what, rule, column=unit)
 
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, check_kind, outside_limits
 from hedgerow.tables.order import Codes, tree_rank
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import check_total
+from hedgerow.tables.whole import LARGEST_LEAF
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,11 +21,12 @@ class Counts:
     Attributes:
         tree: the tree.
         codes: one int32 array (non-zero leaves) an axis: leaf numbers on that axis.
-        values: int64 (non-zero leaves), records, all positive; their sum is at most 2⁶⁰.
+        values: int64 (non-zero leaves), records, 1 to `LARGEST_LEAF`.
         contributions: where contributions were bounded, the most records kept of one unit.
         before: where they were, the number of records that the table had, kept or not.
         unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
             have a code that is not in the list, or none; None where that is not known.
+        moved: by numeric axis how many values outside its bounds were moved to the nearest one.
     """
 
     tree: Tree
@@ -34,6 +35,7 @@ class Counts:
     contributions: int | None = None
     before: int | None = None
     unlisted: tuple[int | None, ...] = ()
+    moved: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def from_leaves(
@@ -44,15 +46,18 @@ class Counts:
         *,
         contributions: int | None = None,
         before: int | None = None,
+        most: int = LARGEST_LEAF,
     ) -> "Counts":
         """Counts from leaves in any order; a leaf may appear more than once.
 
+        Of a leaf with more than ``most`` records these are counted.
+
         Raises:
-            TableError: a negative count, or a total beyond 2⁶⁰.
+            TableError: a negative count.
         """
         if len(values) and int(values.min()) < 0:
-            raise TableError("the table has a negative count; counts must be 0 or more")
-        check_total(values, "the table")
+            raise outside_limits("the table", "has a negative count; counts must be 0 or more")
+        values = np.minimum(values, most)
         keep = values > 0
         if not keep.all():
             codes, values = tuple(code[keep] for code in codes), values[keep]
@@ -61,6 +66,7 @@ class Counts:
             order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
             codes, values = tuple(code[order] for code in codes), values[order]
             codes, values = _merge(codes, values)
+            values = np.minimum(values, most)
         return cls(tree, codes, values, contributions, before)
 
     @classmethod
@@ -91,6 +97,7 @@ class Counts:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
+        check_kind("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
         codes, values, before, unlisted = read_leaves(
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
@@ -102,7 +109,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """The number of records."""
+        """The number of records that are counted."""
         return int(self.values.sum())
 
     def node_codes(self, depth: int) -> Codes:

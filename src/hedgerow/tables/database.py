@@ -1,6 +1,5 @@
 """The private database: DuckDB in memory, where a confidential table is grouped once."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -8,8 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-from hedgerow.errors import MachineError, TableError
+from hedgerow.errors import MachineError, outside_limits
 from hedgerow.kernels import core_count
+from hedgerow.tables.machine import usable_memory
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
@@ -37,7 +37,7 @@ def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnecti
     """A database in memory; what it spills goes to a folder that only we can read, then away.
 
     Args:
-        memory: bytes that it may take before it spills; half of the machine's unless given.
+        memory: bytes that it may take before it spills; half of what there is unless given.
 
     Raises:
         MachineError: no room for the folder.
@@ -58,20 +58,12 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    physical = physical_memory()  # unknown, DuckDB decides
-    if memory is None and physical is not None:  # the rest is for the axes and the leaf counts
-        memory = physical // 2
+    usable = usable_memory()  # unknown, DuckDB decides
+    if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
+        memory = usable // 2
     if memory is not None:
         settings["memory_limit"] = f"{memory}B"
     return settings
-
-
-def physical_memory() -> int | None:
-    """Bytes of memory of this machine, or None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 @contextmanager
@@ -84,7 +76,7 @@ def explained(what: str, sentence: str) -> Iterator[None]:
 
     Raises:
         MachineError: out of memory or disk.
-        TableError: ``what`` and ``sentence``.
+        TableError: the table is damaged or outside its limits; ``sentence`` is confidential.
         KeyboardInterrupt: Ctrl-C, which DuckDB reports as a RuntimeError.
     """
     try:
@@ -103,7 +95,7 @@ def explained(what: str, sentence: str) -> Iterator[None]:
         if "Permission denied" in str(error):
             raise MachineError(f"no permission to read {what}") from None
         told = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
-        raise TableError(f"{what} {told}", confidential=str(error)) from None
+        raise outside_limits(what, told, str(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources import Source
 
@@ -183,24 +183,26 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     of_list = f"the public list of axis {match.axis.name!r}"
     if wrong == CONTRADICTION:
         deepest = match.columns[-1]
-        raise TableError(
-            f"{what} has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
+        raise outside_limits(
+            what,
+            f"has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
             f" than in {of_list}; correct the table or the list",
-            confidential=f"the record has {where}",
+            f"the record has {where}",
         )
     missing = [column for column, code in codes.items() if code is None]
     rule = (
         f"column {missing[0]!r} lacks a code for some record; correct the table"
         if missing
-        else f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared letter "
-        f"by letter: look for lost leading zeros, spaces, capitals); correct the table, add the "
-        f"area to the list"
+        else f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared "
+        f"letter by letter: look for lost leading zeros, spaces, capitals); correct the table, add "
+        f"the area to the list"
     )
     alike = "" if missing else _alike(match.axis, row[-1])
-    raise TableError(
-        f"{what} {rule}, or name a leaf of the list for such records (not_stated; add a row for it "
-        f"to the list first)",
-        confidential=f"the record has {where}{alike}",
+    raise outside_limits(
+        what,
+        f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
+        f"list first)",
+        f"the record has {where}{alike}",
     )
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import duckdb
 
-from hedgerow.errors import HedgerowError, MachineError, TableError
+from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
 from hedgerow.tables.database import NOT_UTF8, explained, literal, quoted
+from hedgerow.tables.plain_files import check_plain
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -42,12 +43,15 @@ class Relation:
 def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
     """A CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
 
+    Its path is made absolute here, once: to DuckDB ``~``, ``file:`` and ``s3:`` at the start of a
+    path mean another place than to Python, which has checked the file.
+
     Raises:
-        TableError: no such file, or a file that is no table.
+        TableError: no such file, none that is plain, or a file that is no table.
         MachineError: no permission to read it.
     """
     try:
-        return _opened(db, path, what)
+        return _opened(db, path.absolute(), what)
     except (ValueError, NotImplementedError, OSError) as error:
         if isinstance(error, HedgerowError):
             raise
@@ -66,6 +70,7 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         if not found:
             raise TableError(f"{what} does not exist; check its path")
         return _parquet(db, found, what, folders=True)
+    check_plain(path, what, TableError)
     start = _read_start(path, what)
     if not start.strip():
         raise TableError(f"{what} is empty; it needs a header row at least")
@@ -84,8 +89,8 @@ def _read_start(path: Path, what: str) -> bytes:
             return unpacked.read(HEADER_BYTES)
     except PermissionError:
         raise MachineError(f"no permission to read {what}") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{what} cannot be read: {error}") from None
+    except (OSError, EOFError, zlib.error) as error:  # gzip quotes a checksum of the table
+        raise outside_limits(what, "cannot be read", str(error)) from None
 
 
 def _parquet(
@@ -93,14 +98,27 @@ def _parquet(
 ) -> Relation:
     if not paths:
         raise TableError(f"{what} holds no Parquet file")
+    for path in paths:
+        check_plain(Path(path), f"{what}: what looks like one of its files", TableError)
     fault = "is no table: a damaged or unfinished Parquet file"
     # codes in folder names (state=01) are a column, and stay text
     hive = "true, hive_types_autocast = false" if folders else "false"
-    listed = ", ".join(literal(glob.escape(path)) for path in paths)
+    listed = ", ".join(_pattern(path, what) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
     with explained(what, fault):
         names = tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
     return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
+
+
+def _pattern(path: str, what: str) -> str:
+    """The SQL of the pattern that this file alone matches.
+
+    Raises:
+        TableError: none does: in a pattern of DuckDB a backslash separates folders.
+    """
+    if glob.has_magic(path) and "\\" in path:
+        raise TableError(f"{what} has a backslash and a wildcard in its path; rename it")
+    return literal(glob.escape(path))
 
 
 WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -117,24 +135,24 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
             f"being text, or they lose their zeros"
         )
     if b"\x00" in start:
-        raise TableError(f"{what} is no table: neither CSV nor Parquet")
+        raise outside_limits(what, "is no table: neither CSV nor Parquet")
     try:  # a letter that the end of the start cuts is none to complain of
         head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
     except UnicodeDecodeError:
-        raise TableError(f"{what} {NOT_UTF8}") from None
+        raise outside_limits(what, NOT_UTF8) from None
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
     except (csv.Error, StopIteration):
         names = ()
     if not any(names):
-        raise TableError(f"{what} is no table: its first line is no header")
+        raise outside_limits(what, "is no table: its first line is no header")
     fields = tuple(f"f{i}" for i in range(len(names)))
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
     columns = ", ".join(f"{field}: 'VARCHAR'" for field in fields)
     sql = (
-        f"read_csv({literal(glob.escape(str(path)))}, auto_detect = false, header = true, "
+        f"read_csv({_pattern(str(path), what)}, auto_detect = false, header = true, "
         f"delim = {literal(separator)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if packed else 'none'}', columns = {{{columns}}})"
     )
@@ -155,9 +173,9 @@ def share_files(one: Path, other: Path) -> bool:
             {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
+        return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
     except (OSError, ValueError, NotImplementedError):
         return False
-    return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
 
 
 def _files_of(source: Path) -> list[Path]:

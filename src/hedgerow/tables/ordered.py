@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.tables.order import Codes, leaf_words
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import MAX_TOTAL, check_total
+from hedgerow.tables.whole import LARGEST_LEAF
 
 Int64 = NDArray[np.int64]
 Leaves = tuple[Codes, Int64]
@@ -83,13 +83,11 @@ class Ordering:
 
     Attributes:
         tree: the tree.
-        what: how messages name the counts.
         grouped: many rows share a leaf, so DuckDB adds them up before it sorts.
         folder: where the leaf counts lie on disk; None: in memory.
     """
 
     tree: Tree
-    what: str
     grouped: bool
     folder: Path | None = None
 
@@ -100,26 +98,18 @@ class Ordering:
 
         Args:
             db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁶⁰) and the flags.
+            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁴⁰) and the flags.
             flags: columns that are 1 or 0, of each of which the flagged records are counted.
-
-        Raises:
-            TableError: the counts add up to more than 2⁶⁰.
         """
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
         lowest, flagged = [0 for _ in axes], [0 for _ in flags]
-        total = np.zeros(1, dtype=np.int64)
         waiting: list[NDArray[Any]] = []
         for batch in self._sorted(db, records, names, flags):
             codes = [batch.column(a).to_numpy() for a in axes]
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]
             values = batch.column(len(names)).to_numpy()
-            check_total(values, self.what)
-            total = np.append(total, values.sum())[-2:]
-            check_total(total, self.what)
-            total = total.sum(keepdims=True)
             for i in range(len(flags)):
                 flag = batch.column(len(names) + 1 + i).to_numpy()
                 flagged[i] += int(values[flag == 1].sum())
@@ -145,10 +135,8 @@ class Ordering:
         self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         leaves, flagged = ", ".join(names), "".join(f", {flag}" for flag in flags)
-        if (
-            self.grouped
-        ):  # a sum beyond the limit is cut to just beyond it, for `check_total` to see
-            many = f"CAST(LEAST(SUM(n), {MAX_TOTAL + 1}) AS BIGINT)"
+        if self.grouped:
+            many = f"CAST(LEAST(SUM(n), {LARGEST_LEAF}) AS BIGINT)"
             records = (
                 f"SELECT {leaves}, {many} AS n{flagged} FROM ({records}) GROUP BY {leaves}{flagged}"
             )
@@ -179,7 +167,10 @@ class Ordering:
 
 
 def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Sum neighbours with equal codes; the last column holds the counts."""
+    """Sum neighbours with equal codes, up to `LARGEST_LEAF`; the last column holds the counts.
+
+    A batch of 2²⁰ rows cannot wrap, and what is cut on the way is cut in the end.
+    """
     *codes, values = columns
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False
@@ -188,4 +179,5 @@ def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
     if changed.all():
         return columns
     start = np.flatnonzero(changed)
-    return [*(code[start] for code in codes), np.add.reduceat(values, start)]
+    sums = np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)
+    return [*(code[start] for code in codes), sums]

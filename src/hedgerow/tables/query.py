@@ -11,13 +11,20 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from hedgerow.errors import HedgerowError, TableError
+from hedgerow.errors import HedgerowError, TableError, check_kind, shortened
+from hedgerow.tables.one_select import POSTGRESQL, SQLITE, one_select
 
 DRIVERS = {
     "sqlite": "adbc_driver_sqlite",
     "postgresql": "adbc_driver_postgresql",
     "postgres": "adbc_driver_postgresql",
 }
+READINGS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
+READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+}
+READ_ONLY["postgres"] = READ_ONLY["postgresql"]
 
 
 @dataclass(frozen=True)
@@ -30,18 +37,21 @@ class Query:
         sql: one SELECT.
 
     Raises:
-        TableError: a URL of another kind.
+        TableError: a URL of another kind, or a query that is not one SELECT.
     """
 
     url: str = field(repr=False)
     sql: str
 
     def __post_init__(self) -> None:
+        check_kind("a database URL", self.url, str, "a text", TableError)
+        check_kind("a query", self.sql, str, "a text, one SELECT", TableError)
         if self.scheme not in DRIVERS:
             raise TableError(
                 "a database URL must begin with sqlite:/// or postgresql://; "
-                f"got one that begins with {self.scheme or 'something else'!r}"
+                f"got one that begins with {shortened(self.scheme or 'something else')!r}"
             )
+        one_select(self.sql, READINGS[self.scheme])
 
     @property
     def scheme(self) -> str:
@@ -68,8 +78,11 @@ def running(query: Query, what: str) -> Iterator["Running"]:
     with _no_secrets(query, what, "cannot be reached; check the URL, the server and the login"):
         connection = driver.connect(_address(query, what))
     with closing(connection), closing(connection.cursor()) as cursor:
-        select = f"({query.sql.strip().rstrip(';')}\n) AS selected"  # \n: it may end in a comment
+        one = one_select(query.sql, READINGS[query.scheme])
+        select = f"({one}\n) AS selected"  # \n: it may end in a comment
         with _no_secrets(query, what, "does not understand the query; it must be one SELECT"):
+            cursor.execute(READ_ONLY[query.scheme])
+            connection.commit()
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema

@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, check_kind, kind_of, outside_limits
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
-MOST_BINS = 1 << 30
+MOST_BINS = 1 << 20
+"""A release holds the edges and codes of all bins in memory, on every machine that reads it."""
 WHOLE_DOUBLES = 1 << 53
 
 Bound = float | Fraction | Decimal
@@ -36,7 +37,8 @@ class Ranges:
     Attributes:
         name: of the column, and of the axis.
         edges: float64 (K + 1), strictly increasing, finite.
-        out_of_bounds: whether a value outside is moved to the nearest bound, or refused.
+        out_of_bounds: whether a value outside, infinite ones included, is moved to the nearest
+            bound, or refused, which tells whoever sees the refusal that there is one.
 
     Raises:
         TableError: fewer than 2 bins, edges that do not increase or are not finite.
@@ -46,7 +48,9 @@ class Ranges:
     edges: NDArray[np.float64]
     out_of_bounds: OutOfBounds
 
-    def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "refuse") -> None:
+    def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "clamp") -> None:
+        check_kind("the name of a range", name, str, "a text", TableError)
+        check_kind("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
         numbers = _as_edges(name, edges)
         _check_count(name, len(numbers) - 1)
         if not np.isfinite(numbers).all():
@@ -74,7 +78,7 @@ class Ranges:
         high: Bound,
         bins: int,
         *,
-        out_of_bounds: str = "refuse",
+        out_of_bounds: str = "clamp",
     ) -> "Ranges":
         """K bins of equal width between two bounds.
 
@@ -85,6 +89,7 @@ class Ranges:
             TableError: bounds reversed, equal or not finite, fewer than 2 bins, or bins narrower
                 than doubles can tell apart.
         """
+        check_kind("the name of a range", name, str, "a text", TableError)
         first, last = _as_edges(name, [low, high]).tolist()
         if not first < last or not np.isfinite(last - first):
             raise TableError(
@@ -122,20 +127,30 @@ class Ranges:
             values: numbers (values); confidential, so no message shows one of them.
 
         Raises:
-            TableError: values that are no numbers, NaN, infinite, or out of bounds if refused.
+            TableError: values that are no numbers, NaN, or out of bounds if that is refused.
         """
         numbers = _as_numbers(self.name, values)
         if np.isnan(numbers).any():
-            raise TableError(
-                f"range {self.name!r}: the column has missing values (NaN or null); "
-                "drop or fill them first"
+            raise outside_limits(
+                self._column, "has missing values (NaN or null); drop or fill them first"
             )
-        if not np.isfinite(numbers).all():
-            raise TableError(f"range {self.name!r}: the column has infinite values; mend them")
-        if self.out_of_bounds == "refuse" and len(numbers):
-            self._refuse_outside(numbers)
+        if self.out_of_bounds == "refuse" and self.outside(numbers):
+            raise outside_limits(
+                self._column,
+                f"has values outside the public bounds {self.low:.17g} to {self.high:.17g}; set "
+                "out_of_bounds = 'clamp' to move them to the nearest bound",
+            )
         found = np.searchsorted(self.edges, numbers, side="right") - 1
         return np.clip(found, 0, self.bins - 1).astype(np.int32)
+
+    def outside(self, values: ArrayLike) -> int:
+        """How many values are outside the bounds. Confidential."""
+        numbers = _as_numbers(self.name, values)
+        return int(((numbers < self.low) | (numbers > self.high)).sum())
+
+    @property
+    def _column(self) -> str:
+        return f"range {self.name!r}: the column"
 
     def axis(self, branching: Sequence[int]) -> Axis:
         """The bins as the leaves of a tree, an axis with one level a branching factor.
@@ -187,14 +202,6 @@ class Ranges:
             )
         return widths
 
-    def _refuse_outside(self, numbers: NDArray[np.float64]) -> None:
-        if numbers.min() < self.low or numbers.max() > self.high:
-            raise TableError(
-                f"range {self.name!r}: the column has values outside the public bounds "
-                f"{self.low:.17g} to {self.high:.17g}; set out_of_bounds = 'clamp' to move them to "
-                "the nearest bound"
-            )
-
 
 def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> NDArray[np.float64]:
     """A private copy that nobody can change."""
@@ -233,7 +240,7 @@ def _equal_edges(low: Fraction, high: Fraction, bins: int) -> NDArray[np.float64
 def _check_count(name: str, bins: int) -> None:
     whole = isinstance(bins, int | np.integer) and not isinstance(bins, bool)
     if not whole or not 2 <= bins <= MOST_BINS:
-        raise TableError(f"range {name!r} needs 2 to 2^30 bins, got {bins!r}")
+        raise TableError(f"range {name!r} needs 2 to 2^20 bins, got {kind_of(bins)}")
 
 
 def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:

@@ -57,13 +57,14 @@ def read_leaves(
             counts then lie on disk as well. Not given: half of the machine's, and in memory.
 
     Returns:
-        codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records;
+        codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records, at
+        most `LARGEST_LEAF`;
         before: where contributions are bounded, how many records there were, else None;
         unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
         have a code that is not in the list, or none; None of the other axes.
 
     Raises:
-        TableError: no table; a missing column; a count that is no whole number in 0..2⁶⁰; a
+        TableError: no table; a missing column; a count that is no whole number of at least 0; a
             record outside the list, or in contradiction to it; a record without a unit.
         MachineError: out of memory or disk.
     """
@@ -79,7 +80,6 @@ def read_leaves(
             records, before = _records(db, matches, unit, contributions, what)
             ordering = Ordering(
                 tree,
-                what if count is None else f"{what}: column {count!r}",
                 grouped=count is None or _rows(db) > tree.leaves,
                 folder=None if memory is None else folder,
             )
@@ -105,8 +105,7 @@ def _prepare(
     for column, kind in zip(coded, kinds, strict=False):
         check_codes(source, column, kind)
     if count is not None:
-        what = f"{source.what}: column {count!r}"
-        n = whole_count(db, f"c{len(columns)}", kinds[-1], what=what)
+        n = whole_count(db, f"c{len(columns)}", kinds[-1], what=source.what, name=count)
     if unit is not None:
         who = code_sql(len(columns))
     texts = "".join(f"{code_sql(i)} AS c{i}, " for i in range(len(columns)))
@@ -147,7 +146,7 @@ def _records(
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], what)
-        check_units(db, f"{what}: column {unit!r}")
+        check_units(db, unit, what)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.errors import TableError, nearest
+from hedgerow.errors import TableError, nearest, of_public_table
 from hedgerow.tables.database import explained, open_database, quoted
 from hedgerow.tables.files import Relation, open_file
 from hedgerow.tables.frames import as_arrow, in_order, refused_codes
@@ -159,6 +159,13 @@ def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -
         TableError: nothing there, no table, a missing column, a column that holds no codes.
         MachineError: out of memory or disk.
     """
+    if repeated:  # of a table that may be confidential
+        return _listed(source, columns, repeated=True)
+    with of_public_table():
+        return _listed(source, columns, repeated=False)
+
+
+def _listed(source: Any, columns: Sequence[str], *, repeated: bool) -> pl.DataFrame:
     what = described(source, "the list of areas")
     with open_database() as db, opened(db, source, what) as found:
         areas = replace(found, is_public=not repeated)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, check_kind, listed
 from hedgerow.tables.axis import Axis
 
 TAKEN = {
@@ -39,10 +39,17 @@ class Tree:
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
             raise TableError("a tree takes a list of axes, got one axis; write Tree([axis])")
-        object.__setattr__(self, "axes", tuple(axes))
+        given = listed("the axes of a tree", axes, "a list of axes", TableError)
+        for axis in given:
+            fitting = "Axis.from_frame(…)"
+            check_kind("an axis of a tree", axis, Axis, fitting, TableError)
+        object.__setattr__(self, "axes", tuple(given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
-        refine = names if refine is None else list(refine)
+        fitting = 'a list of names, or of steps such as "axis.level"'
+        refine = names if refine is None else listed("refine", refine, fitting, TableError)
+        for entry in refine:
+            check_kind("an entry of refine", entry, str, "a name", TableError)
         steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
         object.__setattr__(self, "steps", steps)
 

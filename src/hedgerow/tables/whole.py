@@ -1,13 +1,18 @@
 """The column with the number of records of a row: whole numbers, or a sentence why not."""
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.database import explained
 
-MAX_TOTAL = 1 << 60
+LARGEST_LEAF = 1 << 40
+"""Records of one leaf that are counted at most; more are left out.
+
+Whether a table has more is confidential, so it is no reason to refuse it. One unit changes
+``min(count, 2^40)`` of a leaf by at most what it changes the count, and in the same direction, so
+every sensitivity holds for what is left (`docs/privacy.md`). A public total must be below it: then
+no leaf can reach it.
+"""
 
 MISSING = "has a row without a value; write 0 where there are no records"
 NEGATIVE = "holds a negative number; counts must be 0 or more"
@@ -15,72 +20,64 @@ FRACTION = "holds a fraction; counts must be whole numbers"
 ENDLESS = "holds NaN or infinity; counts must be whole numbers"
 WORDS = "holds text that is no number; counts must be whole numbers"
 POWERS = "holds a number with an exponent; write counts out in digits"
-TOO_MUCH = "overflows: counts and their sum must not exceed 2**60"
 
 Rules = list[tuple[str, str]]
 
 
-def whole_count(db: duckdb.DuckDBPyConnection, column: str, kind: str, *, what: str) -> str:
-    """The SQL of a count column of ``loaded`` as whole numbers; nothing is ever rounded.
+def whole_count(
+    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, what: str, name: str
+) -> str:
+    """The SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
+
+    Nothing is ever rounded; larger numbers count as the largest.
 
     Args:
         db: holds the relation ``loaded``.
         column: in SQL.
         kind: its type in DuckDB.
-        what: how messages name it, for example ``the table a.csv: column 'n'``.
+        what: how messages name the table.
+        name: of the column.
 
     Raises:
-        TableError: a value that is no whole number in 0..2⁶⁰, or none at all.
+        TableError: a value that is no whole number of at least 0, or none at all.
     """
-    suspicious, rules = _rules(column, kind, what)
+    suspicious, rules, large = _rules(column, kind, f"{what}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
     with explained(what, "cannot be read to its end"):
         (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
     for broken, (_, sentence) in zip(found, rules, strict=True):
         if broken:
-            raise TableError(f"{what} {sentence}")
-    return f"CAST({column} AS BIGINT)"
+            raise outside_limits(what, sentence, column=name)
+    return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
 
 
-def check_total(values: NDArray[np.int64], what: str) -> None:
-    """Refuse counts whose sum exceeds 2⁶⁰.
-
-    Args:
-        values: int64 (leaves), each at least 0 and at most 2⁶⁰ + 1.
-        what: how messages name them.
-
-    Raises:
-        TableError: they do.
-    """
-    rough = float(values.sum(dtype=np.float64))  # an int64 sum could wrap
-    if rough > 2.0 * MAX_TOTAL or int(values.sum()) > MAX_TOTAL:
-        raise TableError(f"{what} {TOO_MUCH}")
-
-
-def _rules(column: str, kind: str, what: str) -> tuple[str, Rules]:
-    """Which rows need a closer look, and what is wrong with a row, in the order of reporting."""
+def _rules(column: str, kind: str, what: str) -> tuple[str, Rules, str]:
+    """Which rows need a closer look; what is wrong with a row, in the order of reporting; and
+    when a number is larger than a leaf can be.
+    """  # noqa: D205
     missing = (f"{column} IS NULL", MISSING)
     negative = (f"{column} < 0", NEGATIVE)
     fraction = (f"{column} <> floor({column})", FRACTION)
-    large = (f"{column} > {MAX_TOTAL}", TOO_MUCH)
+    large = f"{column} > {LARGEST_LEAF}"
     if kind.endswith(("INT", "INTEGER")):
-        return "true", [missing, negative, large]
+        return "true", [missing, negative], large
     if kind in {"FLOAT", "DOUBLE"}:
         endless = (f"NOT isfinite({column})", ENDLESS)
-        return "true", [missing, endless, negative, fraction, large]
+        return "true", [missing, endless, negative, fraction], large
     if kind.startswith("DECIMAL") and kind.endswith(")"):
-        # the rounded value always fits a HUGEINT, while 2⁶⁰ may not fit the decimal
-        large = (f"CAST({column} AS HUGEINT) > {MAX_TOTAL}", TOO_MUCH)
-        return "true", [missing, negative, fraction, large]
+        # the rounded value always fits a HUGEINT, while 2⁴⁰ may not fit the decimal
+        large = f"CAST({column} AS HUGEINT) > {LARGEST_LEAF}"
+        return "true", [missing, negative, fraction], large
     if kind in {"VARCHAR", '"NULL"'} or (kind.startswith("ENUM") and kind.endswith(")")):
         text = f"trim(CAST({column} AS VARCHAR))"
-        return f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}", _text_rules(text)
+        whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
+        suspicious = f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}"
+        return suspicious, _text_rules(text), f"{whole} IS NULL OR {whole} > {LARGEST_LEAF}"
     raise TableError(f"{what} holds {kind}; counts must be whole numbers")
 
 
 def _text_rules(text: str) -> Rules:
     number = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)"
-    whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
     return [
         (f"{text} IS NULL OR {text} = ''", MISSING),
         (_matches(text, "[+-]?(nan|inf|infinity)"), ENDLESS),
@@ -88,7 +85,6 @@ def _text_rules(text: str) -> Rules:
         (f"NOT {_matches(text, number)}", WORDS),
         (_matches(text, "-.*[1-9].*"), NEGATIVE),
         (_matches(text, ".*[.].*[1-9].*"), FRACTION),
-        (f"{whole} IS NULL OR {whole} > {MAX_TOTAL}", TOO_MUCH),
     ]
 
 

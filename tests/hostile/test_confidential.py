@@ -1,0 +1,268 @@
+"""What a confidential table holds is not told outside, whichever way reading it fails."""
+
+import gzip
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import zlib
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import OUTSIDE, HedgerowError
+from tests.hostile.commands import ran, write
+from tests.hostile.mutations import csv, toml
+
+MARK = "Zq7W"
+SECRET, NUMBER = f"{MARK}-secret", 987_650_123
+ROWS = 90
+PLACES = {"town": ["t1", "t2"]}
+
+
+def records(n=ROWS, **columns):
+    """A table with one record per row."""
+    return {"town": ["t1"] * n, "n": ["1"] * n, "who": [f"{MARK}{i}" for i in range(n)], **columns}
+
+
+def changed(column, value, at=57):
+    """The table with one value changed, in a row of its own."""
+    table = records()
+    table[column] = [value if i == at else given for i, given in enumerate(table[column])]
+    return {"table.csv": csv(table)}
+
+
+def spoiled_parquet():
+    """A Parquet file with a page of garbage."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(records()), sink, compression="none", use_dictionary=False)
+    data = bytearray(sink.getvalue().to_pybytes())
+    start = data.index(b"t1")
+    data[start - 4 : start + 200] = b"\xff" * 204
+    return bytes(data)
+
+
+def cut_gz(at=-6):
+    return gzip.compress(csv(records()))[:at]
+
+
+def wrong_checksum():
+    packed = bytearray(gzip.compress(csv(records())))
+    packed[-8] ^= 1
+    return bytes(packed)
+
+
+TABLE = csv(records())
+FILES = {
+    "unknown code": changed("town", SECRET),
+    "no code": changed("town", ""),
+    "alike code": changed("town", "T1"),
+    "negative count": changed("n", f"-{NUMBER}"),
+    "fraction": changed("n", f"{NUMBER}.5"),
+    "NaN count": changed("n", "NaN"),
+    "infinite count": changed("n", "inf"),
+    "text count": changed("n", SECRET),
+    "exponent": changed("n", f"{NUMBER}e2"),
+    "no count": changed("n", ""),
+    "short row": {"table.csv": TABLE + f"{SECRET},1\n".encode()},
+    "long row": {"table.csv": TABLE + f"t1,1,{SECRET},x\n".encode()},
+    "open quote": {"table.csv": TABLE + f't1,1,"{SECRET}\n'.encode()},
+    "latin": {"table.csv": TABLE + f"t1,1,{SECRET}é\n".encode("latin-1")},
+    "late latin": {"table.csv": TABLE * 60_000 + f"t1,1,{SECRET}é\n".encode("latin-1")},
+    "zero byte": {"table.csv": TABLE + f"t1,1,{SECRET}\0\n".encode()},
+    "header of a record": {"table.csv": f"t1,1,{SECRET}\n".encode() * 9},
+    "cut gz": {"table.csv": cut_gz()},
+    "gz of another checksum": {"table.csv": wrong_checksum()},
+    "gz of noise": {"table.csv": cut_gz(40) + SECRET.encode() * 9},
+    "bad page": {"table.csv": spoiled_parquet()},
+    "cut parquet": {"table.csv": spoiled_parquet()[:-30]},
+}
+SPEC = {
+    "table": {"source": "table.csv", "count": "n"},
+    "axis": [{"name": "place", "levels": ["town"], "areas": "places.csv"}],
+    "privacy": {"rho": 1},
+    "output": {"directory": "out"},
+}
+
+
+def with_prior():
+    spec = {**SPEC, "allocation": {"method": "optimal"}}
+    spec["allocation"]["prior"] = {"source": "copy.csv", "count": "n", "public": True}
+    return spec, {"table.csv": TABLE, "copy.csv": TABLE}
+
+
+def numeric(value, **axis):
+    spec = {**SPEC, "table": {"source": "table.csv"}}
+    given = {"name": "age", "low": 0, "high": 100, "bins": 4, "out_of_bounds": "refuse", **axis}
+    spec["axis"] = [given]
+    rows = [5.0] * ROWS
+    ages = [str(x) for x in rows[:57]] + [value] + [str(x) for x in rows[57:]]
+    return spec, {"table.csv": csv({"age": ages})}
+
+
+def with_unit():
+    return {**SPEC, "table": {"source": "table.csv", "unit": "who"}}, changed("who", "")
+
+
+def public_total():
+    """Under replace neighbours the number of records is public, and too large; no cell is told."""
+    spec = {**SPEC, "privacy": {"rho": 1, "neighbours": "replace"}}
+    return spec, changed("n", str(2**40))
+
+
+CASES = {
+    **{name: (SPEC, files) for name, files in FILES.items()},
+    "own prior": with_prior(),
+    "value out of range": numeric(str(NUMBER)),
+    "value that is a word": numeric(SECRET),
+    "value that is missing": numeric(""),
+    "value that is NaN": numeric("nan"),
+    "value that is endless": numeric("inf"),
+    "record without a unit": with_unit(),
+}
+
+
+def tells_nothing(said, files):
+    """Neither a value nor a place, a length or a checksum of a table, in any way to write it."""
+    assert MARK not in said
+    table = files["table.csv"]
+    try:
+        whole = gzip.decompress(table)
+    except (OSError, EOFError, zlib.error):
+        whole = table
+    numbers = {NUMBER, ROWS, ROWS + 1, ROWS + 2, 57, 58, 59, len(table), len(whole)}
+    for data in (table, whole, csv(records())):
+        for checksum in (zlib.crc32(data), zlib.adler32(data)):
+            numbers |= {checksum, checksum - 2**32}
+            assert f"{checksum:x}" not in said.lower()
+    assert not {str(number) for number in numbers} & set(re.findall(r"-?\d+", said))
+
+
+@pytest.mark.parametrize("command", ["release", "compare"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_refusal_in_a_log_says_no_more_than_that_it_is_one(tmp_path, name, command):
+    spec, files = CASES[name]
+    write(tmp_path, {"places.csv": csv(PLACES), **files, "release.toml": toml(spec).encode()})
+    if command == "compare":  # with a release of another table
+        good = spec["axis"][0].get("low") is None
+        write(tmp_path, {"good.csv": csv(records()) if good else csv({"age": ["5"]})})
+        other = {**spec, "table": {**spec["table"], "source": "good.csv"}}
+        other.pop("allocation", None)
+        write(tmp_path, {"other.toml": toml(other).encode()})
+        assert ran("release", tmp_path / "other.toml")[0] == 0
+        if name == "own prior":
+            return  # compare plans nothing
+    code, out, err = ran(command, tmp_path / "release.toml")
+    assert (code, out) == (2, "")
+    (sentence,) = [line for line in err.splitlines() if line.startswith("Error: ")]
+    wanted = {f"Error: the table {tmp_path / 'table.csv'} {OUTSIDE}"}
+    wanted |= {f"Error: [table] {line.removeprefix('Error: ')}" for line in wanted}
+    wanted |= {f"Error: the table {OUTSIDE}"}
+    wanted |= {f"Error: {place}range 'age': the column {OUTSIDE}" for place in ("", "[table] ")}
+    header = name == "header of a record"
+    assert sentence in wanted or (header and "has no column" in sentence), sentence
+    tells_nothing((out + err).replace(str(tmp_path), ""), files)
+
+
+def test_all_refusals_of_one_table_read_the_same(tmp_path):
+    """So that nobody learns from a log which rule a table breaks."""
+    sentences = set()
+    for name, files in FILES.items():
+        if name != "header of a record":  # a public fact: the column that is not there
+            write(tmp_path, {"places.csv": csv(PLACES), **files})
+            write(tmp_path, {"release.toml": toml(SPEC).encode()})
+            sentences.add(ran("release", tmp_path / "release.toml")[2])
+    assert len(sentences) == 1
+
+
+def test_a_python_error_says_what_is_wrong_in_confidence_alone(tmp_path):
+    write(tmp_path, {"places.csv": csv(PLACES), **FILES["unknown code"]})
+    axis = hr.Axis.from_frame("place", PLACES, ["town"])
+    with pytest.raises(HedgerowError) as caught:
+        hr.Counts.from_frame(hr.Tree([axis]), tmp_path / "table.csv", count="n")
+    assert MARK not in str(caught.value)
+    assert SECRET in caught.value.confidential
+    assert "town" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", ["bad type", "failing"])
+def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
+    pytest.importorskip("adbc_driver_sqlite")
+    with closing(sqlite3.connect(tmp_path / "t.db")) as db:
+        db.execute("CREATE TABLE t (town TEXT, n)")
+        db.executemany("INSERT INTO t VALUES (?, ?)", [("t1", 1)] * ROWS + [(SECRET, SECRET)])
+        db.commit()
+    query = "SELECT town, n FROM t"
+    if rows == "failing":
+        query = "SELECT town, abs(-9223372036854775807 - (n <> 1)) AS n FROM t"
+    table = {"source": "sqlite:///t.db", "query": query, "count": "n"}
+    spec = {**SPEC, "table": table}
+    write(tmp_path, {"places.csv": csv(PLACES), "release.toml": toml(spec).encode()})
+    code, out, err = ran("release", tmp_path / "release.toml")
+    assert (code, out) == (2, "")
+    tells_nothing((out + err).replace(str(tmp_path), ""), {"table.csv": TABLE})
+
+
+def test_values_out_of_range_and_counts_too_large_are_released_without_a_word(tmp_path):
+    spec, files = numeric(str(NUMBER))
+    del spec["axis"][0]["out_of_bounds"]
+    write(tmp_path, {**files, "release.toml": toml(spec).encode()})
+    code, out, err = ran("release", tmp_path / "release.toml")
+    assert code == 0, err
+    assert str(NUMBER) not in out + err
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert "outside the public" not in json.dumps(manifest)
+    (tmp_path / "two").mkdir()
+    files = changed("n", str(2**70 + NUMBER))
+    write(tmp_path / "two", {"places.csv": csv(PLACES), **files})
+    write(tmp_path / "two", {"release.toml": toml(SPEC).encode()})
+    code, out, err = ran("release", tmp_path / "two" / "release.toml")
+    assert code == 0, err
+    assert str(2**70) not in out + err
+
+
+def test_where_the_number_of_records_is_public_a_table_too_large_is_refused_in_words(tmp_path):
+    spec, files = public_total()
+    write(tmp_path, {"places.csv": csv(PLACES), **files, "release.toml": toml(spec).encode()})
+    code, _, err = ran("release", tmp_path / "release.toml")
+    assert code == 2
+    assert "must have fewer than 2**40" in err
+    tells_nothing(err.replace(str(tmp_path), ""), files)
+
+
+def test_a_process_that_logs_says_nothing_either(tmp_path):
+    """As a cron job has it: standard error is a file, colours are forced."""
+    write(tmp_path, {"places.csv": csv(PLACES), **FILES["gz of another checksum"]})
+    write(tmp_path, {"release.toml": toml(SPEC).encode()})
+    command = [sys.executable, "-m", "hedgerow.cli", "release", str(tmp_path / "release.toml")]
+    with (tmp_path / "log").open("wb") as log:
+        done = subprocess.run(
+            command, stdout=log, stderr=log, check=False, env={**os.environ, "FORCE_COLOR": "1"}
+        )
+    assert done.returncode == 2
+    said = (tmp_path / "log").read_text().replace(str(tmp_path), "")
+    tells_nothing(re.sub(r"\x1b\[[0-9;]*m", "", said), FILES["gz of another checksum"])
+
+
+def test_the_markers_are_there_to_be_found(tmp_path):
+    """On a terminal they are shown: the checks above look for what a failure would have said."""
+    seen = 0
+    axis = hr.Axis.from_frame("place", PLACES, ["town"])
+    for name, files in FILES.items():
+        write(tmp_path, files)
+        try:
+            hr.Counts.from_frame(hr.Tree([axis]), tmp_path / "table.csv", count="n")
+        except HedgerowError as error:
+            seen += MARK in str(error.confidential)
+        else:
+            raise AssertionError(name)
+    assert seen >= 4
+    write(tmp_path, FILES["gz of another checksum"])
+    with pytest.raises(HedgerowError) as caught:
+        hr.Counts.from_frame(hr.Tree([axis]), tmp_path / "table.csv", count="n")
+    assert f"{zlib.crc32(csv(records())):x}" in caught.value.confidential
