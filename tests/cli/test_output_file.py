@@ -1,5 +1,8 @@
 """Where ``--output`` may go, and that what goes there is whole."""
 
+import csv
+import re
+
 import polars as pl
 import pytest
 
@@ -127,3 +130,62 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path):
         fill()
     assert place.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [place]
+
+
+FORMULAS = ["=HYPERLINK(A1)", "+SUM(1)", "-2+3", "@x", "\tx", "\rx", "\nx", "＝1+1", "- 1", "+", "-"]
+HARMLESS = ["-9", "+49", "-1,5", "1=2", "a-b", "", "'=1", "x\t=1", "-10 000"]
+NUMBERS = [-3.2, 4.0, -0.5]
+
+
+def cells_of(place):
+    """The cells of a CSV file, by Python's own reader."""
+    with place.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def formulas_in(place):
+    """What a spreadsheet would run: cells that begin like a formula and are no number."""
+    begins = tuple("=+-@\t\r\n＝＋－＠")
+    number = re.compile(r"[+-]?\d[\d ]*([.,]\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+    cells = [cell for row in cells_of(place) for cell in row]
+    return [cell for cell in cells if cell.startswith(begins) and not number.fullmatch(cell)]
+
+
+@pytest.mark.parametrize("codes", [FORMULAS, HARMLESS], ids=["formulas", "harmless"])
+def test_codes_that_are_formulas_are_told_or_quoted_and_no_other(tmp_path, capsys, codes):
+    frame = pl.DataFrame({"code": codes, "n": range(len(codes))})
+    write_table(frame, tmp_path / "plain.csv")
+    said = " ".join(capsys.readouterr().err.split())
+    assert [row[0] for row in cells_of(tmp_path / "plain.csv")] == ["code", *codes]
+    if codes is HARMLESS:
+        assert said == ""
+        assert formulas_in(tmp_path / "plain.csv") == []
+    else:
+        assert f"Warning: {len(codes)} codes or names in" in said
+        assert "--quote-formulas" in said
+        assert formulas_in(tmp_path / "plain.csv") == codes
+    write_table(frame, tmp_path / "quoted.csv", quote_formulas=True)
+    assert capsys.readouterr().err == ""
+    assert formulas_in(tmp_path / "quoted.csv") == []
+    quoted = [row[0] for row in cells_of(tmp_path / "quoted.csv")[1:]]
+    assert quoted == [f"'{code}" if code in FORMULAS else code for code in codes]
+
+
+def test_headings_that_are_formulas_are_quoted_and_numbers_stay_numbers(tmp_path, capsys):
+    frame = pl.DataFrame({"=cmd()": ["a", None, "b"], "estimate": NUMBERS, "low": [-2, 0, 1]})
+    write_table(frame, tmp_path / "quoted.csv", quote_formulas=True)
+    assert (tmp_path / "quoted.csv").read_text() == (
+        "'=cmd(),estimate,low\na,-3.2,-2\n,4.0,0\nb,-0.5,1\n"
+    )
+    write_table(frame.drop("=cmd()"), tmp_path / "numbers.csv")
+    assert capsys.readouterr().err == ""
+    write_table(frame, tmp_path / "plain.csv")
+    assert "Warning: 1 codes or names" in capsys.readouterr().err
+
+
+def test_parquet_keeps_formulas_as_text_without_a_word(tmp_path, capsys):
+    frame = pl.DataFrame({"code": FORMULAS})
+    for quote in (True, False):
+        write_table(frame, tmp_path / "a.parquet", quote_formulas=quote)
+        assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
+    assert capsys.readouterr().err == ""

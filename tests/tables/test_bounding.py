@@ -107,6 +107,17 @@ def test_a_record_of_the_leaf_for_those_outside_the_list_counts_as_one():
     assert kept([("z", "0", "u"), (None, "0", "u"), ("q", "0", "v")], 1, tree) == {("d", "0"): 2}
 
 
+def test_records_outside_the_list_are_told_apart_among_those_that_are_kept():
+    axis = Axis.from_frame("x", {"x": list("abcd")}, ["x"], not_stated="d")
+    tree = Tree([axis, TREE.axes[1]])
+    rows = {"x": ["z", "d", None, "a"], "y": ["0", "0", "1", "0"], "who": ["u", "v", "w", "w"]}
+    every = Counts.from_frame(tree, rows, unit="who", contributions=2)
+    assert (every.total, every.unlisted) == (4, (2, None))
+    one = Counts.from_frame(tree, rows, unit="who", contributions=1)
+    at_d = sum(n for x, _, n in one.level(2).rows() if x == "d")
+    assert one.unlisted == (at_d - 1, None), "one of those at d says so itself"
+
+
 def test_units_need_one_row_a_record_and_a_bound():
     table = {"x": ["a"], "y": ["0"], "who": ["u"], "n": [1]}
     with pytest.raises(TableError, match="unit needs one row a record; leave count out"):

@@ -184,7 +184,7 @@ def test_random_tables_are_grouped_like_a_dictionary(seed, axes, deepest_alone):
     if deepest_alone:
         columns = [s for s in columns if s.name.endswith("level3")]
     table = pl.DataFrame([*columns, pl.Series("n", values)])
-    found, sums, _ = read_leaves(tree, table, count="n", unit=None, contributions=1)
+    found, sums, *_ = read_leaves(tree, table, count="n", unit=None, contributions=1)
     expected = Counter()
     for *leaf, n in zip(*codes, values.tolist(), strict=True):
         expected[tuple(leaf)] += n
@@ -200,7 +200,7 @@ def test_a_table_without_records_is_fine(rows, tmp_path):
     frame = pl.DataFrame(rows, schema, orient="row")
     frame.write_csv(tmp_path / "t.csv")
     for table in (frame, tmp_path / "t.csv"):
-        codes, values, _ = read_leaves(tree_of(), table, count="n", unit=None, contributions=1)
+        codes, values, *_ = read_leaves(tree_of(), table, count="n", unit=None, contributions=1)
         assert (len(codes), codes[0].size, values.size) == (1, 0, 0)
     if not rows:
         assert counted(frame.with_columns(who=pl.lit("")), count=None, unit="who") == {}
@@ -319,6 +319,23 @@ def test_a_record_outside_the_list_goes_to_the_leaf_for_it(codes):
     table = frame_of([*ROWS, (*codes, 4), ("09", "099", "0999", 2)])
     found = counted(table, tree=tree_of(not_stated="0999"))
     assert found == {**EXPECTED, ("09", "099", "0999"): 6}
+
+
+STATED = [*ROWS, ("09", "099", "0999", 3), ("09", "099", "0999", 4)]
+UNLISTED = [("01", "011", "0119", 5), ("01", "011", "0119", 6), (None, None, None, 2)]
+
+
+@pytest.mark.parametrize("many", [1, 40], ids=["sorted", "grouped"])
+def test_records_that_are_not_stated_are_told_from_those_outside_the_list(many):
+    tree = tree_of(not_stated="0999")
+    rows = many * (STATED + UNLISTED)
+    found = Counts.from_frame(tree, frame_of(rows), count="n")
+    assert found.unlisted == (13 * many,)
+    at_the_leaf = found.level(3).filter(pl.col("town") == "0999")["count"].item()
+    assert at_the_leaf == many * (7 + 13 + EXPECTED.get(("09", "099", "0999"), 0))
+    only_listed = Counts.from_frame(tree, frame_of(many * STATED), count="n")
+    assert only_listed.unlisted == (0,)
+    assert Counts.from_frame(tree_of(), frame_of(ROWS), count="n").unlisted == (None,)
 
 
 def test_a_record_of_no_weight_must_fit_the_list_too():

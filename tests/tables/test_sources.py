@@ -201,7 +201,7 @@ def sqlite(tmp_path):
 
 
 def test_types_that_change_down_a_column_do_not_matter(sqlite):
-    codes, values, _ = read(Query(sqlite, "SELECT x, n FROM t WHERE x IS NOT NULL"))
+    codes, values, *_ = read(Query(sqlite, "SELECT x, n FROM t WHERE x IS NOT NULL"))
     assert dict(zip(codes[0].tolist(), values.tolist(), strict=True)) == {0: 3, 1: 3}
     late = Query(sqlite, "SELECT coalesce(x, 'a') AS x, coalesce(n, 0) AS n, x AS z FROM t")
     assert read(late)[1].sum() == 6
@@ -345,7 +345,7 @@ def test_postgresql_types_become_counts_and_codes(server):
         "SELECT 'a'::char(3) AS x, 3::numeric(9, 2) AS n UNION ALL SELECT 'b', 4 "
         "UNION ALL SELECT 'a', 5.00 -- \"it\" ends here"
     )
-    codes, values, _ = read(Query(server, sql))
+    codes, values, *_ = read(Query(server, sql))
     assert dict(zip(codes[0].tolist(), values.tolist(), strict=True)) == {0: 8, 1: 4}
 
 

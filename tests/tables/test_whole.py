@@ -19,7 +19,7 @@ TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
 
 def total(values):
     """The sum over rows that lie in one leaf."""
-    codes, sums, _ = read_leaves(
+    codes, sums, *_ = read_leaves(
         TREE,
         {"x": ["a"] * len(values), "n": values},
         count="n",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from hedgerow.cli.output_file import TABLES, check_place, write_table
+from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
 from hedgerow.cli.terminal import shown, stage
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -48,6 +48,7 @@ def funds(
     output: Annotated[
         Path | None, typer.Option(help="Write all areas into this file (CSV or Parquet).")
     ] = None,
+    quote_formulas: QuoteFormulas = False,
 ) -> None:
     """Share an amount by released counts, and show what each area is due, as an interval.
 
@@ -61,7 +62,7 @@ def funds(
         draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
         found = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
     if output is not None:
-        write_table(found, output)
+        write_table(found, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
     rows = [_row(row, whole=whole) for row in found.head(MOST_SHOWN).iter_rows(named=True)]
     shown.print(

@@ -1,18 +1,32 @@
 """The file that an option names: outside every release, never overwritten unasked, and whole."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import polars as pl
+import typer
+from rich.markup import escape
 
+from hedgerow.cli.terminal import told
 from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.manifest import check_outside
 
 TABLES = (".csv", ".parquet")
+
+QuoteFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--quote-formulas",
+        help="In CSV, put an apostrophe before codes that a spreadsheet would run as formulas (= + "
+        "- @, tab, new line), so that it shows them; else they are written as they are, with a "
+        "warning. Numbers stay numbers.",
+    ),
+]
 
 
 def check_place(
@@ -99,14 +113,52 @@ def whole_file(place: Path) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
 
 
-def write_table(found: pl.DataFrame, place: Path) -> None:
+def write_table(found: pl.DataFrame, place: Path, *, quote_formulas: bool = False) -> None:
     """Write a frame as CSV or Parquet, by the suffix of its place; whole or not at all.
+
+    Codes and names that a spreadsheet would run as formulas (`FORMULA`) are written into a CSV file
+    as they are, with a warning, so that they still match the lists they come from; or with an
+    apostrophe before them. Columns of numbers are not concerned: no number is a formula.
+
+    Args:
+        found: the frame.
+        place: a file that ends in one of `TABLES`.
+        quote_formulas: whether such texts get an apostrophe.
 
     Raises:
         MachineError: the disk is full or not writable.
     """
-    with whole_file(place) as file:
-        if place.suffix.lower() == ".csv":
-            found.write_csv(file)
-        else:
+    if place.suffix.lower() != ".csv":
+        with whole_file(place) as file:
             found.write_parquet(file)
+        return
+    written = _quoted(found)
+    changed = sum(
+        int((found[old] != written[new]).sum())
+        for old, new in zip(found.columns, written.columns, strict=True)
+        if found[old].dtype == pl.String
+    ) + sum(old != new for old, new in zip(found.columns, written.columns, strict=True))
+    with whole_file(place) as file:
+        (written if quote_formulas else found).write_csv(file)
+    if changed and not quote_formulas:
+        told.print(
+            f"[yellow]Warning:[/yellow] {changed:,} codes or names in {escape(str(place))} begin "
+            f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
+            f"the file; --quote-formulas puts an apostrophe before them, Parquet keeps them as text"
+        )
+
+
+FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+"""What a text begins with that spreadsheets take for a formula."""
+
+NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$"
+"""A text that they take for a number, such as the code -9: it runs nothing."""
+
+
+def _quoted(found: pl.DataFrame) -> pl.DataFrame:
+    """The frame with an apostrophe before every text that is a formula, its headings too."""
+    text = pl.selectors.string()
+    runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+    safe = found.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())
+    headings = {name: f"'{name}" for name in found.columns if re.match(FORMULA, name)}
+    return safe.rename(headings)

@@ -8,11 +8,11 @@ import polars as pl
 import typer
 from rich.markup import escape
 
-from hedgerow.cli.output_file import TABLES, check_place, write_table
+from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
 from hedgerow.cli.pairs import pairs
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import shown, stage, told, warn_of_contradictions
 from hedgerow.errors import ReleaseError
-from hedgerow.release.measurements import COUNT
+from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE
 from hedgerow.release.page.markup import visible
 from hedgerow.release.release import USUAL, Release, axis_level, read_release
 from hedgerow.release.stored import undamaged
@@ -39,12 +39,15 @@ def table(
         Path | None, typer.Option(help="A CSV or Parquet file; else the first rows are shown.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    quote_formulas: QuoteFormulas = False,
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
 
-    Columns: the codes, count, standard_error, and low and high, the 95 % interval of each count.
-    Combinations that are not listed have a count of 0. Reads the release directory alone; it costs
-    no privacy.
+    Columns: the codes, count, the unbiased estimate behind it and its standard_error, low and high,
+    the 95 % interval of the true count, and contradicted: whether the count lies outside the
+    intervals that hold for all counts of the table at once, which chance does not explain; there
+    the estimate is the better number. Combinations that are not listed have a count of 0. Reads the
+    release directory alone; it costs no privacy.
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
@@ -53,12 +56,22 @@ def table(
         raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
-        found = _frame(released, level, depth, levels, counts_only=counts_only)
+        whole = _frame(released, level, depth, levels, counts_only=counts_only)
+    labels = [name for columns in released.columns.values() for name in columns]
+    kept = [name for name in whole.columns if name in {*labels, COUNT}]
+    found = whole.select(kept) if counts_only else whole
     if output is None:
-        _show(found, [column for columns in released.columns.values() for column in columns])
-        return
-    write_table(found, output)
-    shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+        _show(found, labels)
+    else:
+        write_table(found, output, quote_formulas=quote_formulas)
+        shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+    if CONTRADICTED in whole.columns:
+        warn_of_contradictions(whole)
+    elif levels:
+        told.print(
+            "Note: nothing says which of these sums their own measurements contradict; without "
+            "--counts-only their estimates do"
+        )
 
 
 def _frame(
@@ -78,17 +91,14 @@ def _frame(
             f"no depth {level!r}; it is a level of axis {known[0]!r}, summed over the others: "
             f"--by {known[0]}={known[1]}"
         )
-    found = released.level(level, depth=depth)
-    if not counts_only:
-        return found
-    labels = [name for columns in released.columns.values() for name in columns]
-    return found.select(name for name in found.columns if name in {*labels, COUNT})
+    return released.level(level, depth=depth)
 
 
 def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
     """The first rows: codes to the left, numbers to the right."""
     head = found.head(FIRST_ROWS)
-    rows = [head.columns, *([_word(value) for value in row] for row in head.iter_rows())]
+    columns = [[_word(name, value) for value in head[name]] for name in head.columns]
+    rows = [head.columns, *zip(*columns, strict=True)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head.columns))]
     for row in rows:
         words = (
@@ -102,7 +112,11 @@ def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
     )
 
 
-def _word(value: object) -> str:
+def _word(name: str, value: object) -> str:
+    if name == CONTRADICTED:
+        return "yes" if value else ""
     if isinstance(value, float):
-        return f"{value:,.4g}"
+        return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
+    if value is None:
+        return ""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -18,6 +19,7 @@ from rich.progress import (
 from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
 from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
+from hedgerow.release.measurements import CONTRADICTED, COUNT, HIGH, LOW
 from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 
@@ -62,21 +64,25 @@ def kept(counts: Counts) -> str | None:
 
 
 def not_stated(counts: Counts) -> list[tuple[str, str]]:
-    """How many records each axis counts as not stated, as nothing refuses a code that lost zeros.
+    """How many records each axis counts as not stated, who has that code apart from who has none.
+
+    Nothing refuses a code that lost its zeros where there is such a leaf.
 
     Returns:
         Of each such axis the sentence that is confidential, and the one that is not.
     """
     said = []
-    for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
-        if axis.not_stated is None:
+    unlisted = counts.unlisted or (None,) * len(counts.codes)
+    for axis, codes, mapped in zip(counts.tree.axes, counts.codes, unlisted, strict=True):
+        if axis.not_stated is None or mapped is None:
             continue
         leaf = (axis.labels[-1] == axis.not_stated).arg_max()
         there = int(counts.values[codes == leaf].sum())
         counted = f"counted as {axis.not_stated!r}"
         confidential = (
-            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} (not_stated; "
-            f"confidential, shown here only)"
+            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} (not_stated): "
+            f"{there - mapped:,} have that code themselves, {mapped:,} have a code that is not in "
+            f"the list, or none (confidential, shown here only)"
         )
         rule = (
             f"axis {axis.name!r}: records that are not in the list are {counted}; how many is "
@@ -98,6 +104,34 @@ def tell_read(counts: Counts) -> None:
         told_apart.insert(0, (sentence, rule))
     for confidential, public in told_apart:
         told.print(escape(confidential if sys.stderr.isatty() else public))
+
+
+def warn_of_contradictions(found: pl.DataFrame) -> None:
+    """Say which counts of a table are no numbers to quote, and what to do.
+
+    Args:
+        found: with the columns of `hedgerow.release.release.Release.level`.
+    """
+    flags = found[CONTRADICTED]
+    if flags.null_count():
+        told.print(
+            "Note: survivors alone were measured, so these sums have no unbiased estimate, and "
+            "nothing says which of them have grown because counts are kept from falling below 0; "
+            'measure = "all" does'
+        )
+        return
+    if not flags.any():
+        return
+    astray = ((found[COUNT] < found[LOW]) | (found[COUNT] > found[HIGH])).sum()
+    told.print(
+        f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(found):,} counts are contradicted by "
+        f"their own measurements: they lie outside the intervals that hold for all counts of the "
+        f"table at once with 95 %. ({astray:,} lie outside their own 95 % interval; chance "
+        f"explains about {0.05 * len(found):,.0f}.) Counts are kept from falling below 0 and from "
+        f"adding up to more than those above them, which moves small ones up and large ones down. "
+        f"Where it says so take the estimate, which is unbiased; or plan a release whose tree "
+        f"comes to these levels first."
+    )
 
 
 @contextmanager

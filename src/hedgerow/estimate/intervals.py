@@ -89,6 +89,8 @@ Float64 = NDArray[np.float64]
 LARGEST_INT = (1 << 62) - 1
 MOST_JUMPY_DEVIATION = 8
 JUMP_STEPS = 128
+MOST_AT_ONCE = 10**290
+"""Intervals that may hold at once; nobody lists more, and floats end soon after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class Confidence:
         """The probability with which one interval may miss."""
         if not self.simultaneous or cells <= 1:
             return 1 - self.level
+        cells = min(cells, MOST_AT_ONCE)
         if independent:
             return float(-np.expm1(np.log(self.level) / cells))
         return (1 - self.level) / cells

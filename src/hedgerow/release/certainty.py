@@ -15,6 +15,7 @@ from hedgerow.plan.depths import Summed
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+USUAL = Confidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,31 @@ class Certainty:
         known = None if self.raw else variance
         reach = confidence.reach(self.mechanism, known, self.cells, measured=self.measured)
         return interval(estimate, reach, self.total)
+
+    def contradicted(
+        self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.level
+    ) -> NDArray[np.bool_]:
+        """Which counts cannot be the true ones by their own measurements: bool (cells).
+
+        Those outside the intervals that hold for all cells of the depth at once. A 95 % interval
+        misses one true count in twenty by chance, so a count outside its own is nothing to remark.
+        Of all counts of a depth that are the true ones, though, the chance that a single one is
+        called contradicted is at most ``1 - level``, however many cells there are. What is
+        called so was moved by more than noise explains, by keeping counts from falling below 0.
+
+        Args:
+            counts: int64 (cells), records, as released.
+            estimate: float64 (cells), records: unbiased.
+            variance: float64 (cells), records².
+            level: the chance that no true count of the depth is called contradicted.
+        """
+        low, high = self.interval(estimate, variance, Confidence(level, simultaneous=True))
+        return outside(counts, low, high)
+
+
+def outside(counts: Int64, low: Int64, high: Int64) -> NDArray[np.bool_]:
+    """Which counts lie outside low..high: bool (cells)."""
+    return (counts < low) | (counts > high)
 
 
 def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certainty:

@@ -4,7 +4,10 @@ A cuboid of the tree's own chain has the errors of its depth. Off the chain ther
 
 *All nodes were measured.* Beside each sum of released leaves stands the least-squares estimate of
 the same sum from all measurements. It is unbiased, its variance is exact
-(`hedgerow.estimate.sums`), and ``low`` and ``high`` are its interval, as on the tree.
+(`hedgerow.estimate.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum of
+released leaves is not unbiased: each is kept from falling below 0, which adds up
+(`hedgerow.plan.sums`). Where it lies outside the intervals that hold for all sums at once it is
+``contradicted``, as on the tree (`hedgerow.release.certainty`).
 
 *Survivors alone were measured.* Some leaves of a sum were never measured, and which ones noise
 decided, so no unbiased estimate of the sum exists. Then a parametric bootstrap: the released leaves
@@ -63,10 +66,18 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.again import read_stored
+from hedgerow.release.certainty import outside
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.estimates import measured_nodes
 from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
+from hedgerow.release.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.results import gathered
@@ -134,8 +145,8 @@ def cuboid_errors(
 
     Returns:
         One row a combination: its codes axis by axis as the tree has them, ``count``, ``estimate``
-        (least squares; only where all nodes were measured), ``standard_error``, ``low``, ``high``.
-        Where all nodes were measured, every combination below the public counts has a row, with a
+        (least squares; null unless all nodes were measured), ``standard_error``, ``low``, ``high``,
+        ``contradicted`` (null where the estimate is). Where all nodes were measured, every combination below the public counts has a row, with a
         count of 0 or not; where survivors were, those with a positive count.
 
     Raises:
@@ -163,14 +174,21 @@ def _least_squares(known: Stated, wanted: tuple[int, ...], confidence: Confidenc
     found = sums_of_leaves(layers, groups)
     counts = np.zeros(len(labels), dtype=np.int64)
     np.add.at(counts, groups, leaves.counts)
-    reach = confidence.reach(_widest(known.plan), found.variance, len(labels), measured=False)
-    low, high = interval(found.estimate, reach, known.total)
+    noise = _widest(known.plan)
+
+    def ends(sure: Confidence) -> tuple[Int64, Int64]:
+        reach = sure.reach(noise, found.variance, len(labels), measured=False)
+        return interval(found.estimate, reach, known.total)
+
+    low, high = ends(confidence)
+    flags = outside(counts, *ends(Confidence(confidence.level, simultaneous=True)))
     return _labelled(known.plan.tree, wanted, labels.drop("group")).with_columns(
         pl.Series(COUNT, counts),
         pl.Series(ESTIMATE, found.estimate),
         pl.Series(STANDARD_ERROR, np.sqrt(found.variance)),
         pl.Series(LOW, low),
         pl.Series(HIGH, high),
+        pl.Series(CONTRADICTED, flags),
     )
 
 
@@ -194,9 +212,11 @@ def _bootstrap(known: Stated, wanted: tuple[int, ...], confidence: Confidence) -
     low, high = interval(counts, _quantile(errors, deviation, confidence), known.total)
     return _labelled(tree, wanted, labels).with_columns(
         listed[COUNT],
+        pl.lit(None, pl.Float64).alias(ESTIMATE),
         pl.Series(STANDARD_ERROR, deviation),
         pl.Series(LOW, low),
         pl.Series(HIGH, high),
+        pl.lit(None, pl.Boolean).alias(CONTRADICTED),
     )
 
 

@@ -40,6 +40,7 @@ Part = TypeVar("Part")
 ROWS_A_GROUP = 1 << 20
 COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
+CONTRADICTED = "contradicted"
 NOISY_COUNT = "noisy_count"
 NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
 

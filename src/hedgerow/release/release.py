@@ -17,10 +17,18 @@ from hedgerow.release.certainty import certainty
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
 from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
+from hedgerow.release.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
 
 Int64 = NDArray[np.int64]
 USUAL = Confidence()
+SURENESS = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,13 @@ class Release:
 
         Returns:
             One row a node with a positive count, in tree order: its codes under the table's own
-            column names, ``count`` (records), and of the unbiased estimate below it the
+            column names, ``count`` (records), the unbiased ``estimate`` below it and its
             ``standard_error``, and ``low`` and ``high``: with the given confidence, over all
-            measured nodes and not only those listed, the true count is one of low..high. (See
-            `hedgerow.estimate.intervals`; the count itself may lie outside, where its siblings'
-            noisy counts leave it no room.) A node that is not listed has a count of 0.
+            measured nodes and not only those listed, the true count is one of low..high (see
+            `hedgerow.estimate.intervals`). The count itself may lie outside by chance; where it is
+            ``contradicted``, that is no chance: it lies outside the intervals that hold for all
+            nodes of the depth at once (see `hedgerow.release.certainty`), and the estimate is the
+            better number. A node that is not listed has a count of 0.
 
         Raises:
             ReleaseError: no such depth, or a confidence that is a bare number.
@@ -72,12 +82,14 @@ class Release:
         check_confidence(confidence)
         number = self._depth(level, depth)
         frame = self.content.counts(number)
+        known = certainty(self.plan, number, self._total())
+        estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
-            known = certainty(self.plan, number, self._total())
-            variance = frame[STANDARD_ERROR].to_numpy() ** 2
-            low, high = known.interval(frame[ESTIMATE].to_numpy(), variance, confidence)
+            low, high = known.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        return frame.drop(ESTIMATE)
+        level = (confidence or USUAL).level
+        flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, level)
+        return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def _total(self) -> int:
         return int(self.content.counts(0)[COUNT].sum())
@@ -92,9 +104,10 @@ class Release:
 
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
-            ``standard_error``, ``low`` and ``high``. Of a depth of the tree they are those of
-            `level`; of others see `hedgerow.release.cuboid`, which says what they assume where the
-            plan measures survivors alone.
+            ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a depth of
+            the tree they are those of `level`; of others see `hedgerow.release.cuboid`, which says
+            what they assume where the plan measures survivors alone: there no unbiased estimate
+            exists, and ``estimate`` and ``contradicted`` are null.
 
         Raises:
             ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
@@ -112,7 +125,7 @@ class Release:
         else:
             every = cuboid_errors(self.content, levels, confidence)
             found = every.filter(pl.col(COUNT) > 0)
-        found = found.select(*columns, COUNT, STANDARD_ERROR, LOW, HIGH)
+        found = found.select(*columns, COUNT, *SURENESS)
         return found.sort(columns) if columns else found
 
     def _columns(self, levels: Mapping[str, str]) -> list[str]:

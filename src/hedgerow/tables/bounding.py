@@ -1,5 +1,7 @@
 """Bounding of contributions: at most m records of each unit of privacy are kept."""
 
+from collections.abc import Sequence
+
 import duckdb
 
 from hedgerow.errors import TableError
@@ -15,7 +17,7 @@ def check_units(db: duckdb.DuckDBPyConnection, what: str) -> None:
         raise TableError(f"{what} lacks a value for some record; each record needs its unit")
 
 
-def bounded_sql(leaves: list[str], contributions: int) -> str:
+def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
     """The SELECT of the leaves of the records that are kept: at most ``contributions`` a unit.
 
     The records of a unit stand in the order of a hash of the unit, the leaf, and which of the
@@ -35,12 +37,13 @@ def bounded_sql(leaves: list[str], contributions: int) -> str:
     Args:
         leaves: the columns of ``records`` with leaf numbers; its column ``unit`` is text.
         contributions: m.
+        carried: further columns of the kept records, which have no part in what is kept.
     """
     names = ", ".join(leaves)
     # the unit stands last, so that no two records write the same text
     record = ", ".join(f"CAST({part} AS VARCHAR)" for part in ["copy", *leaves])
     return (
-        f"SELECT {names} FROM ("
+        f"SELECT {', '.join([*leaves, *carried])} FROM ("
         f"SELECT *, row_number() OVER (PARTITION BY unit "
         f"ORDER BY md5(concat_ws(' ', {record}, unit)), copy, {names}) AS place FROM ("
         f"SELECT *, row_number() OVER (PARTITION BY unit, {names}) AS copy FROM records"

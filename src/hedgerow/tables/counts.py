@@ -24,6 +24,8 @@ class Counts:
         values: int64 (non-zero leaves), records, all positive; their sum is at most 2⁶⁰.
         contributions: where contributions were bounded, the most records kept of one unit.
         before: where they were, the number of records that the table had, kept or not.
+        unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
+            have a code that is not in the list, or none; None where that is not known.
     """
 
     tree: Tree
@@ -31,6 +33,7 @@ class Counts:
     values: NDArray[np.int64]
     contributions: int | None = None
     before: int | None = None
+    unlisted: tuple[int | None, ...] = ()
 
     @classmethod
     def from_leaves(
@@ -88,10 +91,11 @@ class Counts:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
-        codes, values, before = read_leaves(
+        codes, values, before, unlisted = read_leaves(
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
-        return cls(tree, codes, values, contributions if unit is not None else None, before)
+        bound = contributions if unit is not None else None
+        return cls(tree, codes, values, bound, before, unlisted)
 
     def __repr__(self) -> str:
         return "Counts(confidential)"

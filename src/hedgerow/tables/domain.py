@@ -27,6 +27,8 @@ class Match:
         join: the LEFT JOIN behind FROM codes.
         leaf: the leaf's number; `OUTSIDE` for a code that is not in the list (and there is no
             ``not_stated`` leaf) and `CONTRADICTION` for a known leaf under another parent.
+        unlisted: 1 for a record that is counted at the ``not_stated`` leaf because its code is not
+            in the list, or it has none; 0 for any other. None where the axis has no such leaf.
     """
 
     axis: Axis
@@ -34,6 +36,7 @@ class Match:
     fields: tuple[str, ...]
     join: str
     leaf: str
+    unlisted: str | None
 
 
 def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
@@ -85,21 +88,26 @@ def match_axis(
     db.register(name, _listed(axis, levels, stops))
     code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
     join = f"LEFT JOIN {name} ON {name}.label = {code}"
-    leaf = _leaf_sql(name, fields, levels, _outside(axis), ragged=stops is not None)
-    return Match(axis, columns, fields, join, leaf)
+    leaf = _leaf_sql(name, fields, levels, (str(_outside(axis)), f"{name}.id"), stops is not None)
+    unlisted = None
+    if axis.not_stated is not None:
+        unlisted = _leaf_sql(name, fields, levels, ("1", "0"), stops is not None)
+    return Match(axis, columns, fields, join, leaf, unlisted)
 
 
 def _leaf_sql(
-    name: str, fields: tuple[str, ...], levels: range, outside: int, *, ragged: bool
+    name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], is_ragged: bool
 ) -> str:
+    """The first value for a record outside the list, the second for one in it."""
+    outside, inside = values
     deepest = len(fields)
     reached = str(deepest)
-    if ragged:  # the deepest level that the record has a code for
+    if is_ragged:  # the deepest level that the record has a code for
         cases = " ".join(
             f"WHEN {fields[k - 1]} IS NOT NULL THEN {k}" for k in range(deepest, 0, -1)
         )
         reached = f"(CASE {cases} ELSE 0 END)"
-    known = f"{name}.id IS NULL" + (f" OR {reached} < {name}.stop" if ragged else "")
+    known = f"{name}.id IS NULL" + (f" OR {reached} < {name}.stop" if is_ragged else "")
     differs = [f"{fields[k - 1]} <> {name}.l{k}" for k in levels]
     gaps = [f"({fields[k - 1]} IS NULL AND {k} < {reached})" for k in levels]
     checks = (
@@ -107,7 +115,7 @@ def _leaf_sql(
         if levels
         else ""
     )
-    return f"CASE WHEN {known} THEN {outside} {checks}ELSE {name}.id END"
+    return f"CASE WHEN {known} THEN {outside} {checks}ELSE {inside} END"
 
 
 def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Table:

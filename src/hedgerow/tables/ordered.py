@@ -4,7 +4,7 @@ Sorting comes cheaper than grouping where few rows share a leaf, and rows that c
 room: equal leaves stand side by side, and are added up as they stream by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -93,12 +93,15 @@ class Ordering:
     grouped: bool
     folder: Path | None = None
 
-    def leaves(self, db: duckdb.DuckDBPyConnection, records: str) -> tuple[Leaves, list[int]]:
-        """The non-zero leaves in tree order, and the lowest leaf number seen on each axis.
+    def leaves(
+        self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
+    ) -> tuple[Leaves, list[int], list[int]]:
+        """The non-zero leaves in tree order, the lowest leaf seen on each axis, flagged records.
 
         Args:
             db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER) and n (BIGINT, 0..2⁶⁰).
+            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁶⁰) and the flags.
+            flags: columns that are 1 or 0, of each of which the flagged records are counted.
 
         Raises:
             TableError: the counts add up to more than 2⁶⁰.
@@ -106,10 +109,10 @@ class Ordering:
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
-        lowest = [0 for _ in axes]
+        lowest, flagged = [0 for _ in axes], [0 for _ in flags]
         total = np.zeros(1, dtype=np.int64)
         waiting: list[NDArray[Any]] = []
-        for batch in self._sorted(db, records, names):
+        for batch in self._sorted(db, records, names, flags):
             codes = [batch.column(a).to_numpy() for a in axes]
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]
             values = batch.column(len(names)).to_numpy()
@@ -117,6 +120,9 @@ class Ordering:
             total = np.append(total, values.sum())[-2:]
             check_total(total, self.what)
             total = total.sum(keepdims=True)
+            for i in range(len(flags)):
+                flag = batch.column(len(names) + 1 + i).to_numpy()
+                flagged[i] += int(values[flag == 1].sum())
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue
@@ -130,24 +136,27 @@ class Ordering:
         for column, last in zip(columns, waiting, strict=bool(waiting)):
             column.append(last)
         *codes, values = [column.whole() for column in columns]
-        return (tuple(codes), values), lowest
+        return (tuple(codes), values), lowest, flagged
 
     def _column(self, kind: type[np.generic], name: str) -> Column:
         return InMemory(kind) if self.folder is None else OnDisk(kind, self.folder / name)
 
     def _sorted(
-        self, db: duckdb.DuckDBPyConnection, records: str, names: list[str]
+        self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        leaves = ", ".join(names)
+        leaves, flagged = ", ".join(names), "".join(f", {flag}" for flag in flags)
         if (
             self.grouped
         ):  # a sum beyond the limit is cut to just beyond it, for `check_total` to see
             many = f"CAST(LEAST(SUM(n), {MAX_TOTAL + 1}) AS BIGINT)"
-            records = f"SELECT {leaves}, {many} AS n FROM ({records}) GROUP BY {leaves}"
+            records = (
+                f"SELECT {leaves}, {many} AS n{flagged} FROM ({records}) GROUP BY {leaves}{flagged}"
+            )
         joins, words = self._words(db, names)
         order = ", ".join(words)
         rows = db.sql(
-            f"SELECT {leaves}, CAST(n AS BIGINT) FROM ({records}) AS r {joins} ORDER BY {order}"
+            f"SELECT {leaves}, CAST(n AS BIGINT){flagged} FROM ({records}) AS r {joins} "
+            f"ORDER BY {order}"
         )
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 

@@ -27,7 +27,8 @@ from hedgerow.tables.whole import whole_count
 
 __all__ = ["Query", "read_areas", "read_leaves"]
 
-Leaves = tuple[Codes, NDArray[np.int64], int | None]
+Unlisted = tuple[int | None, ...]
+Leaves = tuple[Codes, NDArray[np.int64], int | None, Unlisted]
 
 
 def read_leaves(
@@ -57,7 +58,9 @@ def read_leaves(
 
     Returns:
         codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records;
-        before: where contributions are bounded, how many records there were, else None.
+        before: where contributions are bounded, how many records there were, else None;
+        unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
+        have a code that is not in the list, or none; None of the other axes.
 
     Raises:
         TableError: no table; a missing column; a count that is no whole number in 0..2⁶⁰; a
@@ -80,9 +83,11 @@ def read_leaves(
                 grouped=count is None or _rows(db) > tree.leaves,
                 folder=None if memory is None else folder,
             )
-            (codes, values), lowest = ordering.leaves(db, records)
+            flags = _flags(matches)
+            (codes, values), lowest, flagged = ordering.leaves(db, records, [*flags.values()])
             _refuse_lost(db, matches, lowest, what)
-            return codes, values, before
+            unlisted = dict(zip(flags, flagged, strict=True))
+            return codes, values, before, tuple(unlisted.get(a) for a in range(len(matches)))
 
 
 def _prepare(
@@ -131,7 +136,10 @@ def _records(
     With it, where contributions are bounded, the number of records before.
     """
     names = [f"leaf{i}" for i in range(len(matches))]
-    found = ", ".join(f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True))
+    flags = _flags(matches)
+    told = [f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True)]
+    told += [f"{matches[a].unlisted} AS {flag}" for a, flag in flags.items()]
+    found = ", ".join(told)
     records = f"SELECT {found}, n, unit FROM codes {' '.join(match.join for match in matches)}"
     before = None
     if unit is not None:  # every record is checked, also those that bounding drops
@@ -140,8 +148,13 @@ def _records(
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], what)
         check_units(db, f"{what}: column {unit!r}")
-        records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions)})"
+        records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
+
+
+def _flags(matches: list[Match]) -> dict[int, str]:
+    """Of each axis with a ``not_stated`` leaf the column that says who is there unlisted."""
+    return {a: f"unlisted{a}" for a, match in enumerate(matches) if match.unlisted is not None}
 
 
 def _refuse_lost(
