@@ -11,7 +11,7 @@ import pytest
 import hedgerow
 from hedgerow.cli.output_file import check_picture_place
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.picture import figure_for, label_depths, open_axes
+from hedgerow.picture import figure_for, label_depths, open_axes, scale_errors
 
 SOURCE = Path(hedgerow.__file__).parent
 
@@ -47,6 +47,32 @@ def test_names_of_many_axes_at_many_depths_do_not_touch(tmp_path):
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
     assert len(boxes) == 13
     assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[9.8, 13.1, 12.4], [47.0], [10.0, 10.0], [1, 2e6], [3e-9, 4e12], [0, 43, 55], [0, 0.001, 9e5],
+     [None, 7, float("inf")], [0, 0], [20, 5000]],
+    ids=str,
+)  # fmt: skip
+def test_an_axis_of_errors_has_ticks_around_all_that_is_drawn(tmp_path, values):
+    pytest.importorskip("matplotlib")
+    with figure_for(tmp_path / "a.png", (3, 3), PlanError) as figure:
+        axes = figure.subplots()
+        scale_errors(axes, values)
+    drawn = [value for value in values if value is not None and value < float("inf")]
+    bottom, top = axes.get_ylim()
+    ticks = axes.get_yticks()
+    shown = [tick for tick in ticks if bottom <= tick <= top]
+    assert len(shown) == len(ticks), "a tick that is not to be seen"
+    assert len(shown) >= (3 if any(drawn) else 2)
+    assert min(shown) <= min(drawn) <= max(drawn) <= max(shown)
+    assert len(shown) <= 13
+    words = [label.get_text() for label in axes.get_yticklabels()]
+    assert [float(word.replace(",", "")) for word in words] == pytest.approx(list(ticks))
+    assert not axes.yaxis.get_minorticklocs().size
+    wanted = "symlog" if 0 in drawn else "log"
+    assert axes.get_yscale() == wanted
 
 
 def test_a_figure_that_was_not_finished_is_not_written(tmp_path):

@@ -1,6 +1,7 @@
 """A picture: a figure of matplotlib in a file, and the look that all of them share."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -53,6 +54,7 @@ def _figure_class(error: type[HedgerowError]) -> Any:
 
 
 TURNED_LINES = 2
+FEWEST_TICKS, MOST_STEPS, NEAR_DECADES = 3, 9, 3
 LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
 """Points for all labels of one picture's depths side by side; height of a line over its letters."""
 
@@ -92,6 +94,41 @@ def open_axes(axes: Any, grid: Literal["both", "y"] = "both") -> None:
     """Take the frame off above and to the right, and put a light grid behind."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, alpha=0.3)
+
+
+def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
+    """Make the upright axis logarithmic, with at least three ticks around the values.
+
+    Where some values are 0 the axis begins there and is linear up to its lowest other tick.
+
+    Args:
+        axes: of matplotlib.
+        values: all that is drawn, not negative; None where nothing is.
+    """
+    drawn = [value for value in values if value is not None and math.isfinite(value)]
+    positive = [value for value in drawn if value > 0]
+    ticks = _log_ticks(min(positive), max(positive)) if positive else [1.0]
+    if len(positive) < len(drawn) or not positive:
+        axes.set_yscale("symlog", linthresh=ticks[0], linscale=0.5)
+        axes.set_ylim(0, 1.15 * ticks[-1])
+        ticks = [0.0, *ticks]
+    else:
+        axes.set_yscale("log")
+        axes.set_ylim(ticks[0] / 1.15, 1.15 * ticks[-1])
+    axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+    axes.minorticks_off()
+
+
+def _log_ticks(least: float, most: float) -> list[float]:
+    """Round numbers around the values: of 1, 2 and 5 where they are near, else powers of ten."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    if high - low > NEAR_DECADES:
+        skip = math.ceil((high - low) / MOST_STEPS)
+        return [10.0**power for power in range(low, high + skip, skip)]
+    every = [step * 10.0**power for power in range(low - 1, high + 1) for step in (1, 2, 5)]
+    first = max(i for i, tick in enumerate(every) if tick <= least)
+    last = min(i for i, tick in enumerate(every) if tick >= most)
+    return every[min(first, last + 1 - FEWEST_TICKS) : last + 1]
 
 
 def label_depths(axes: Any, frame: pl.DataFrame) -> None:

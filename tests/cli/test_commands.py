@@ -70,6 +70,8 @@ def test_the_whole_journey_of_an_example(run, tmp_path, kind):
     code, compared, _ = run("compare", file, "--picture", tmp_path / "errors.png")
     assert code == 0
     assert "confidential" in compared
+    assert compared.count("forecast") >= 3
+    assert "ratio: the measured error over it" in " ".join(compared.split())
     assert (tmp_path / "errors.png").exists()
 
 
@@ -91,7 +93,7 @@ def test_the_signed_plan_is_executed(run, commuting):
     manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
     assert manifest["plan_sha256"] == signed.pop("sha256")
     assert manifest["plan"] == {name: signed[name] for name in manifest["plan"]}
-    assert set(signed) - set(manifest["plan"]) == {"forecast", "promise"}
+    assert set(signed) - set(manifest["plan"]) == {"forecast", "sums", "promise"}
     assert signed["promise"] == manifest["promise"]
 
 

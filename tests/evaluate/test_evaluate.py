@@ -1,14 +1,25 @@
 """Errors against the truth, and the baselines they are compared with."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.evaluate import error_picture
 from hedgerow.evaluate.baselines import leaf_noise, sum_to_depth
 from hedgerow.evaluate.error_picture import picture_of_errors
-from hedgerow.evaluate.metrics import error_by_depth, error_of_leaves, error_rows
+from hedgerow.evaluate.metrics import (
+    HEADINGS_BESIDE_FORECAST,
+    error_by_depth,
+    error_of_leaves,
+    error_rows,
+    rows_beside_forecast,
+)
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.picture import figure_for
+from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 
@@ -93,6 +104,68 @@ def test_a_picture_of_errors_is_drawn(made, tmp_path):
         picture_of_errors({"one": errors}, tmp_path / "no" / "errors.png")
     with pytest.raises(hr.ReleaseError, match="cannot write the picture"):
         picture_of_errors({"one": errors}, tmp_path / "errors.docx")
+
+
+def test_errors_stand_beside_what_the_plan_forecast(made):
+    counts, release = made
+    errors = error_by_depth(counts, release)
+    expected = forecast(hr.make_plan(counts.tree, budget=hr.Rho("1/20")))
+    rows = rows_beside_forecast(errors, expected)
+    places = {name: HEADINGS_BESIDE_FORECAST.index(name) for name in ("95 % max", "RMSE", "MAE")}
+    for row, found, wanted in zip(rows, errors.to_dicts(), expected.to_dicts(), strict=True):
+        assert len(row) == len(HEADINGS_BESIDE_FORECAST)
+        assert row[:3] == (str(found["depth"]), found["cuboid"], f"{found['max_error']:,}")
+        assert row[places["95 % max"]] == f"±{int(np.ceil(wanted['max_95'])):,}"
+        for name in ("RMSE", "MAE"):
+            measured, foreseen, ratio = row[places[name] : places[name] + 3]
+            key = name.lower()
+            assert float(measured.replace(",", "")) == pytest.approx(found[key], rel=0.01)
+            assert float(foreseen.replace(",", "")) == pytest.approx(wanted[key], rel=0.01)
+            assert float(ratio) == pytest.approx(found[key] / wanted[key], abs=0.006)
+        assert [f"{found[name]:.1%}" for name in RATES] == list(row[-2:])
+
+
+RATES = ("false_discovery_rate", "false_negative_rate")
+
+
+def test_what_was_not_forecast_or_is_exact_has_no_ratio(made):
+    errors = error_by_depth(*made)
+    unknown = pl.lit(None, pl.Float64)
+    expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
+    blank = expected.with_columns(rmse=unknown, mae=unknown, max_95=unknown)
+    first = rows_beside_forecast(errors, blank)[0]
+    assert [first[i] for i in (3, 5, 6, 8, 9)] == [""] * 5
+    exact = rows_beside_forecast(errors, expected.with_columns(rmse=0.0, mae=0.0))[0]
+    assert (exact[5:7], exact[8:10]) == (("0", ""), ("0", ""))
+
+
+def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monkeypatch):
+    figures = []
+
+    @contextmanager
+    def seen(*arguments, **options):
+        with figure_for(*arguments, **options) as figure:
+            yield figure
+            figures.append(figure)
+
+    monkeypatch.setattr(error_picture, "figure_for", seen)
+    errors = error_by_depth(*made)
+    expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
+    picture_of_errors({"measured": errors}, tmp_path / "e.png", expected=expected)
+    for axes, mine, theirs in zip(
+        figures[0].axes, ("max_error", "rmse"), ("max_95", "rmse"), strict=False
+    ):
+        measured, foreseen = axes.lines
+        assert measured.get_ydata().tolist() == errors[mine].to_list()
+        assert list(foreseen.get_ydata()) == expected[theirs].to_list()
+        assert list(foreseen.get_xdata()) == expected["depth"].to_list()
+        words = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert words[0] == "measured"
+        assert words[1].startswith("forecast")
+        drawn = [*errors[mine], *expected[theirs]]
+        assert sum(min(drawn) <= tick <= max(drawn) for tick in axes.get_yticks()) >= 1
+        assert axes.get_ylim()[0] <= min(drawn) <= max(drawn) <= axes.get_ylim()[1]
+    assert len(figures[0].axes[2].lines) == 1
 
 
 def test_errors_of_a_perfect_release_are_zero():

@@ -9,14 +9,14 @@ import typer
 from rich.markup import escape
 
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import shown, stage, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.equal_parts import least_draws
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.plan.describe import aligned
-from hedgerow.release.measurements import COUNT, HIGH, LOW
+from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.page.markup import visible
 from hedgerow.release.release import read_release
 
@@ -70,11 +70,13 @@ def funds(
     )
     shown.print("of what is due by the true counts:\n")
     rows = [tuple(map(visible, row)) for row in rows]  # labels are somebody else's
-    shown.print(escape(aligned([("area", COUNT, SHARE, AMOUNT, LOW, HIGH), *rows])))
+    headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
+    shown.print(escape(aligned([headings, *rows])))
     if len(found) > MOST_SHOWN:
         shown.print(f"\n{len(found) - MOST_SHOWN:,} more areas; --output writes them all.")
     if output is not None:
         shown.print(f"\nAll areas: {escape(str(output))}")
+    warn_of_contradictions(found[CONTRADICTED])
 
 
 def _rule(name: RuleName, threshold: int | None) -> Rule:
@@ -98,8 +100,9 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:
     """A row in words; the area by its codes, coarsest first."""
-    facts = (COUNT, SHARE, AMOUNT, LOW, HIGH)
+    facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
     area = " ".join(str(value) for name, value in row.items() if name not in facts) or "all"
     number = "{:,.0f}" if whole else "{:,.2f}"
-    money = (number.format(row[name]) for name in facts[2:])
-    return (area, f"{row[COUNT]:,}", f"{row[SHARE]:.4%}", *money)
+    money = (number.format(row[name]) for name in (AMOUNT, LOW, HIGH))
+    flag = "yes" if row[CONTRADICTED] else ""
+    return (area, f"{row[COUNT]:,}", f"{row[ESTIMATE]:,.1f}", f"{row[SHARE]:.4%}", *money, flag)

@@ -13,7 +13,12 @@ from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.terminal import shown, stage, told
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
-from hedgerow.evaluate.forecast import simulated_errors, simulated_rows
+from hedgerow.evaluate.forecast import (
+    SUMS_HEADINGS,
+    simulated_releases,
+    simulated_rows,
+    sums_rows,
+)
 from hedgerow.kernels import core_count
 from hedgerow.plan.cost import expected_cost
 from hedgerow.plan.depths import RunningSums, Survivors
@@ -25,6 +30,7 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast
 from hedgerow.plan.forecast_table import forecast_legend, forecast_table, shares_are_relative
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.sums import sums_off_the_chain, sums_told
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.outline import Outline
 from hedgerow.release.refusals import check_combines
@@ -75,22 +81,30 @@ def plan(
     if records is not None and records < 0:
         raise PlanError(f"--records must be 0 or more, got {records}")
     expected = forecast(made)
+    sums = sums_off_the_chain(made, expected)
     simulated = _simulated(spec, made, simulate) if simulate else None
     if picture is not None:
         picture_of_forecast(expected, picture)
     if as_json:
         facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-        facts["forecast"] = expected.to_dicts()
+        facts |= {"forecast": expected.to_dicts(), "sums": sums.to_dicts()}
         if fair:
             facts["fairness"] = fairness(made).to_dicts()
         if simulated is not None:
-            facts["simulated"] = simulated.to_dicts()
+            facts["simulated"], facts["simulated_sums"] = (part.to_dicts() for part in simulated)
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
+    if len(sums):
+        everything = not isinstance(made.measure, Survivors)
+        shown.print(f"{escape(sums_told(sums, everything=everything))}\n")
     if simulated is not None:
+        errors, sums_of_prior = simulated
         shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(simulated)])) + "\n")
+        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
+        if len(sums_of_prior):
+            shown.print("The same for sums that are no depth of the tree, the worst first:\n")
+            shown.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums_of_prior)])) + "\n")
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
@@ -153,13 +167,13 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     shown.print(f"\nplan {made.hash}\n")
 
 
-def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> pl.DataFrame:
-    """The errors of simulated releases of the file's public prior."""
+def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The errors of simulated releases of the file's public prior, and of sums of their counts."""
     prior = spec.prior(made.tree)
     if prior is None:
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):
-        return simulated_errors(made, prior, spec.estimator, runs=runs)
+        return simulated_releases(made, prior, spec.estimator, runs=runs)
 
 
 def _show_fairness(made: Plan) -> None:

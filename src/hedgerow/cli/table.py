@@ -12,7 +12,7 @@ from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_t
 from hedgerow.cli.pairs import pairs
 from hedgerow.cli.terminal import shown, stage, told, warn_of_contradictions
 from hedgerow.errors import ReleaseError
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE
+from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.page.markup import visible
 from hedgerow.release.release import USUAL, Release, axis_level, read_release
 from hedgerow.release.stored import undamaged
@@ -66,7 +66,8 @@ def table(
         write_table(found, output, quote_formulas=quote_formulas)
         shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
     if CONTRADICTED in whole.columns:
-        warn_of_contradictions(whole)
+        astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
+        warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
     elif levels:
         told.print(
             "Note: nothing says which of these sums their own measurements contradict; without "

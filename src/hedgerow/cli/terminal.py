@@ -19,7 +19,6 @@ from rich.progress import (
 from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
 from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
-from hedgerow.release.measurements import CONTRADICTED, COUNT, HIGH, LOW
 from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 
@@ -106,13 +105,13 @@ def tell_read(counts: Counts) -> None:
         told.print(escape(confidential if sys.stderr.isatty() else public))
 
 
-def warn_of_contradictions(found: pl.DataFrame) -> None:
-    """Say which counts of a table are no numbers to quote, and what to do.
+def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
+    """Say how many counts of a table are no numbers to quote, and what to do.
 
     Args:
-        found: with the columns of `hedgerow.release.release.Release.level`.
+        flags: the column ``contradicted`` of `hedgerow.release.release.Release.level`.
+        astray: how many counts lie outside their own interval.
     """
-    flags = found[CONTRADICTED]
     if flags.null_count():
         told.print(
             "Note: survivors alone were measured, so these sums have no unbiased estimate, and "
@@ -122,12 +121,16 @@ def warn_of_contradictions(found: pl.DataFrame) -> None:
         return
     if not flags.any():
         return
-    astray = ((found[COUNT] < found[LOW]) | (found[COUNT] > found[HIGH])).sum()
+    own = (
+        ""
+        if astray is None
+        else f" ({astray:,} lie outside their own 95 % interval; chance explains about "
+        f"{0.05 * len(flags):,.0f}.)"
+    )
     told.print(
-        f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(found):,} counts are contradicted by "
+        f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(flags):,} counts are contradicted by "
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
-        f"table at once with 95 %. ({astray:,} lie outside their own 95 % interval; chance "
-        f"explains about {0.05 * len(found):,.0f}.) Counts are kept from falling below 0 and from "
+        f"table at once with 95 %.{own} Counts are kept from falling below 0 and from "
         f"adding up to more than those above them, which moves small ones up and large ones down. "
         f"Where it says so take the estimate, which is unbiased; or plan a release whose tree "
         f"comes to these levels first."

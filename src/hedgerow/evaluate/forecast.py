@@ -10,14 +10,23 @@ from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.sums import off_the_chain, sums_off_the_chain
 from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.release.measurements import COUNT
+from hedgerow.release.nodes import Int64
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn
 from hedgerow.release.summed import pass_of
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.order import Codes
+from hedgerow.tables.tree import Tree
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
+SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
+SUMS_SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "rmse": pl.Float64,
+               "highest": pl.Float64, "lowest": pl.Float64}  # fmt: skip
+MOST_SUMS = 5
 METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_rate")
 
 
@@ -44,15 +53,82 @@ def simulated_errors(
     Raises:
         PlanError: fewer than 2 runs, or a table whose levels differ from the plan's.
     """
+    return simulated_releases(plan, prior, estimator, runs=runs, seed=seed)[0]
+
+
+def simulated_releases(
+    plan: Plan, prior: Prior, estimator: Estimator, *, runs: int, seed: int = 0
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The frame of `simulated_errors`, and one for sums of the released counts off the chain.
+
+    Returns:
+        The second has one row for each of the few cuboids that `hedgerow.plan.sums` finds worst:
+        ``cuboid``, ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``:
+        the mean error over runs of the cell that is most too high, and most too low (records).
+
+    Raises:
+        PlanError: see `simulated_errors`.
+    """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
     check_combines(estimator, plan)
     own = plan_over(plan, prior.counts)
-    found = []
+    found, tree = [], own.tree
+    sums = _worst_sums(own)
+    truth = {levels: _sums(tree, levels, *prior.counts.roll_up(tree.depth)) for levels in sums}
     for run in range(runs):
         source = Drawn(prior.counts, own, seeded_bits(seed + run))
         nodes, _ = gathered(pass_of(own, source, estimator).results())
         found.append(error_of_nodes(prior.counts, nodes))
+        leaves = nodes[tree.depth]
+        for levels, runs_of_it in sums.items():
+            released = _sums(tree, levels, leaves.codes, leaves.counts)
+            runs_of_it.append(_errors_of_sums(released, truth[levels]))
+    return _by_depth(found, runs), _by_cuboid(tree, sums, runs)
+
+
+def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
+    """The cuboids whose sums may leave their truth furthest, by levels, for the runs to fill."""
+    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SUMS).to_list()
+    levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
+    return {levels[name]: [] for name in names}
+
+
+def _sums(tree: Tree, levels: tuple[int, ...], codes: Codes, values: Int64) -> pl.DataFrame:
+    """Positive sums of leaves by levels: a column an axis, and the count."""
+    cells = pl.DataFrame({
+        f"axis {a}": axis.ancestors(level)[code]
+        for a, (axis, level, code) in enumerate(zip(tree.axes, levels, codes, strict=True))
+    })  # fmt: skip
+    frame = cells.with_columns(pl.Series(COUNT, values))
+    return frame.group_by(cells.columns).agg(pl.col(COUNT).sum())
+
+
+def _errors_of_sums(released: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
+    """The error of each sum that either side holds."""
+    both = released.join(
+        truth, on=released.columns[:-1], how="full", suffix="_true", coalesce=True
+    ).fill_null(0)
+    return both.select(*released.columns[:-1], error=pl.col(COUNT) - pl.col(f"{COUNT}_true"))
+
+
+def _by_cuboid(
+    tree: Tree, sums: dict[tuple[int, ...], list[pl.DataFrame]], runs: int
+) -> pl.DataFrame:
+    """The errors of all runs, a row a cuboid; a sum that a run does not list has none there."""
+    rows = []
+    for levels, found in sums.items():
+        every = pl.concat(found)
+        cells = math.prod(axis.size(k) for axis, k in zip(tree.axes, levels, strict=True))
+        mean = every.group_by(every.columns[:-1]).agg(pl.col("error").sum() / runs)["error"]
+        square = every.select((pl.col("error").cast(pl.Float64) ** 2).sum()).item()
+        ends = (max(mean.max() or 0.0, 0.0), min(mean.min() or 0.0, 0.0))
+        rows.append((tree.name_of(levels), float(cells), math.sqrt(square / cells / runs), *ends))
+    return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
+
+
+def _by_depth(found: list[pl.DataFrame], runs: int) -> pl.DataFrame:
+    """The mean errors of all runs, a row a depth."""
     every = pl.concat(found).with_columns((pl.col("rmse") ** 2).alias("mse"))
     by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(
         pl.col("mse").mean().sqrt().alias("rmse"),
@@ -106,3 +182,12 @@ def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
         )
         for row in errors.iter_rows(named=True)
     ]
+
+
+def sums_rows(sums: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The rows of the sums of `simulated_releases` in words, under `SUMS_HEADINGS`."""
+    return [
+        ("", row["cuboid"], f"{row['cells']:,.0f}", f"{row['rmse']:,.4g}",
+         f"{row['highest']:+,.0f}", f"{row['lowest']:+,.0f}")
+        for row in sums.iter_rows(named=True)
+    ]  # fmt: skip

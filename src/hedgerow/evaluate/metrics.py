@@ -1,5 +1,6 @@
 """Error of a release against the truth, by depth. Confidential where the table is."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,10 @@ from hedgerow.tables.tree import Tree
 
 Int64 = NDArray[np.int64]
 
+HEADINGS_BESIDE_FORECAST = (
+    "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
+    "ratio", "false positives", "false negatives",
+)  # fmt: skip
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
 
@@ -113,6 +118,37 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
         )
         for row in errors.iter_rows(named=True)
     ]
+
+
+def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The rows of `error_by_depth` with what was forecast, under `HEADINGS_BESIDE_FORECAST`.
+
+    Args:
+        errors: of `error_by_depth`.
+        expected: of `hedgerow.plan.forecast.forecast`: of the release's own plan. Where it does not
+            know an error, words are empty; so is a ratio where it knows the counts to be exact.
+    """
+    rows = []
+    for row, wanted in zip(error_rows(errors), expected.iter_rows(named=True), strict=True):
+        depth, cuboid, largest, *_, discovered, lost = row
+        measured = errors.row(int(depth), named=True)
+        both = (
+            word
+            for name in ("rmse", "mae")
+            for word in _beside(measured[name], wanted[name])
+        )
+        bound = wanted["max_95"]
+        told = "" if bound is None else f"±{math.ceil(bound):,}"
+        rows.append((depth, cuboid, largest, told, *both, discovered, lost))
+    return rows
+
+
+def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
+    """An error, the one that was forecast, and their ratio."""
+    if expected is None:
+        return f"{measured:,.3g}", "", ""
+    ratio = f"{measured / expected:.2f}" if expected > 0 else ""
+    return f"{measured:,.3g}", f"{expected:,.3g}", ratio
 
 
 def _aligned(

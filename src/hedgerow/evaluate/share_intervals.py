@@ -49,7 +49,7 @@ is proved and wide (for 127 of 262 tracts near the threshold 91 to 163, in the m
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -64,9 +64,10 @@ from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
+from hedgerow.release.certainty import certainty
 from hedgerow.release.cuboid import Stated, stated
 from hedgerow.release.estimates import measured_nodes
-from hedgerow.release.measurements import COUNT, HIGH, LOW
+from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.outline import Outline
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import labelled
@@ -104,8 +105,10 @@ def share_intervals(
 
     Returns:
         One row a measured area, in tree order: its codes, ``count`` (released, 0 where it is not
-        listed), ``share`` (of the amount) and ``amount`` by the released counts, ``low`` and
-        ``high``: what it would get by the true counts, in units of the amount.
+        listed), the unbiased ``estimate`` of the true count (records), ``share`` (of the amount)
+        and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
+        counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
+        by the intervals that hold for all areas at once (see `hedgerow.release.certainty`).
 
     Raises:
         ReleaseError: no such level; one that was not measured or is too large for so many draws.
@@ -147,7 +150,11 @@ def share_intervals(
         else:
             ends = _ends(rule, areas.estimate - errors, areas.estimate, rank)
         low, high = (amount * end for end in ends)
-    columns = {COUNT: areas.counts, SHARE: paid / amount, AMOUNT: paid, LOW: low, HIGH: high}
+    columns = {
+        COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
+        LOW: low, HIGH: high,
+        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.level),
+    }  # fmt: skip
     return labelled(known.plan.tree, names.index(level), areas.codes, **columns)
 
 
@@ -171,15 +178,19 @@ class _Areas:
     Attributes:
         codes, counts: of each, the counts as released.
         estimate: float64 (cells), records: unbiased.
+        variance: float64 (cells), records²: of the estimates.
         layers: from the root to the level, the last with what each area's own subtree says.
         noise: of each layer, None where it has none of its own; empty where counts are public.
+        raw: whether the estimates are noisy counts as they are.
     """
 
     codes: Codes
     counts: Int64
     estimate: Float64
+    variance: Float64
     layers: tuple[Layer, ...]
     noise: tuple[Mechanism | None, ...]
+    raw: bool = False
 
 
 def _areas(known: Stated, depth: int) -> _Areas:
@@ -188,7 +199,8 @@ def _areas(known: Stated, depth: int) -> _Areas:
     nodes, layers = measured_nodes(known.stored, outline, known.nodes)
     here, name = nodes[depth], known.plan.tree.cuboid_name(depth)
     if not len(here) or depth <= outline.public_depth:
-        return _Areas(here.codes, here.counts, here.counts.astype(float), (), ())
+        exact = here.counts.astype(float)
+        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), ())
     kinds = known.plan.depths[: depth + 1]
     noise = tuple(what.mechanism if isinstance(what, Measured) else None for what in kinds)
     if not outline.everything and outline.public_depth < depth - 1:  # raw counts alone
@@ -197,14 +209,24 @@ def _areas(known: Stated, depth: int) -> _Areas:
         own = layers[depth]
         lone = Layer(own.noisy, own.variance, np.array([0, own.nodes]))
         estimate = np.asarray(own.noisy, dtype=np.float64)
-        unknown = Layer(None)
-        return _Areas(here.codes, here.counts, estimate, (unknown, lone), (None, noise[depth]))
+        variance = np.full(own.nodes, own.variance, dtype=np.float64)
+        tree, drawn = (Layer(None), lone), (None, noise[depth])
+        return _Areas(here.codes, here.counts, estimate, variance, tree, drawn, raw=True)
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
     if not np.isfinite(final.variance).all():
         raise ReleaseError(f"the measurements do not tell {name}; name a level that was measured")
-    return _Areas(here.codes, here.counts, final.estimate, top, noise)
+    return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
+
+
+def _contradicted(
+    known: Stated, depth: int, areas: _Areas, level: float
+) -> NDArray[np.bool_]:
+    """Which released counts their own measurements contradict: bool (cells)."""
+    told = certainty(known.plan.to_dict(), depth, int(known.nodes[0].counts.sum()))
+    told = replace(told, raw=areas.raw)
+    return told.contradicted(areas.counts, areas.estimate, areas.variance, level)
 
 
 def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.errors import PlanError
-from hedgerow.picture import BLUE, GREEN, OCHRE, PURPLE, RED, figure_for, label_depths, open_axes
+from hedgerow.picture import BLUE, GREEN, OCHRE, PURPLE, RED, figure_for, label_depths, open_axes, scale_errors
 
 COLOURS = {"max_95": RED, "noise_sd": PURPLE, "rmse": BLUE, "mae": GREEN}
 WORDS = {
@@ -32,8 +32,7 @@ def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = 
         for name, colour in COLOURS.items():
             known = frame.drop_nulls(name)
             errors.plot(known["depth"], known[name], "o-", color=colour, label=WORDS[name])
-        errors.set_yscale("symlog", linthresh=1)
-        errors.set_ylim(bottom=0)
+        scale_errors(errors, (value for name in COLOURS for value in frame[name]))
         errors.set_title("expected error (records)", fontsize=10)
         percent.bar(
             frame["depth"], 100 * frame["share"].fill_null(0), color="#c9d6df", label="share"

@@ -122,11 +122,15 @@ class Tree:
 
     def cuboid_name(self, depth: int) -> str:
         """A depth in words: ``total``, ``county``, ``origin.region × destination.province``."""
+        return self.name_of(self.cuboid(depth))
+
+    def name_of(self, levels: Sequence[int]) -> str:
+        """A cuboid in words, on the chain or off it, by its level of each axis."""
         named = [
             axis.levels[level - 1]
             if len(self.axes) == 1
             else f"{axis.name}.{axis.levels[level - 1]}"
-            for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
+            for axis, level in zip(self.axes, levels, strict=True)
             if level
         ]
         return " × ".join(named) or "total"
