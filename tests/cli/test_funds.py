@@ -68,7 +68,9 @@ def test_a_file_holds_every_area(out, tmp_path, name):
     assert found.exit_code == 0, found.output
     read = pl.read_csv if name.endswith("csv") else pl.read_parquet
     table = read(file)
-    assert table.columns == ["county", "count", "share", "amount", "low", "high"]
+    assert table.columns == [
+        "county", "count", "estimate", "share", "amount", "low", "high", "contradicted"
+    ]  # fmt: skip
     assert len(table) == 50
     assert table["amount"].sum() == pytest.approx(1000)
     assert ((table["low"] <= table["amount"]) & (table["amount"] <= table["high"])).mean() > 0.8

@@ -132,7 +132,19 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path):
     assert list(tmp_path.iterdir()) == [place]
 
 
-FORMULAS = ["=HYPERLINK(A1)", "+SUM(1)", "-2+3", "@x", "\tx", "\rx", "\nx", "＝1+1", "- 1", "+", "-"]
+FORMULAS = [
+    "=HYPERLINK(A1)",
+    "+SUM(1)",
+    "-2+3",
+    "@x",
+    "\tx",
+    "\rx",
+    "\nx",
+    "＝1+1",
+    "- 1",
+    "+",
+    "-",
+]
 HARMLESS = ["-9", "+49", "-1,5", "1=2", "a-b", "", "'=1", "x\t=1", "-10 000"]
 NUMBERS = [-3.2, 4.0, -0.5]
 

@@ -9,7 +9,8 @@ import pytest
 from hedgerow import read_release
 from hedgerow.examples.commuting import write_commuting
 
-COLUMNS = ["o_region", "d_region", "count", "standard_error", "low", "high"]
+SURENESS = ["estimate", "standard_error", "low", "high", "contradicted"]
+COLUMNS = ["o_region", "d_region", "count", *SURENESS]
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +58,7 @@ def test_a_cuboid_off_the_tree_is_summed(run, out, tmp_path):
     assert found.columns == ["o_region", "o_province", "d_region", "count"]
     assert found["count"].sum() == read_release(out).level(depth=0)["count"].sum()
     assert run("table", out, *by, "--output", tmp_path / "with.csv")[0] == 0
-    assert pl.read_csv(tmp_path / "with.csv").columns[-3:] == ["standard_error", "low", "high"]
+    assert pl.read_csv(tmp_path / "with.csv").columns[-5:] == SURENESS
 
 
 def test_the_first_rows_are_shown(run, out):

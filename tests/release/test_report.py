@@ -30,10 +30,13 @@ from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import compose
 from hedgerow.release import report as report_module
 from hedgerow.release.execution import in_memory
+from hedgerow.release.nodes import Nodes
 from hedgerow.release.page import blocks
 from hedgerow.release.page import carried as carried_module
 from hedgerow.release.page import facts as facts_module
-from hedgerow.release.page.blocks import parts_of, varints
+from hedgerow.release.page.blocks import Interval, parts_of, varints
+from hedgerow.release.page.carried import Carried
+from hedgerow.release.page.explore import first_counts
 from hedgerow.release.page.markup import visible
 from hedgerow.release.page.promise import Priced, figure, keeps_budget, least_missed
 from hedgerow.release.report import check_report, page
@@ -43,6 +46,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.made import random_axis, random_counts, random_tree
+from tests.release.contradictions import uneven
 
 EVIL = "</script><script>alert('name')</script>"
 NAMES = [EVIL, '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\u202eabc", "a\x00b", "$title", "—"]
@@ -525,3 +529,39 @@ def test_the_largest_errors_are_those_that_the_plan_shows(pages, kind):
     shown = [row[HEADINGS.index("95 % max")] for row in forecast_rows(forecast(pages[kind].plan))]
     assert [row for row in shown if row]
     assert re.findall(r"<td[^>]*>(±[\d,]+)</td>", pages[kind].text) == [row for row in shown if row]
+
+
+def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
+    """By the noisy counts themselves: the towns were measured alone, so these are the estimates."""
+    _, release = uneven()
+    release.write(tmp_path / "out")
+    made = SimpleNamespace(
+        folder=tmp_path / "out", plan=release.content.plan, estimator=release.content.estimator
+    )
+    made.text = page_of(made)
+    made.seen = Seen(made.text)
+    blocks = blocks_of(made)
+    assert "contradicted-1" not in blocks
+    gaps, estimates = map(numbers, blocks["contradicted-2"])
+    assert gaps == [0] * 12
+    assert [unfolded(value) for value in estimates] == release.measurements(2).tolist()
+    assert "Contradicted by their own noisy counts: 12." in made.seen.said
+    cells = [one.text.strip() for one in made.seen.all("td") if "table" in one.inside]
+    headings = [one.text for one in made.seen.all("th") if one.attributes.get("scope") == "col"]
+    assert headings.count("Contradicted ≠") == 1
+    assert cells.count("12") == 3, "possible, listed, contradicted"
+    for one in ("geography", "empty"):
+        assert "No count that this page has read is contradicted" not in made.seen.said, one
+
+
+def test_the_table_for_readers_without_scripts_marks_them_too():
+    tree = Tree([Axis.from_frame("a", {"a": list("xyz"), "b": list("uvw")}, ["a", "b"])])
+    interval = Interval(*(np.array(ends) for ends in ([1, 2, 3], [5, 6, 7], [1], [-12])))
+    nodes = Nodes.bare((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
+                       np.zeros(3), np.zeros(3))  # fmt: skip
+    root = Nodes.bare((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
+    text = first_counts(tree, Carried([root, nodes], [interval, interval], []))
+    assert text.count("contradicted") == 1
+    line = next(line for line in text.splitlines() if "contradicted" in line)
+    assert "900" in line
+    assert "unbiased estimate -12" in line

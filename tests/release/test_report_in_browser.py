@@ -24,6 +24,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, chromium, needs_chromium
+from tests.release.contradictions import uneven
 
 pytestmark = needs_chromium
 
@@ -145,7 +146,7 @@ def test_a_click_opens_a_state_and_its_counties(opened, census):
     told = [row.split("\t")[:3] for row in rows.all_inner_texts()]
     assert told == [
         [county, f"{count:,}", f"{low:,} to {high:,}"]
-        for _, county, count, _, low, high in inside.iter_rows()
+        for county, count, low, high in inside["county", "count", "low", "high"].iter_rows()
     ]
     assert tab.title() == "Counts by state, county and tract"  # no name of an area ran as a script
 
@@ -294,3 +295,42 @@ def test_a_place_that_is_not_there_is_everything(opened, census):
     tab = opened(census, "#at-3-99999-1")
     tab.wait_for_selector("#explorer[data-ready]")
     assert here(tab) == "Everything"
+
+
+@pytest.fixture(scope="module")
+def contradictions(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page") / "towns"
+    _, release = uneven()
+    release.write(folder)
+    path = folder.with_suffix(".html")
+    path.write_text(page(folder, release.content.plan, release.content.estimator, "1"), "utf-8")
+    return path
+
+
+def test_counts_that_are_contradicted_are_marked_and_said_to_be(opened, contradictions):
+    tab = opened(contradictions, "#at-1-0-1")
+    tab.locator("#explorer[data-ready] .tile").first.wait_for()
+    _, release = uneven()
+    wanted = release.level("level2").head(3).sort("count", descending=True)
+    tiles = tab.locator(".tile")
+    assert tiles.count() == 3
+    for i, row in enumerate(wanted.to_dicts()):
+        tile, estimate = tiles.nth(i), f"{round(row['estimate']):,}"
+        assert "doubt" in tile.get_attribute("class").split()
+        assert tile.inner_text().startswith("≠")
+        said = tile.get_attribute("aria-label")
+        assert f"contradicted by its own noisy counts: unbiased estimate {estimate}" in said
+        line = tab.locator("#explorer tbody tr").nth(i).inner_text()
+        assert f"≠ contradicted; unbiased estimate {estimate}" in line
+    assert (
+        "≠ contradicted by its own noisy counts" in tab.locator(".tools:has(.key-box)").inner_text()
+    )
+
+
+def test_counts_that_nothing_contradicts_have_no_mark(opened, contradictions, census):
+    tab = opened(contradictions)  # the regions
+    tab.locator("#explorer[data-ready] .tile").first.wait_for()
+    for one in (tab, opened(census)):
+        one.locator("#explorer[data-ready] .tile").first.wait_for()
+        assert one.locator("#explorer .doubt").count() == 0
+        assert "≠" not in one.locator("#explorer").inner_text()

@@ -82,9 +82,9 @@ KEPT = (
 
 COMPARED = (
     "In records. 95 % max, forecast: what the plan foresaw (hedgerow plan); ratio: the measured "
-    "error over it. The forecast leaves out rounding and that counts are kept from falling below "
-    "0: where most counts are 0 the ratio is below 1, and a single release varies about its "
-    "forecast at depths of few cells."
+    "error over it. The forecast leaves out rounding and that no count falls below 0: where most "
+    "counts are 0 the ratio is below 1, and a single release varies about its forecast at depths "
+    "of few cells."
 )
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]

@@ -34,7 +34,7 @@ class RuleName(StrEnum):
     SEATS = "seats"
 
 
-def funds(
+def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
     level: Annotated[str, typer.Option(help="Whose areas share, such as county.")],
     amount: Annotated[float, typer.Option(help="What is shared; of seats, how many.")],

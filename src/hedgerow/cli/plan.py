@@ -95,16 +95,9 @@ def plan(
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
-    if len(sums):
-        everything = not isinstance(made.measure, Survivors)
-        shown.print(f"{escape(sums_told(sums, everything=everything))}\n")
+    _show_sums(made, sums)
     if simulated is not None:
-        errors, sums_of_prior = simulated
-        shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-        shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
-        if len(sums_of_prior):
-            shown.print("The same for sums that are no depth of the tree, the worst first:\n")
-            shown.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums_of_prior)])) + "\n")
+        _show_simulated(*simulated)
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
@@ -174,6 +167,20 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):
         return simulated_releases(made, prior, spec.estimator, runs=runs)
+
+
+def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
+    told = sums_told(sums, everything=not isinstance(made.measure, Survivors))
+    if told:
+        shown.print(f"{escape(told)}\n")
+
+
+def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
+    shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+    shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
+    if len(sums):
+        shown.print("The same for sums that are no depth of the tree, the worst first:\n")
+        shown.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
 
 
 def _show_fairness(made: Plan) -> None:

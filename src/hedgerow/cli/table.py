@@ -20,7 +20,7 @@ from hedgerow.release.stored import undamaged
 FIRST_ROWS = 20
 
 
-def table(
+def table(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
     level: Annotated[
         str | None, typer.Option(help="A depth by the name that the plan shows: county.")

@@ -79,9 +79,9 @@ def not_stated(counts: Counts) -> list[tuple[str, str]]:
         there = int(counts.values[codes == leaf].sum())
         counted = f"counted as {axis.not_stated!r}"
         confidential = (
-            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} (not_stated): "
-            f"{there - mapped:,} have that code themselves, {mapped:,} have a code that is not in "
-            f"the list, or none (confidential, shown here only)"
+            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} "
+            f"(not_stated): {there - mapped:,} have that code themselves, {mapped:,} have a code "
+            f"that is not in the list, or none (confidential, shown here only)"
         )
         rule = (
             f"axis {axis.name!r}: records that are not in the list are {counted}; how many is "
@@ -130,10 +130,9 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
     told.print(
         f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(flags):,} counts are contradicted by "
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
-        f"table at once with 95 %.{own} Counts are kept from falling below 0 and from "
-        f"adding up to more than those above them, which moves small ones up and large ones down. "
-        f"Where it says so take the estimate, which is unbiased; or plan a release whose tree "
-        f"comes to these levels first."
+        f"table at once with 95 %.{own} Counts may not fall below 0 and must add up to those above "
+        f"them, which moved these by more than noise explains. There, take the unbiased estimate; "
+        f"or plan a release whose tree comes to these levels first."
     )
 
 

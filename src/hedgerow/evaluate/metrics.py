@@ -132,11 +132,7 @@ def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[t
     for row, wanted in zip(error_rows(errors), expected.iter_rows(named=True), strict=True):
         depth, cuboid, largest, *_, discovered, lost = row
         measured = errors.row(int(depth), named=True)
-        both = (
-            word
-            for name in ("rmse", "mae")
-            for word in _beside(measured[name], wanted[name])
-        )
+        both = (word for name in ("rmse", "mae") for word in _beside(measured[name], wanted[name]))
         bound = wanted["max_95"]
         told = "" if bound is None else f"±{math.ceil(bound):,}"
         rows.append((depth, cuboid, largest, told, *both, discovered, lost))

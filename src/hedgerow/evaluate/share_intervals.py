@@ -220,9 +220,7 @@ def _areas(known: Stated, depth: int) -> _Areas:
     return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
 
 
-def _contradicted(
-    known: Stated, depth: int, areas: _Areas, level: float
-) -> NDArray[np.bool_]:
+def _contradicted(known: Stated, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
     """Which released counts their own measurements contradict: bool (cells)."""
     told = certainty(known.plan.to_dict(), depth, int(known.nodes[0].counts.sum()))
     told = replace(told, raw=areas.raw)

@@ -5,7 +5,17 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.errors import PlanError
-from hedgerow.picture import BLUE, GREEN, OCHRE, PURPLE, RED, figure_for, label_depths, open_axes, scale_errors
+from hedgerow.picture import (
+    BLUE,
+    GREEN,
+    OCHRE,
+    PURPLE,
+    RED,
+    figure_for,
+    label_depths,
+    open_axes,
+    scale_errors,
+)
 
 COLOURS = {"max_95": RED, "noise_sd": PURPLE, "rmse": BLUE, "mae": GREEN}
 WORDS = {

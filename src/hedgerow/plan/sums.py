@@ -131,6 +131,6 @@ def sums_told(sums: pl.DataFrame, *, everything: bool) -> str:
         "Sums that are no depth of the tree add up counts that are each kept from falling below 0: "
         "too high where the true counts are 0, on average by up to about so many records (worst "
         "case over tables), and too low elsewhere, by as much altogether:\n\n"
-        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Sums that matter should be depths: refine "
-        "their levels first."
+        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Sums that matter should be depths: "
+        "refine their levels first."
     )

@@ -146,8 +146,9 @@ def cuboid_errors(
     Returns:
         One row a combination: its codes axis by axis as the tree has them, ``count``, ``estimate``
         (least squares; null unless all nodes were measured), ``standard_error``, ``low``, ``high``,
-        ``contradicted`` (null where the estimate is). Where all nodes were measured, every combination below the public counts has a row, with a
-        count of 0 or not; where survivors were, those with a positive count.
+        ``contradicted`` (null where the estimate is). Where all nodes were measured, every
+        combination below the public counts has a row, with a count of 0 or not; where survivors
+        were, those with a positive count.
 
     Raises:
         ReleaseError: the release is too large for this.

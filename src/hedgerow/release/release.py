@@ -87,8 +87,8 @@ class Release:
         if confidence is not None:
             low, high = known.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        level = (confidence or USUAL).level
-        flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, level)
+        sure = (confidence or USUAL).level
+        flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def _total(self) -> int:

@@ -69,7 +69,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     """
     facts, numeric = depth_facts(folder, plan), is_numeric(plan.tree)
     rows = [depth.listed for depth in facts]
-    carried = carry(folder, plan.tree, rows, numeric=numeric)
+    carried = carry(folder, plan, rows, numeric=numeric)
     style, script = _part("page.css"), _script()
     total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
@@ -90,6 +90,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         distribution="" if shape is None else _DISTRIBUTION.format(shape),
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),
+        contradicted=levels.contradicted_words(plan, facts),
         curves=curves(plan, priced),
         checks=levels.checks(plan, facts, carried.last),
         cite=words.cited(plan, total, made_by),

@@ -84,19 +84,19 @@ def match_axis(
     if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
         levels = levels[-1:]
     stops = _stops(axis) if len(columns) > 1 else None
-    name = f"axis{number}"
+    name, ragged = f"axis{number}", stops is not None
     db.register(name, _listed(axis, levels, stops))
     code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
     join = f"LEFT JOIN {name} ON {name}.label = {code}"
-    leaf = _leaf_sql(name, fields, levels, (str(_outside(axis)), f"{name}.id"), stops is not None)
+    leaf = _leaf_sql(name, fields, levels, (str(_outside(axis)), f"{name}.id"), is_ragged=ragged)
     unlisted = None
     if axis.not_stated is not None:
-        unlisted = _leaf_sql(name, fields, levels, ("1", "0"), stops is not None)
+        unlisted = _leaf_sql(name, fields, levels, ("1", "0"), is_ragged=ragged)
     return Match(axis, columns, fields, join, leaf, unlisted)
 
 
 def _leaf_sql(
-    name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], is_ragged: bool
+    name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], *, is_ragged: bool
 ) -> str:
     """The first value for a record outside the list, the second for one in it."""
     outside, inside = values

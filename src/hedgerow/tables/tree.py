@@ -10,7 +10,8 @@ from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 
 TAKEN = {
-    "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance", "contradicted",
+    "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
+    "contradicted",
 }  # fmt: skip
 """Columns of a release's own, which no level can have."""
 

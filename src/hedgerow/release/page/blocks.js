@@ -65,7 +65,13 @@ async function readDepth(t) {
     high[i] = count[i] + unfolded(over[i]);
     low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
   }
-  held.set(`depth-${t}`, { start, place, count, low, high });
+  const estimates = new Map();
+  if (document.getElementById(`contradicted-${t}`)) {
+    const [gaps, values] = (await parts(`contradicted-${t}`)).map(numbers);
+    let at = -1;
+    gaps.forEach((gap, k) => estimates.set(at += gap + 1, unfolded(values[k])));
+  }
+  held.set(`depth-${t}`, { start, place, count, low, high, estimates });
 }
 
 async function readLevel(axis, level) {

@@ -31,10 +31,22 @@ _UNSEEN = rf"[\x00-\x1f\x7f-\x{{9f}}\x{{2028}}\x{{2029}}{DIRECTIONS}]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """The intervals of the counts of a depth: int64 (nodes) each, records."""
+    """How sure the counts of a depth are.
+
+    Attributes:
+        low, high: int64 (nodes), records: their intervals.
+        contradicted: int64, ascending: which counts their own measurements contradict.
+        estimate: int64, records: the unbiased estimates of those, rounded.
+    """
 
     low: Int64
     high: Int64
+    contradicted: Int64
+    estimate: Int64
+
+    def told(self) -> dict[int, int]:
+        """The rounded estimate of each count that is contradicted, by its place."""
+        return dict(zip(self.contradicted.tolist(), self.estimate.tolist(), strict=True))
 
 
 def block(parts: list[bytes]) -> str:
@@ -95,6 +107,12 @@ def depth_block(local: Int64, start: Int64, nodes: Nodes, interval: Interval) ->
             varints(_folded(low - usual)),
         ]
     )
+
+
+def contradicted_block(interval: Interval) -> str:
+    """Which nodes of a depth have counts that are contradicted, and their estimates."""
+    gaps = np.diff(interval.contradicted, prepend=-1) - 1
+    return block([varints(gaps), varints(_folded(interval.estimate))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

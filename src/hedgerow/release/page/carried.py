@@ -6,13 +6,23 @@ from pathlib import Path
 
 import numpy as np
 
+from hedgerow.plan.plan import Plan
+from hedgerow.release.certainty import Certainty, certainty
 from hedgerow.release.families import family_starts
-from hedgerow.release.measurements import HIGH, LOW, read_counts
+from hedgerow.release.measurements import (
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    read_counts,
+)
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.page.blocks import (
     LARGEST_SCRIPT_NUMBER,
     Interval,
     UsedCodes,
+    contradicted_block,
     depth_block,
     level_block,
     local_places,
@@ -49,24 +59,27 @@ class Carried:
         return len(self.nodes) - 1
 
 
-def carry(folder: Path, tree: Tree, rows: Sequence[int], *, numeric: bool) -> Carried:
+def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Carried:
     """The depths that fit, their families proved to add up.
 
     Args:
         folder: of the release.
-        tree: its tree.
+        plan: of the release.
         rows: how many counts each depth lists.
         numeric: whether the tree is of one numeric axis, whose empty ranges are carried too.
 
     Raises:
         ReleaseError: codes that are not in the domain, or families that do not add up.
     """
-    made, room = Carried(), MOST_CHARACTERS
+    made, room, tree = Carried(), MOST_CHARACTERS, plan.tree
+    described = plan.to_dict()
     used = {(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(tree.axes))}
     for t, total in enumerate(np.cumsum(rows).tolist()):
         if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
             break
-        nodes, interval = read_nodes(folder, tree, t), _interval(folder, t)
+        nodes = read_nodes(folder, tree, t)
+        whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
+        interval = _interval(folder, t, certainty(described, t, whole))
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -98,12 +111,20 @@ def _blocks(
     used[number, level] = known
     start = family_starts(tree, depth, *nodes)
     local = local_places(tree, depth, nodes[1], known, above)
-    return [
+    blocks = [
         (f"level-{number}-{level}", level_block(axis, level, known, above, numeric=numeric)),
         (f"depth-{depth}", depth_block(local, start, nodes[1], interval)),
     ]
+    if len(interval.contradicted):
+        blocks.append((f"contradicted-{depth}", contradicted_block(interval)))
+    return blocks
 
 
-def _interval(folder: Path, depth: int) -> Interval:
+def _interval(folder: Path, depth: int, known: Certainty) -> Interval:
     table = read_counts(folder, depth)
-    return Interval(table[LOW].to_numpy(), table[HIGH].to_numpy())
+    estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
+    flags = known.contradicted(table[COUNT].to_numpy(), estimate, variance)
+    places = np.flatnonzero(flags)
+    exact = LARGEST_SCRIPT_NUMBER - 1
+    rounded = np.clip(np.rint(estimate[places]), -exact, exact).astype(np.int64)
+    return Interval(table[LOW].to_numpy(), table[HIGH].to_numpy(), places, rounded)

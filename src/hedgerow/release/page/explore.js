@@ -25,7 +25,8 @@ function listing(items, caption, heading) {
       make("th", { scope: "row" }, item.opens
         ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
         : isolated(item.name)),
-      make("td", { class: "n" }, number.format(item.count)),
+      make("td", { class: "n" }, number.format(item.count), isContradicted(item)
+        ? make("small", { class: "doubt" }, `≠ contradicted; unbiased estimate ${number.format(item.estimate)}`) : null),
       make("td", { class: "n" }, interval(item)),
       make("td", { class: "wide-only" }, whisker(item, most)),
       make("td", { class: "n wide-only" }, percent(item.part))));
@@ -70,7 +71,8 @@ function here(t, i, codes) {
   return make("div", { class: "here", role: "status" },
     make("h3", { tabindex: -1 }, isolated(nameOf(codes))),
     make("strong", {}, number.format(value.count)),
-    make("span", {}, exact ? "records, an exact and public number" : `records; 95 % interval ${interval(value)}`));
+    make("span", {}, exact ? "records, an exact and public number" : `records; 95 % interval ${interval(value)}`),
+    isContradicted(value) ? make("span", { class: "doubt" }, `≠ ${contradiction(value)}`) : null);
 }
 
 function views(t, i, mode) {

@@ -41,15 +41,27 @@ def first_counts(tree: Tree, carried: Carried) -> str:
         for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
         if level
     ]
+    told = interval.told()
     rows = [
-        [" › ".join(shown(code) for code in path), f"{count:,}", f"{low:,} to {high:,}"]
-        for path, count, low, high in zip(
-            zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False
+        [
+            " › ".join(shown(code) for code in path),
+            f"{count:,}{_contradiction(told.get(i))}",
+            f"{low:,} to {high:,}",
+        ]
+        for i, (path, count, low, high) in enumerate(
+            zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
         )
     ]
     name, every = shown(tree.cuboid_name(depth)), len(carried.nodes[depth])
     more = "" if len(rows) == every else f"; the first {len(rows)} of {every:,}"
     return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
+
+
+def _contradiction(estimate: int | None) -> str:
+    """What stands below a count that its own measurements contradict."""
+    if estimate is None:
+        return ""
+    return f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
 
 
 def _first(nodes: Nodes) -> Nodes:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.plan import Plan
-from hedgerow.release.measurements import COUNT, HIGH, LOW, STANDARD_ERROR
+from hedgerow.release.certainty import Certainty, certainty
+from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
 from hedgerow.release.part_names import part_files
 
 MOST_ROWS = 5_000_000
@@ -32,12 +33,14 @@ class DepthFacts:
         total: their sum, records; None where there are too many to read.
         number: int64 (19): how many counts have 1, 2, … digits.
         relative: float64 (19): the sum of their standard errors, each over its count.
+        contradicted: how many counts their own measurements contradict, of those that were read.
     """
 
     listed: int
     total: int | None
     number: NDArray[np.int64]
     relative: NDArray[np.float64]
+    contradicted: int = 0
 
 
 def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
@@ -47,33 +50,38 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
             not exact, or depths that do not sum to the same total.
     """
-    found = [
-        _facts(folder, t, is_public=isinstance(what, Public)) for t, what in enumerate(plan.depths)
-    ]
+    found: list[DepthFacts] = []
+    described, whole = plan.to_dict(), None
+    for t, what in enumerate(plan.depths):
+        known = certainty(described, t, whole)
+        found.append(_facts(folder, t, known, is_public=isinstance(what, Public)))
+        whole = found[0].total
     for t, facts in enumerate(found):
         if facts.total is not None and facts.total != found[0].total:
             raise ReleaseError(f"the counts of depth {t} do not sum to the total of depth 0")
     return found
 
 
-def _facts(folder: Path, depth: int, *, is_public: bool) -> DepthFacts:
+def _facts(folder: Path, depth: int, known: Certainty, *, is_public: bool) -> DepthFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
-    total, columns = 0, [COUNT, STANDARD_ERROR, LOW, HIGH]
+    total, contradicted = 0, 0
+    columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     parts = part_files(folder / "counts" / f"depth={depth}.parquet")
     listed = sum(pq.read_metadata(part).num_rows for part in parts)
     if listed > MOST_ROWS:
         return DepthFacts(listed, None, number, relative)
     for piece in _pieces(parts, columns):
-        count, error, low, high = (piece[name].to_numpy() for name in columns)
+        count, estimate, error, low, high = (piece[name].to_numpy() for name in columns)
         if (count <= 0).any() or (low < 0).any() or (high < low).any():
             raise ReleaseError(f"depth {depth} has a count or an interval that is none")
         if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
             raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
         total += int(count.sum())
+        contradicted += int(known.contradicted(count, estimate, error**2).sum())
         digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
         number += np.bincount(digits, minlength=CLASSES)
         relative += np.bincount(digits, error / count, CLASSES)
-    return DepthFacts(listed, total, number, relative)
+    return DepthFacts(listed, total, number, relative, contradicted)
 
 
 def _pieces(parts: Sequence[Path], columns: list[str]) -> Iterator[pl.DataFrame]:

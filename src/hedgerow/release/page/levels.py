@@ -29,6 +29,7 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
                 _error(row["noise_sd"]),
                 _error(row["rmse"]),
                 "–" if row["max_95"] is None else f"±{ceil(row['max_95']):,}",
+                "–" if listed.total is None else f"{listed.contradicted:,}",
             ]
         )
     return table(
@@ -37,6 +38,7 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
             "Level", "Possible counts", "Listed, above 0", "Noise",
             "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
             "Noise: standard deviation", "Expected error (RMSE)", "95 %: no error beyond",
+            "Contradicted ≠",
         ],
         rows,
     )  # fmt: skip
@@ -58,6 +60,29 @@ def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
         "below it, how many counts there are"
     )
     return table(caption, ["Level", *headings], rows)
+
+
+def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+    """How many counts their own measurements contradict, and what to do with them."""
+    number = sum(f.contradicted for f in facts)
+    told = (
+        "No count that this page has read is contradicted by its own noisy counts."
+        if not number
+        else f"<strong>Contradicted by their own noisy counts: {number:,}.</strong> They are "
+        "marked ≠ above: quote the unbiased estimate, which stands beside the count, in its place."
+    )
+    across = (
+        ""
+        if len(plan.tree.axes) == 1
+        else " Sums across levels, such as one group over all areas, can be so where no count of "
+        "this page is: <code>hedgerow table DIR --by</code> says which."
+    )
+    return (
+        f"<p>{told} A 95 % interval misses one true count in twenty by chance, and a released "
+        "count may lie outside its own. Contradicted is a count that lies outside even the "
+        "intervals which hold for all counts of its level at once: it was moved by being kept from "
+        f"falling below 0, and by having to add up.{across}</p>"
+    )
 
 
 def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:

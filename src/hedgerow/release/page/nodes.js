@@ -21,8 +21,8 @@ function codesAlong(path) {
 
 function valueOf(t, i) {
   if (t === 0) return { count: total[0], low: total[1], high: total[2] };
-  const { count, low, high } = depth(t);
-  return { count: count[i], low: low[i], high: high[i] };
+  const { count, low, high, estimates } = depth(t);
+  return { count: count[i], low: low[i], high: high[i], estimate: estimates.get(i) };
 }
 
 function child(t, i, codes, whole) {

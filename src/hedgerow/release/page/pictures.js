@@ -66,8 +66,8 @@ function map(items) {
     picture.replaceChildren(...spots.map(([left, top, across, down], k) => {
       const words = across > 58 && down > 24;
       const tile = k < kept
-        ? opener(sorted[k], `tile s${sureness(sorted[k])}`,
-          words ? make("b", {}, isolated(sorted[k].brief)) : null,
+        ? opener(sorted[k], `tile s${sureness(sorted[k])}${doubt(sorted[k])}`,
+          words ? make("b", {}, isContradicted(sorted[k]) ? "≠ " : "", isolated(sorted[k].brief)) : null,
           words && down > 42 ? fitting(sorted[k].count, across) : null)
         : make("div", { class: "tile rest" }, words ? `${number.format(sorted.length - kept)} more` : "");
       Object.assign(tile.style, { left: `${100 * left / width}%`, top: `${100 * top / height}%`,
@@ -76,12 +76,17 @@ function map(items) {
     }));
     roam(picture, ".tile:not(.rest)");
   };
-  return { nodes: [picture, sureKey()], draw };
+  return { nodes: [picture, sureKey(items)], draw };
 }
 
-function sureKey() {
+function sureKey(items) {
   const boxes = SURE.map((words, k) => make("span", {}, make("span", { class: `key-box s${k}` }), words));
+  if (items.some(isContradicted)) boxes.push(doubtKey());
   return make("p", { class: "tools", "aria-hidden": "true" }, "95 % interval:", ...boxes);
+}
+
+function doubtKey() {
+  return make("span", {}, make("span", { class: "key-box doubt" }), "≠ contradicted by its own noisy counts: quote the estimate");
 }
 
 // Where there are more ranges than bars, each bar is the sum of some that lie side by side.
@@ -96,6 +101,7 @@ function grouped(items, size) {
       known.part += item.part;
       known.name = `${known.first} … ${item.name}`;
       known.of += 1;
+      known.estimate = undefined;
     }
   }
   return [...groups.values()];
@@ -114,7 +120,7 @@ function bars(items, possible) {
       columns.push(make("span", { class: "bar" }));
       continue;
     }
-    const body = make("i", { class: size > 1 ? "s1" : `s${sureness(item)}` });
+    const body = make("i", { class: (size > 1 ? "s1" : `s${sureness(item)}`) + doubt(item) });
     const reach = size > 1 ? null : make("s");
     body.style.height = up(item.count);
     if (reach) Object.assign(reach.style, { bottom: up(item.low), height: up(item.high - item.low) });
@@ -124,7 +130,7 @@ function bars(items, possible) {
   const picture = make("div", { class: "bars", role: "group", "aria-label": `Bars: ${what}. ${KEYS}` }, ...columns);
   const ends = make("div", { class: "ends", "aria-hidden": "true" },
     make("span", {}, items[0].name), make("span", {}, items[items.length - 1].name));
-  const key = size > 1 ? make("p", {}, `Each bar is the sum of ${size} ranges side by side; the table has them one by one.`) : sureKey();
+  const key = size > 1 ? make("p", {}, `Each bar is the sum of ${size} ranges side by side; the table has them one by one.`) : sureKey(items);
   return { nodes: [picture, ends, key], draw: () => roam(picture, "button") };
 }
 
@@ -154,7 +160,7 @@ function matrix(cells, t, every, again) {
   const cell = (row, column) => {
     const item = at.get(`${row.place},${column.place}`);
     if (!item) return make("td", { class: "none" }, "0");
-    const button = opener(item, `cell${sureness(item) === 3 ? " wide" : ""}`, figure(item.count));
+    const button = opener(item, `cell${sureness(item) === 3 ? " wide" : ""}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + figure(item.count));
     const shade = 0.5 * Math.log1p(item.count) / Math.log1p(top);
     button.style.backgroundColor = `rgba(var(--tile), ${shade.toFixed(3)})`;
     return make("td", {}, button);
@@ -171,7 +177,8 @@ function matrix(cells, t, every, again) {
     make("tbody", {}, ...body, make("tr", {}, make("th", { scope: "row" }, "all"),
       ...columns.kept.map(total), total({ count: cells.reduce((a, one) => a + one.count, 0) }))));
   const picture = make("div", { class: `scroll matrix${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
-  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."));
+  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
+    cells.some(isContradicted) ? doubtKey() : null);
   const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)
     .map(([one, words]) => `the ${one.kept.length} largest of ${one.all} ${words}`);
   const more = left.length && rows.all * columns.all <= MOST_CELLS

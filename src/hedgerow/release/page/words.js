@@ -24,10 +24,17 @@ const isolated = (words) => make("bdi", {}, words);
 const interval = ({ count, low, high }) =>
   low === high && low === count ? "exact" : `${number.format(low)} to ${number.format(high)}`;
 
+// A count that its own noisy counts contradict has an estimate to quote in its place.
+const isContradicted = ({ estimate }) => estimate !== undefined;
+const contradiction = (item) => isContradicted(item)
+  ? `contradicted by its own noisy counts: unbiased estimate ${number.format(item.estimate)}` : "";
+const doubt = (item) => isContradicted(item) ? " doubt" : "";
+
 function sentence(item) {
   if (item.of > 1) return `: ${number.format(item.count)} in ${item.of} ranges, ${percent(item.part)} of the whole shown`;
   const sure = item.low === item.high ? interval(item) : `95 % interval ${interval(item)}`;
-  return `: ${number.format(item.count)} (${sure}), ${percent(item.part)} of the whole shown`;
+  const told = isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure;
+  return `: ${number.format(item.count)} (${told}), ${percent(item.part)} of the whole shown`;
 }
 
 const spoken = (item) => item.name + sentence(item) + (item.opens ? ". Opens." : ".");

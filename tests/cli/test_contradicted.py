@@ -1,0 +1,168 @@
+"""What commands say of counts that their own measurements contradict."""
+
+import json
+
+import polars as pl
+import pytest
+
+from hedgerow import read_release
+from tests.release.contradictions import counts_of, made, small_group, uneven
+
+
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory):
+    """A release on disk whose towns are all contradicted."""
+    place = tmp_path_factory.mktemp("towns") / "out"
+    uneven()[1].write(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+    """A release on disk with a sum off the chain that is contradicted."""
+    place = tmp_path_factory.mktemp("groups") / "out"
+    made(counts_of(small_group())).write(place)
+    return place
+
+
+def table_of(said):
+    """The rows of what `table` shows, by their headings."""
+    first, *rows = said.split("\n\n")[0].splitlines()
+    return [dict(zip(first.split(), row.split(), strict=False)) for row in rows]
+
+
+def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
+    code, said, err = run("table", groups, "--by", "group=level1")
+    assert code == 0
+    rows, wanted = table_of(said), read_release(groups).cuboid(group="level1")
+    for row, known in zip(rows, wanted.to_dicts(), strict=True):
+        assert row["count"] == f"{known['count']:,}"
+        assert row["estimate"] == f"{known['estimate']:,.1f}"
+        assert row.get("contradicted") == ("yes" if known["contradicted"] else None)
+    number = wanted["contradicted"].sum()
+    assert number >= 1
+    outside = wanted.filter((pl.col("count") < pl.col("low")) | (pl.col("count") > pl.col("high")))
+    words = " ".join(err.split())
+    assert f"Warning: {number} of 6 counts are contradicted by their own measurements" in words
+    assert f"({len(outside)} lie outside their own 95 % interval; chance explains" in words
+    assert "take the unbiased estimate" in words
+
+
+def test_a_file_has_the_estimate_and_the_flag_and_the_warning_is_given(run, groups, tmp_path):
+    file = tmp_path / "sums.csv"
+    code, _, err = run("table", groups, "--by", "group=level1", "--output", file)
+    assert code == 0
+    assert "contradicted by their own measurements" in " ".join(err.split())
+    found = pl.read_csv(file, schema_overrides={"group": pl.String})
+    wanted = read_release(groups).cuboid(group="level1")
+    assert found.columns == wanted.columns
+    assert found["contradicted"].equals(wanted["contradicted"])
+
+
+def test_counts_alone_are_warned_of_too(run, groups, towns):
+    code, said, err = run("table", towns, "--depth", "2", "--counts-only")
+    assert code == 0
+    assert said.splitlines()[0].split() == ["level1", "level2", "count"]
+    assert "Warning: 12 of 12 counts are contradicted" in " ".join(err.split())
+    code, _, err = run("table", groups, "--by", "group=level1", "--counts-only")
+    assert "nothing says which of these sums their own measurements contradict" in err
+
+
+def test_a_table_without_contradictions_has_no_warning(run, groups, towns):
+    for place, depth in ((groups, 2), (towns, 1), (towns, 0)):
+        code, _, err = run("table", place, "--depth", depth)
+        assert (code, "Warning" in err) == (0, False)
+
+
+def test_sums_of_survivors_say_that_they_cannot_know(run, tmp_path):
+    from hedgerow import Survivors  # noqa: PLC0415
+
+    made(counts_of(small_group()[:100]), measure=Survivors()).write(tmp_path / "out")
+    code, said, err = run("table", tmp_path / "out", "--by", "group=level1")
+    assert code == 0
+    assert "survivors alone were measured, so these sums have no unbiased estimate" in err
+    assert "yes" not in said
+
+
+def test_funds_show_estimates_mark_the_areas_and_warn(run, towns):
+    code, said, err = run("funds", towns, "--level", "level2", "--amount", "100")
+    assert code == 0
+    assert "Warning: 12 of 12 counts are contradicted" in " ".join(err.split())
+    rows = said.split("\n\n")[1].splitlines()
+    assert rows[0].split()[1:3] == ["count", "estimate"]
+    wanted = read_release(towns).level("level2")
+    for row, known in zip(rows[1:], wanted.to_dicts(), strict=True):
+        words = row.split()
+        assert words[2:4] == [f"{known['count']:,}", f"{known['estimate']:,.1f}"]
+        assert words[-1] == "yes"
+    code, _, err = run("funds", towns, "--level", "level1", "--amount", "100")
+    assert (code, "Warning" in err) == (0, False)
+
+
+PLANNED = """
+[table]
+source = "none.csv"
+[[axis]]
+name = "place"
+levels = ["region", "town"]
+areas = "places.csv"
+[[axis]]
+name = "group"
+levels = ["kind"]
+areas = "kinds.csv"
+[tree]
+refine = ["place.region", "place.town", "group.kind"]
+[privacy]
+neighbours = "replace"
+rho = "1/50"
+[estimate]
+measure = "all"
+"""
+
+
+@pytest.fixture
+def planned(tmp_path):
+    rows = "\n".join(f"r{i // 10},r{i // 10}t{i % 10}" for i in range(200))
+    (tmp_path / "places.csv").write_text(f"region,town\n{rows}\n")
+    (tmp_path / "kinds.csv").write_text("kind\na\nb\nc\n")
+    file = tmp_path / "release.toml"
+    file.write_text(PLANNED)
+    return file
+
+
+def test_a_plan_foresees_which_sums_leave_their_truth(run, planned):
+    code, said, _ = run("plan", planned)
+    assert code == 0
+    assert "Sums that are no depth of the tree add up counts" in said
+    code, out, _ = run("plan", planned, "--json")
+    sums = json.loads(out)["sums"]
+    assert [row["cuboid"] for row in sums] == ["group.kind", "place.region × group.kind"]
+    assert [row["summands"] for row in sums] == [200, 10]
+    for row in sums:
+        (line,) = [line for line in said.splitlines() if line.startswith(f"  {row['cuboid']}  ")]
+        assert f"{row['excess']:,.3g}" in line or f"{row['excess']:,.0f}" in line
+    planned.write_text(PLANNED.replace('"place.region", "place.town", "group.kind"',
+                                       '"group.kind", "place.region", "place.town"'))  # fmt: skip
+    code, out, _ = run("plan", planned, "--json")
+    assert [row["cuboid"] for row in json.loads(out)["sums"]] == ["place.town", "place.region"]
+
+
+def test_a_plan_simulates_them_on_a_prior(run, planned):
+    rows = [(f"r{i // 10}", f"r{i // 10}t{i % 10}", kind, 0 if kind == "a" else 500)
+            for i in range(200) for kind in "abc"]  # fmt: skip
+    prior = planned.parent / "prior.csv"
+    pl.DataFrame(rows, schema=["region", "town", "kind", "n"], orient="row").write_csv(prior)
+    planned.write_text(
+        PLANNED.replace('"none.csv"', '"none.csv"\ncount = "n"')
+        + '[allocation]\nmethod = "optimal"\n'
+        'objective = "cells"\nprior = {source = "prior.csv", count = "n", public = true}\n'
+    )
+    code, said, err = run("plan", planned, "--simulate", "3")
+    assert code == 0, err
+    lines = said.split("The same for sums that are no depth of the tree")[1].splitlines()
+    words = next(line for line in lines if "group.kind" in line).split()
+    assert words[0] == "group.kind"
+    assert int(words[3].replace(",", "")) > 300, "group a has nobody, and is released with many"
+    code, out, _ = run("plan", planned, "--simulate", "3", "--json")
+    told = json.loads(out)["simulated_sums"]
+    assert [row["cuboid"] for row in told][:1] == ["group.kind"]

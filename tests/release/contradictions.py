@@ -1,0 +1,48 @@
+"""Releases with counts that their own measurements contradict."""
+
+import numpy as np
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.execution import in_memory
+from tests.made import fixed_axis
+
+GEOGRAPHY_FIRST = ["geo.level1", "geo.level2", "group.level1"]
+
+
+def counts_of(values):
+    """A table of areas (20 a district) by groups."""
+    areas, groups = values.shape
+    tree = hr.Tree(
+        [fixed_axis("geo", areas // 20, 20), fixed_axis("group", groups, columns=["group"])],
+        refine=GEOGRAPHY_FIRST,
+    )
+    codes = np.indices(values.shape).reshape(2, -1).astype(np.int32)
+    return hr.Counts.from_leaves(tree, tuple(codes), values.ravel())
+
+
+def made(counts, seed=0, **options):
+    options = {"budget": hr.Rho("1/20"), "neighbours": hr.Replace(), "measure": hr.All()} | options
+    plan = hr.make_plan(counts.tree, **options)
+    return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+
+
+def small_group():
+    """The table of the issue: a group of 300 people in 1,000 areas of 5 groups of thousands."""
+    rng = np.random.default_rng(14)
+    values = rng.integers(800, 4000, (1000, 6))
+    values[:, 0] = 0
+    values[rng.choice(1000, 300, replace=False), 0] = 1
+    return values
+
+
+def uneven():
+    """Towns are measured well, the regions above them badly, and towns must add up to regions."""
+    tree = hr.Tree([fixed_axis("geo", 4, 3)])
+    plan = hr.make_plan(
+        tree, budget=hr.Rho("1/2"), neighbours=hr.Replace(),
+        allocation=hr.Shares(["1/2000", "1999/2000"]),
+    )  # fmt: skip
+    codes = (np.arange(12, dtype=np.int32),)
+    counts = hr.Counts.from_leaves(tree, codes, np.arange(200, 1400, 100))
+    return counts, in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
