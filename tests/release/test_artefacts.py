@@ -62,7 +62,8 @@ def test_levels_and_cuboids_speak_the_tables_words(made):
     by_name = release.level("a0.level1 × a1.level1")
     assert by_name.equals(release.level(depth=2))
     assert by_name.columns == [
-        "a0_level1", "a1_level1", "count", "standard_error", "low", "high",
+        "a0_level1", "a1_level1", "count", "estimate", "standard_error", "low", "high",
+        "contradicted",
     ]  # fmt: skip
     marginal = release.cuboid(None, a1="level2")
     leaves = release.level(depth=6)
