@@ -308,7 +308,7 @@ def test_a_release_that_is_killed_after_it_took_its_parts_is_finished(
 def test_what_spark_has_begun_is_bound_to_its_ledger(table_of, tmp_path, monkeypatch):
     counts, plan = made(1)
     table, ledger = table_of(counts), create_ledger(tmp_path / "ledger.sqlite")
-    ledger.open_account("trips", plan.neighbours, hr.Rho(10))
+    ledger.open_account("trips", plan.protection, hr.Rho(10))
     charging = Charging(ledger, "trips")
     with monkeypatch.context() as patch:
         patch.setattr(execution, "write_report", killed)
@@ -319,7 +319,7 @@ def test_what_spark_has_begun_is_bound_to_its_ledger(table_of, tmp_path, monkeyp
         release_on_spark(table, plan, **options)
     release_on_spark(table, plan, charging=charging, **options)
     stated = json.loads((tmp_path / "out" / "manifest.json").read_text())["ledger"]
-    (charge,) = ledger.standing(ledger.account("trips", plan.neighbours)).charges
+    (charge,) = ledger.standing(ledger.account("trips", plan.protection)).charges
     assert stated == {"dataset": "trips", "release_id": charge.release_id}
 
 
