@@ -161,7 +161,7 @@ def test_a_leaf_is_cut_at_the_limit_whatever_its_rows_add_up_to(as_text):
 def test_cutting_a_leaf_leaves_the_others_as_they_are(more):
     """So one record more changes one leaf by one or by nothing: what sensitivities rest on."""
     table = {"x": ["a", "b"], "n": [2**40 + more, 7]}
-    codes, values, _ = read_leaves(TREE, table, count="n", unit=None, contributions=1)
+    codes, values, *_ = read_leaves(TREE, table, count="n", unit=None, contributions=1)
     assert values[np.argsort(codes[0])].tolist() == [2**40, 7]
 
 
