@@ -179,6 +179,15 @@ def test_the_lines_for_a_target_give_the_file_the_same_plan(run, census, mechani
     assert json.loads(out)["depths"][1].get("share") is None
 
 
+def test_shares_are_said_to_be_relative_where_costs_of_depths_do_not_add(run, census):
+    said = "a depth alone costs 1.25 times its share of the budget"
+    assert said not in run("plan", census)[1]
+    text = census.read_text()
+    neighbours = re.search(r'neighbours *= *"[a-z-]+"', text).group()
+    census.write_text(text.replace(neighbours, 'neighbours = "replace"\nexactly = false'))
+    assert said in run("plan", census)[1].replace("\n", " ")
+
+
 def test_fairness_is_told_in_words_and_in_json(run, census):
     code, out, _ = run("plan", census, "--fairness")
     assert code == 0

@@ -53,6 +53,22 @@ def test_the_target_is_kept_by_the_exact_noise_and_not_by_a_smaller_budget(mecha
     assert sum(error_by_depth(cheaper).values()) == pytest.approx(target, rel=1e-3)
 
 
+@pytest.mark.parametrize("mechanism", KINDS)
+@pytest.mark.parametrize("who", [hr.Replace(exactly=False), hr.Replace(2, exactly=False)], ids=str)
+def test_a_plan_of_units_that_come_go_or_move_is_no_more_precise_than_asked(mechanism, who):
+    """Its noise is that of the budgets of single depths, which no unit incurs at all of them."""
+    asked = {"total": 3, "level1": 5, "level3": 20}
+    plan = cheapest(TREE, per_level=asked, mechanism=mechanism, neighbours=who)
+    for (t, what), rmse in zip(
+        [(t, what) for t, what in enumerate(plan.depths) if isinstance(what, hr.Measured)],
+        asked.values(),
+        strict=True,
+    ):
+        assert plan.tree.cuboid_name(t) in asked
+        variance = what.mechanism.noise_variance
+        assert 0.97 * rmse**2 <= variance <= rmse**2 * (1 + 1e-9)
+
+
 def test_the_plan_has_readable_numbers_and_can_be_read_again():
     plan = cheapest(TREE, target=2000, prior=PRIOR)
     assert plan.allocation == "cheapest"

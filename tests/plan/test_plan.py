@@ -36,6 +36,27 @@ def test_replacing_units_with_at_most_m_records_measures_the_total():
     assert plan.guarantee.rho == 1
 
 
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+@pytest.mark.parametrize(
+    ("neighbours", "price"),
+    [
+        (hr.AddRemove(3), 1),
+        (hr.Replace(), 1),
+        (hr.Replace(exactly=False), Fraction(3, 2)),  # come or go, or move: 2/3 of all three
+        (hr.Replace(4, exactly=False), Fraction(3, 2)),
+    ],
+    ids=str,
+)
+def test_a_depth_alone_costs_its_share_of_the_budget_or_more(neighbours, price, mechanism):
+    budget = hr.Rho(1) if mechanism is hr.DiscreteGaussian else hr.Epsilon(1)
+    plan = hr.make_plan(
+        hr.Tree([GEOGRAPHY]), budget=budget, neighbours=neighbours, mechanism=mechanism
+    )
+    assert plan.price_of_a_share == price
+    for use, share in zip(plan.guarantee.uses, filter(None, plan.shares), strict=True):
+        assert (use.pure_epsilon or use.rho) == share * price
+
+
 def test_the_measurements_cost_exactly_the_budget():
     shares = hr.Shares(["1/2", "0.3", "1/5"])
     plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho("2/7"), allocation=shares)

@@ -38,7 +38,7 @@ from hedgerow.release.page.blocks import Interval, parts_of, varints
 from hedgerow.release.page.carried import Carried
 from hedgerow.release.page.explore import first_counts
 from hedgerow.release.page.markup import visible
-from hedgerow.release.page.promise import Priced, figure, keeps_budget, least_missed
+from hedgerow.release.page.promise import Priced, curves, figure, keeps_budget, least_missed
 from hedgerow.release.report import check_report, page
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.bin_codes import coded_axis
@@ -446,6 +446,26 @@ def test_the_lines_of_units_of_several_records_are_called_bounds(tmp_path):
     assert "The exact lines are those of all noisy measurements" not in seen.said
     (names,) = {tuple(e.text.strip() for e in seen.all("th") if "bound" in e.text)}
     assert names == ("proved bound",)
+
+
+def figures_of(plan):
+    """The table of ε: its caption and first two headings."""
+    drawn = curves(plan, Priced.of(plan.guarantee))
+    part = drawn[drawn.index("ε at several δ") :]
+    return part[: part.index("<")], re.findall(r"<th[^>]*>([^<]*)</th>", part)[:2]
+
+
+def test_figures_are_called_exact_only_where_they_are():
+    """Beyond δ = 1e-250 figures follow from ρ, and with two records a unit from norms."""
+    tree = Tree([Axis.from_frame("geo", {"area": ["a", "b"]}, ["area"])])
+    exact = ("ε at several δ, rounded up", ["δ", "exact"])
+    bound = (f"{exact[0]}; the first column is what is promised", ["δ", "proved bound"])
+    usual, tiny = EpsilonDelta(1, "1e-8"), EpsilonDelta(1, "1e-310")
+    assert figures_of(make_plan(tree, budget=usual)) == exact
+    once = Replace(exactly=False)
+    assert figures_of(make_plan(tree, budget=usual, neighbours=once)) == exact
+    assert figures_of(make_plan(tree, budget=tiny)) == bound
+    assert figures_of(make_plan(tree, budget=usual, neighbours=AddRemove(2))) == bound
 
 
 def test_the_citation_names_plan_version_and_promise(pages):
