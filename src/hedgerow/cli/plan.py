@@ -155,7 +155,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     shown.print(f"{escape(str(made.promise))}\n")
     shown.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
-        how = "exact accounting" if made.guarantee.is_worst else "a tight bound"
+        how = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         shown.print(f"Noise variance saved by {how}: {float(made.saved):.1%}")
     shown.print(f"\nplan {made.hash}\n")
 

@@ -42,7 +42,7 @@ def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
             grid,
             [max(profile.delta(e), 1e-18) for e in grid],
             color=EXACT,
-            label="exact" if profile.is_worst else "proved bound",
+            label="exact" if profile.is_exact else "proved bound",
         )
         if profile.rho is not None:
             deltas = np.logspace(-15, -2, 30)
