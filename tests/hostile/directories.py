@@ -279,7 +279,9 @@ JSON: dict[str, Edit] = {
     "not a number": in_text('"contributions": 1', '"contributions": NaN'),
     "infinity": in_text('"contributions": 1', '"contributions": -Infinity'),
     "a float beyond floats": in_text('"contributions": 1', '"contributions": 1e999999'),
-    "a number of a million digits": in_text('"contributions": 1', f'"contributions": {"9" * 10**6}'),
+    "a number of a million digits": in_text(
+        '"contributions": 1', f'"contributions": {"9" * 10**6}'
+    ),
     "a number of 4,000 digits": plan_of(lambda p: p["neighbours"].update(contributions=10**4000)),
     "minus one contribution": plan_of(lambda p: p["neighbours"].update(contributions=-1)),
     "cells beyond floats": plan_of(lambda p: p["depths"][1].update(cells=10**400)),
@@ -290,7 +292,9 @@ JSON: dict[str, Edit] = {
     "many levels": axis_of(levels=[f"l{i}" for i in range(100_000)]),
     "many depths": plan_of(lambda p: p.update(depths=p["depths"] * 100_000)),
     "many uses": plan_of(lambda p: p["guarantee"].update(uses=p["guarantee"]["uses"] * 100_000)),
-    "many files": in_manifest(lambda m: m["files"].update({f"f{i}": "0" * 64 for i in range(10**5)})),
+    "many files": in_manifest(
+        lambda m: m["files"].update({f"f{i}": "0" * 64 for i in range(10**5)})
+    ),
     "no axes": plan_of(lambda p: p["tree"].update(axes=[])),
     "an axis that is a number": plan_of(lambda p: p["tree"].update(axes=[1])),
     "a path for a name": axis_of(name="../../domain/place"),
@@ -319,18 +323,23 @@ PARQUET: dict[str, Edit] = {
         COUNTS,
         replaced(
             "tract",
-            lambda t: pa.array([*t["tract"].to_pylist()[:-1], "c" * 500_000_000], pa.large_string()),
+            lambda t: pa.array(
+                [*t["tract"].to_pylist()[:-1], "c" * 500_000_000], pa.large_string()
+            ),
         ),
     ),
     "a long area": in_file(
         DOMAIN,
         replaced(
             "tract",
-            lambda t: pa.array([*t["tract"].to_pylist()[:-1], "c" * 500_000_000], pa.large_string()),
+            lambda t: pa.array(
+                [*t["tract"].to_pylist()[:-1], "c" * 500_000_000], pa.large_string()
+            ),
         ),
     ),
     "areas that differ in their ends": in_file(
-        DOMAIN, replaced("tract", lambda t: pa.array(["c" * 10_000_000 + str(i) for i in range(20)]))
+        DOMAIN,
+        replaced("tract", lambda t: pa.array(["c" * 10_000_000 + str(i) for i in range(20)])),
     ),
     "a footer of 2^50 rows": in_file(COUNTS, patched_footer(20, 1 << 50)),
     "a footer of 2^50 noisy counts": in_file(NOISY, patched_footer(20, 1 << 50)),
@@ -392,7 +401,9 @@ FILES["a page of 40 GB"] = lambda folder: sparse(honest(folder) / "report.html")
 
 def honest_codes(folder: Path) -> None:
     """Codes of a public list may hold anything: released as they are, shown escaped."""
-    codes = [(f"c{c}\x1b[2K", f"c{c}t{t}\nok   All checks passed.\u202e") for c in "ab" for t in "xy"]
+    codes = [
+        (f"c{c}\x1b[2K", f"c{c}t{t}\nok   All checks passed.\u202e") for c in "ab" for t in "xy"
+    ]
     areas = pl.DataFrame(codes, schema=["county", "tract"], orient="row")
     tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["county", "tract"])])
     table = areas.with_columns(people=pl.Series([100, 200, 300, 400]))

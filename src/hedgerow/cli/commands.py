@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
-from rich.markup import escape
 
 from hedgerow import __version__
 from hedgerow.cli.check import check
@@ -30,6 +29,7 @@ from hedgerow.cli.table import table
 from hedgerow.cli.terminal import (
     PLAIN,
     bar,
+    escape,
     in_plain_letters,
     kept,
     not_stated,
@@ -63,6 +63,7 @@ from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.stored import stated_plan, undamaged
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.text import one_line
 
 app = typer.Typer(
     name="hedgerow",
@@ -297,9 +298,9 @@ def _in_plain_words(message: str) -> str:
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    told.print(f"[red]Error:[/red] {escape(sentence)}")
+    told.print(f"[red]Error:[/red] {escape(one_line(sentence))}")
     if confidential and sys.stderr.isatty():
-        told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
+        told.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 
 
 def _tell_bug(error: BaseException) -> None:
