@@ -9,9 +9,7 @@ from hedgerow.errors import PlanError
 from hedgerow.text import LONGEST_LINE, check_name, is_visible, one_line, visible
 
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-SIGNS = set(
-    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
-)
+SIGNS = {*map(chr, range(0x600, 0x606)), *"\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
 """Format characters that are seen: they enclose the numbers that follow."""
 
 

@@ -46,7 +46,7 @@ def walked(edit: str, folder: Path, patience: float) -> list[tuple[str, int, str
     process = PROCESSES.Process(target=walk, args=(edit, folder, theirs))
     process.start()
     theirs.close()
-    found = []
+    found: list[tuple[str, int, str, str, int]] = []
     try:
         while ours.poll(patience):
             said = ours.recv()

@@ -17,6 +17,7 @@ from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_interv
 from hedgerow.plan.describe import aligned
 from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.release import read_release
+from hedgerow.release.stored import undamaged
 from hedgerow.text import visible
 
 MOST_SHOWN = 40
@@ -56,9 +57,9 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     chosen = _rule(rule, threshold)
     if output is not None:
         check_place(output, suffixes=TABLES)
-    with stage("sharing"):
-        sure = Confidence(confidence)
-        draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
+    sure = Confidence(confidence)
+    draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
+    with stage("sharing"), undamaged(directory):
         found = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(found, output, quote_formulas=quote_formulas)
