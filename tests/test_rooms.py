@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
 ROOMS = ["tables", "noise", "privacy", "estimate", "plan", "engines", "release", "evaluate"]
-SHARED_GROUND = {"errors", "kernels", "picture"}
+SHARED_GROUND = {"errors", "kernels", "picture", "text"}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))

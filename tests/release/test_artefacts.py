@@ -417,7 +417,7 @@ SPOILED = [
     (edit("counts/depth=6.parquet", lambda f: f.slice(1)), "do not add up"),
     (edit("counts/depth=6.parquet", lambda f: f.reverse()), "not in tree order"),
     (edit("counts/depth=6.parquet", add_to_first(-(10**9))), "not above 0"),
-    (edit("counts/depth=6.parquet", lambda f: f.cast({"count": pl.Float64})), "the columns are"),
+    (edit("counts/depth=6.parquet", lambda f: f.cast({"count": pl.Float64})), "its columns are"),
     (
         edit("counts/depth=6.parquet", lambda f: f.with_columns(a0_level3=pl.lit("nowhere"))),
         "is not in the domain",

@@ -37,7 +37,6 @@ from hedgerow.release.page import facts as facts_module
 from hedgerow.release.page.blocks import Interval, parts_of, varints
 from hedgerow.release.page.carried import Carried
 from hedgerow.release.page.explore import first_counts
-from hedgerow.release.page.markup import visible
 from hedgerow.release.page.promise import Priced, curves, figure, keeps_budget, least_missed
 from hedgerow.release.report import check_report, page
 from hedgerow.tables.axis import Axis
@@ -45,6 +44,7 @@ from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
+from hedgerow.text import visible
 from tests.made import random_axis, random_counts, random_tree
 from tests.release.contradictions import uneven
 

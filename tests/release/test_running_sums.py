@@ -287,9 +287,9 @@ def test_more_or_fewer_sums_than_bins_are_refused(directory, tmp_path, length):
     folder = shutil.copytree(directory, tmp_path / "out")
     sums = pl.DataFrame({"noisy_count": np.arange(length)})
     sums.write_parquet(folder / "measurements" / "depth=1.parquet")
-    with pytest.raises(ReleaseError, match="more or fewer"):
+    with pytest.raises(ReleaseError, match=r"more or fewer|has room for 40"):
         read_distribution(folder)
-    with pytest.raises(ReleaseError, match="more or fewer"):
+    with pytest.raises(ReleaseError, match=r"more or fewer|has room for 40"):
         reestimate(folder, Isotonic())
 
 

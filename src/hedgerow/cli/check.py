@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import ReleaseError
 from hedgerow.release.check import Finding
 from hedgerow.release.check import check as check_directory
+from hedgerow.text import one_line
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
@@ -47,6 +47,6 @@ def check(
 def _told(finding: Finding) -> str:
     """A line that says what was found."""
     if finding.passed:
-        return f"[green]ok[/green]   {escape(finding.what)}"
+        return f"[green]ok[/green]   {escape(one_line(finding.what))}"
     mark = "[red]FAIL[/red]" if finding.failure else "[yellow]NOT VERIFIED[/yellow]"
-    return f"{mark} {escape(f'{finding.what}: {finding.failure or finding.unverified}')}"
+    return f"{mark} {escape(one_line(f'{finding.what}: {finding.failure or finding.unverified}'))}"

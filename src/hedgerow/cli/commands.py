@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
-from rich.markup import escape
 
 from hedgerow import __version__
 from hedgerow.cli.check import check
@@ -30,6 +29,7 @@ from hedgerow.cli.table import table
 from hedgerow.cli.terminal import (
     PLAIN,
     bar,
+    escape,
     in_plain_letters,
     kept,
     moved,
@@ -65,6 +65,7 @@ from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.stored import stated_plan, undamaged
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.text import one_line
 
 app = typer.Typer(
     name="hedgerow",
@@ -299,9 +300,9 @@ def _in_plain_words(message: str) -> str:
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    told.print(f"[red]Error:[/red] {escape(bounded(sentence))}")
+    told.print(f"[red]Error:[/red] {escape(one_line(bounded(sentence)))}")
     if confidential and sys.stderr.isatty():
-        told.print(f"[dim]Confidential: {escape(confidential)}[/dim]")
+        told.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 
 
 def _tell_bug(error: BaseException) -> None:

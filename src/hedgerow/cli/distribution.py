@@ -7,10 +7,9 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.markup import escape
 
 from hedgerow.cli.output_file import check_picture_place
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.release.distribution import Distribution, read_distribution

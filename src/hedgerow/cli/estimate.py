@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.markup import escape
 
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.euclidean import Euclidean

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
-from hedgerow.cli.terminal import shown, stage, warn_of_contradictions
+from hedgerow.cli.terminal import escape, shown, stage, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.equal_parts import least_draws
@@ -17,8 +16,9 @@ from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic,
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.plan.describe import aligned
 from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.page.markup import visible
 from hedgerow.release.release import read_release
+from hedgerow.release.stored import undamaged
+from hedgerow.text import visible
 
 MOST_SHOWN = 40
 
@@ -57,9 +57,9 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     chosen = _rule(rule, threshold)
     if output is not None:
         check_place(output, suffixes=TABLES)
-    with stage("sharing"):
-        sure = Confidence(confidence)
-        draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
+    sure = Confidence(confidence)
+    draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
+    with stage("sharing"), undamaged(directory):
         found = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(found, output, quote_formulas=quote_formulas)

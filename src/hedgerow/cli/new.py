@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import refuse_within_a_release
 from hedgerow.cli.pairs import pairs
-from hedgerow.cli.terminal import shown, told
+from hedgerow.cli.terminal import escape, shown, told
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove

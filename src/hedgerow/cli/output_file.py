@@ -9,9 +9,8 @@ from typing import Annotated, BinaryIO
 
 import polars as pl
 import typer
-from rich.markup import escape
 
-from hedgerow.cli.terminal import told
+from hedgerow.cli.terminal import escape, told
 from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.manifest import check_outside

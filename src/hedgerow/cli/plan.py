@@ -7,10 +7,9 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import check_picture_place
-from hedgerow.cli.terminal import shown, stage, told
+from hedgerow.cli.terminal import escape, shown, stage, told
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (

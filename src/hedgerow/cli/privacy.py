@@ -5,7 +5,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import (
     check_picture_place,
@@ -13,7 +12,7 @@ from hedgerow.cli.output_file import (
     refuse_within_a_release,
     write_table,
 )
-from hedgerow.cli.terminal import shown, stage, told
+from hedgerow.cli.terminal import escape, shown, stage, told
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.price import InEpsilon
 from hedgerow.plan.describe import aligned, price_table

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import check_place
-from hedgerow.cli.terminal import shown, stage
+from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import machine_errors
 from hedgerow.estimate.named import read_estimator
-from hedgerow.release.manifest import read_manifest
+from hedgerow.release.manifest import made_by, read_manifest
 from hedgerow.release.report import REPORT, page
 from hedgerow.release.stored import stated_plan, undamaged
 
@@ -30,8 +29,7 @@ def report(
     with stage("writing the page"), undamaged(directory):
         manifest = read_manifest(directory)
         plan = stated_plan(directory, manifest)
-        made_by = manifest["software"]["hedgerow"]
-        text = page(directory, plan, read_estimator(manifest["estimator"]), made_by)
+        text = page(directory, plan, read_estimator(manifest["estimator"]), made_by(manifest))
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
     shown.print(f"Page: [bold]{escape(str(place))}[/bold]")

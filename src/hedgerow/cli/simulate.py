@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import check_picture_place, check_place, whole_file
-from hedgerow.cli.terminal import bar, shown, stage
+from hedgerow.cli.terminal import bar, escape, shown, stage
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import simulate as simulate_settings

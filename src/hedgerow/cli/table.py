@@ -6,16 +6,15 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.markup import escape
 
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
 from hedgerow.cli.pairs import pairs
-from hedgerow.cli.terminal import shown, stage, told, warn_of_contradictions
+from hedgerow.cli.terminal import escape, shown, stage, told, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.page.markup import visible
 from hedgerow.release.release import USUAL, Release, axis_level, read_release
 from hedgerow.release.stored import undamaged
+from hedgerow.text import visible
 
 FIRST_ROWS = 20
 
@@ -106,7 +105,7 @@ def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
             word.ljust(width) if name in labels else word.rjust(width)
             for name, word, width in zip(head.columns, row, widths, strict=True)
         )
-        shown.print(escape(visible("  ".join(words).rstrip())))
+        shown.print(escape("  ".join(words).rstrip()))
     shown.print(
         f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
         f"--output FILE.csv writes them all."
@@ -120,4 +119,4 @@ def _word(name: str, value: object) -> str:
         return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import polars as pl
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -22,6 +22,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.release.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.text import visible
 
 PLAIN = "hedgerow.plain"
 LETTERS = {
@@ -46,6 +47,11 @@ def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
 
 shown = Console(soft_wrap=True, highlight=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def escape(text: str) -> str:
+    """Lines of text as they are, without markup, and with escapes for what is not seen."""
+    return markup.escape(visible(text, lines=True))
 
 
 def on_terminal() -> bool:

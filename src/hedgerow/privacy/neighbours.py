@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
+from hedgerow.text import check_name
+
+LONGEST_UNIT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Neighbours(ABC):
                 f"contributions must be a whole number of at least 1, got {given!r}; "
                 "it is how many records one protected unit can have in the table"
             )
+        if self.unit is not None:
+            check_name(self.unit, "the unit", LONGEST_UNIT, BudgetError)
 
     @property
     @abstractmethod

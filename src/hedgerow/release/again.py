@@ -5,14 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.plan.depths import Measured, RunningSums, Summed
+from hedgerow.plan.depths import Measured, RunningSums, Summed, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.measurements import read_noisy
+from hedgerow.release.measurements import Shape, read_noisy
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Stored, uneven
+from hedgerow.release.steps import descendants
 from hedgerow.release.summed import SummedPass, pass_of
 from hedgerow.release.topdown import Pass
 
@@ -46,10 +47,22 @@ def read_stored(folder: Path, plan: Plan, released: Mapping[int, Nodes]) -> Stor
     }
     return Stored(
         plan.tree,
-        {t: read_noisy(folder, t) for t in measured},
+        {t: read_noisy(folder, _measurable(plan, t, released)) for t in measured},
         {t: what.mechanism.noise_variance for t, what in measured.items()},
         {t: released[t] for t in range(plan.public_depth + 1)},
     )
+
+
+def _measurable(plan: Plan, depth: int, released: Mapping[int, Nodes]) -> Shape:
+    """What the noisy counts of a depth may be: below survivors no more than the released have."""
+    shape = Shape.of(plan.tree, depth)
+    above = depth - 1
+    while above > 0 and isinstance(plan.depths[above], Unmeasured):
+        above -= 1
+    if isinstance(plan.measure, Survivors) and above in released:
+        most = descendants(plan.tree, above, depth, released[above].codes).sum()
+        shape = replace(shape, cells=min(shape.cells, int(most)))
+    return shape
 
 
 def estimated(stored: Stored, outline: Outline, estimator: Estimator) -> dict[int, Nodes]:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.ledger_records import Charge, Standing
+from hedgerow.release.manifest import NO_LEDGER
 
 LEDGER, DATASET = "ledger", "dataset"
-UNCHARGED = {LEDGER: "none kept", DATASET: ""}
+UNCHARGED = {LEDGER: NO_LEDGER, DATASET: ""}
 """What an unfinished release keeps where no ledger is."""
 
 

@@ -6,7 +6,6 @@ makes of the noisy counts. That the noise was drawn as the plan says cannot be s
 nor that a whole directory was not forged: compare the plan's hash with the one you signed off.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,15 +22,24 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.named import read_estimator
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.ledger_records import LONGEST_TEXT
 from hedgerow.release.again import estimated_again
 from hedgerow.release.certainty import certainty
 from hedgerow.release.families import family_starts
-from hedgerow.release.manifest import MANIFEST_KEYS, file_names, read_manifest, sha256
+from hedgerow.release.manifest import (
+    MANIFEST_KEYS,
+    NO_LEDGER,
+    file_names,
+    made_by,
+    read_manifest,
+    sha256,
+)
 from hedgerow.release.measurements import (
     ESTIMATE,
     HIGH,
     LOW,
     STANDARD_ERROR,
+    Shape,
     read_counts,
     released_columns,
 )
@@ -41,10 +49,6 @@ from hedgerow.release.report import REPORT, check_report
 from hedgerow.release.stored import check_hash, read_nodes, stated_plan
 
 Int64 = NDArray[np.int64]
-
-PACKAGE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}((a|b|rc)\d{1,4})?(\.post\d{1,4})?(\.dev\d{1,4})?\+?")
-"""No room for words: the page prints the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +115,8 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
     if set(manifest) != MANIFEST_KEYS:
         odd = ", ".join(sorted(set(manifest) ^ MANIFEST_KEYS))
         raise ReleaseError(f"the manifest has other keys than a release's: {odd}")
-    software = manifest["software"]
-    if not isinstance(software, dict) or "hedgerow" not in software:
-        raise ReleaseError("the manifest does not say which version of Hedgerow made the release")
-    for name, made_by in software.items():
-        if not (PACKAGE.fullmatch(name) and VERSION.fullmatch(str(made_by))):
-            raise ReleaseError("the manifest names software by more than names and versions")
+    made_by(manifest)
+    _check_ledger(manifest["ledger"])
     listed, there = manifest["files"], file_names(folder)
     for name in sorted({*listed, *there}):
         if name not in there:
@@ -125,6 +125,16 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
             raise ReleaseError(f"{name} is not in the manifest")
         if sha256(folder / name) != listed[name]:
             raise ReleaseError(f"{name} was changed after the release")
+
+
+def _check_ledger(ledger: object) -> None:
+    """Refuse what no release says of its ledger."""
+    if ledger != NO_LEDGER and not (
+        isinstance(ledger, dict)
+        and set(ledger) == {"dataset", "release_id"}
+        and all(isinstance(said, str) and len(said) <= LONGEST_TEXT for said in ledger.values())
+    ):
+        raise ReleaseError("the manifest says of its ledger more than a dataset and an entry")
 
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
@@ -140,13 +150,13 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
 
 def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
     """Whether the page is the one that the files make; another version may make it otherwise."""
-    what, made_by = f"{REPORT} is what the files make", manifest["software"]["hedgerow"]
+    what, maker = f"{REPORT} is what the files make", made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
-    found = _finding(what, lambda: check_report(folder, plan, estimator, made_by))
-    if found.passed or made_by == version("hedgerow"):
+    found = _finding(what, lambda: check_report(folder, plan, estimator, maker))
+    if found.passed or maker == version("hedgerow"):
         return found
     because = (
-        f"it is not what this version makes, and the manifest says that {made_by[:40]!r} made it; "
+        f"it is not what this version makes, and the manifest says that {maker!r} made it; "
         f"check with that version, or write the page again with hedgerow report"
     )
     return Finding(what, unverified=because)
@@ -211,7 +221,7 @@ def _same(
         raise ReleaseError(f"the counts are not what {estimator} makes of the noisy counts")
     total = int(released.counts.sum())
     columns = released_columns(again, certainty(plan.to_dict(), depth, total), Confidence())
-    frame = read_counts(folder, depth)
+    frame = read_counts(folder, Shape.of(plan.tree, depth))
     for name in (ESTIMATE, STANDARD_ERROR):
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=1e-9):
             raise ReleaseError(f"column {name} does not follow from the noisy counts")

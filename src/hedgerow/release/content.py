@@ -14,10 +14,11 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.release import measurements
 from hedgerow.release.certainty import certainty
-from hedgerow.release.manifest import write_manifest
-from hedgerow.release.measurements import ReleaseFiles, released_columns
+from hedgerow.release.manifest import MANIFEST, file_names, write_manifest
+from hedgerow.release.measurements import ReleaseFiles, Shape, released_columns
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.output import whole_or_not
+from hedgerow.release.part_names import check_plain
 from hedgerow.release.report import write_report
 from hedgerow.release.source import Noisy
 from hedgerow.tables.counts import labelled
@@ -70,19 +71,28 @@ class InMemory:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """A release in a directory."""
+    """A release in a directory.
+
+    Attributes:
+        folder: the directory.
+        shapes: of its depths.
+    """
 
     folder: Path
+    shapes: tuple[Shape, ...]
 
     def counts(self, depth: int) -> pl.DataFrame:
         """The positive released counts of a depth with their codes."""
-        return measurements.read_counts(self.folder, depth)
+        return measurements.read_counts(self.folder, self.shapes[depth])
 
     def noisy(self, depth: int) -> Int64:
         """The noisy counts of a measured depth."""
-        return measurements.read_noisy(self.folder, depth)
+        return measurements.read_noisy(self.folder, self.shapes[depth])
 
     def write(self, directory: Path) -> None:
         """Copy the directory."""
         with whole_or_not(directory) as folder:
-            shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+            for name in [*file_names(self.folder), MANIFEST]:
+                check_plain(self.folder, self.folder / name)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.folder / name, folder / name)

@@ -53,7 +53,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
@@ -77,9 +76,11 @@ from hedgerow.release.measurements import (
     HIGH,
     LOW,
     STANDARD_ERROR,
+    noisy_file,
 )
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.outline import Outline
+from hedgerow.release.parquet_file import rows_of
 from hedgerow.release.results import gathered
 from hedgerow.release.source import Drawn, Stored
 from hedgerow.release.stored import read_nodes, stated_plan
@@ -267,9 +268,12 @@ def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:
         cells = sum(len(noisy) for noisy in content.measured.values())
         measure = content.plan.measure.name
     else:
-        files = sorted((content.folder / "measurements").rglob("*.parquet"))
-        cells = sum(pq.read_metadata(file).num_rows for file in files)
-        measure = read_manifest(content.folder)["plan"]["measure"]
+        plan = read_manifest(content.folder)["plan"]
+        measured = [t for t, depth in enumerate(plan["depths"]) if depth["kind"] == Measured.kind]
+        cells = sum(
+            rows_of(content.folder, noisy_file(t), content.shapes[t].noisy) for t in measured
+        )
+        measure = plan["measure"]
     most = MOST_CELLS
     if measure != All.name:
         most = MOST_SIMULATED_CELLS // _runs(confidence)

@@ -12,6 +12,7 @@ are the weighted running sums of its bins; see `hedgerow.estimate.running_sums`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,7 @@ from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.certainty import Certainty, certainty
 from hedgerow.release.nodes import Nodes
-from hedgerow.release.part_names import part_files
+from hedgerow.release.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.release.source import Noisy
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -42,7 +43,44 @@ COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
 CONTRADICTED = "contradicted"
 NOISY_COUNT = "noisy_count"
+FACTS: dict[str, Kind] = {
+    COUNT: WHOLE,
+    ESTIMATE: REAL,
+    STANDARD_ERROR: REAL,
+    LOW: WHOLE,
+    HIGH: WHOLE,
+}
 NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the files of one depth may hold.
+
+    Attributes:
+        depth: its number.
+        columns: of the codes of its nodes.
+        cells: how many nodes there can be.
+    """
+
+    depth: int
+    columns: tuple[str, ...]
+    cells: int
+
+    @classmethod
+    def of(cls, tree: Tree, depth: int) -> "Shape":
+        """The shape of a depth of a tree."""
+        return cls(depth, tuple(tree.columns(depth)), tree.nodes(depth))
+
+    @property
+    def counts(self) -> Layout:
+        """Of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
+        return Layout({**dict.fromkeys(self.columns, TEXT), **FACTS}, self.cells)
+
+    @property
+    def noisy(self) -> Layout:
+        """Of ``measurements/depth=K.parquet``."""
+        return Layout({NOISY_COUNT: WHOLE}, self.cells)
 
 
 class GrowingFile(Generic[Part]):
@@ -182,30 +220,32 @@ def write_domain(path: Path, axis: Axis) -> None:
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
-def read_counts(folder: Path, depth: int) -> pl.DataFrame:
-    """The released counts of a depth: codes, counts, estimates, standard errors, intervals."""
-    return read_parquet(folder / "counts" / f"depth={depth}.parquet")
+def counts_file(depth: int) -> str:
+    """The released counts of a depth, in a release directory."""
+    return f"counts/depth={depth}.parquet"
 
 
-def read_noisy(folder: Path, depth: int) -> Int64:
+def noisy_file(depth: int) -> str:
+    """The noisy counts of a depth, in a release directory."""
+    return f"measurements/depth={depth}.parquet"
+
+
+def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:
+    """The released counts of a depth: codes, counts, estimates, standard errors, intervals.
+
+    Raises:
+        ReleaseError: the file is damaged, or has other columns or more rows than the depth.
+    """
+    return read_parquet(folder, counts_file(shape.depth), shape.counts)
+
+
+def read_noisy(folder: Path, shape: Shape) -> Int64:
     """The noisy counts of a depth: int64 (measured cells).
 
     Raises:
-        ReleaseError: the file has other columns, or other values than whole numbers.
+        ReleaseError: the file is damaged, or has other columns or more rows than the depth.
     """
-    frame = read_parquet(folder / "measurements" / f"depth={depth}.parquet")
-    if frame.schema != {NOISY_COUNT: pl.Int64} or frame[NOISY_COUNT].null_count():
-        raise ReleaseError(f"the noisy counts of depth {depth} are no column of whole numbers")
-    return frame[NOISY_COUNT].to_numpy()
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """One Parquet file, or its parts in their order, whatever its name and however damaged.
-
-    Read by PyArrow: Polars takes ``[1]`` in a path for a pattern, and panics on some damage.
-    """
-    tables = []
-    for part in part_files(path):
-        with pq.ParquetFile(part) as file:
-            tables.append(file.read())
-    return pl.DataFrame(pa.concat_tables(tables))
+    noisy = read_parquet(folder, noisy_file(shape.depth), shape.noisy)[NOISY_COUNT]
+    if noisy.null_count():
+        raise ReleaseError(f"the noisy counts of depth {shape.depth} are not all there")
+    return noisy.to_numpy()

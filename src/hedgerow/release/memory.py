@@ -10,6 +10,8 @@ the system's own cache come on top.
 """
 
 import re
+import resource
+from pathlib import Path
 
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.plan.depths import All
@@ -26,6 +28,29 @@ BYTES_AN_AREA = 60
 BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
 BYTES_OF_PROGRAM = 400_000_000
+PART_OF_MEMORY = 0.6
+"""Of what is there: what is read is laid out once more on its way."""
+
+
+def room() -> int | None:
+    """Bytes of memory that a file of a release may take: most of what is there, if that is known.
+
+    A limit of this process alone (``ulimit -v``) counts too, less what it has taken already.
+    """
+    known = [found for found in (usable_memory(), _address_space()) if found is not None]
+    return int(min(known) * PART_OF_MEMORY) if known else None
+
+
+def _address_space() -> int | None:
+    """What is left of the addresses that this process may use; None where there is no limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        taken = 0
+    return max(0, limit - taken)
 
 
 def read_memory(text: str) -> int:

@@ -5,11 +5,12 @@ below ``measurements/``: one after the other they are that file.
 """
 
 import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from hedgerow.errors import ReleaseError
-from hedgerow.tables.plain_files import check_plain
+from hedgerow.text import visible
 
 PART = re.compile(r"(?P<depth>(counts|measurements)/depth=\d+)/part-(?P<number>\d{5,})\.parquet")
 
@@ -36,14 +37,33 @@ def whole_names(names: Iterable[str]) -> list[str]:
     return whole
 
 
-def part_files(path: Path) -> list[Path]:
-    """The files that hold ``….parquet``: itself, or its parts in their order.
+def part_files(folder: Path, name: str) -> list[Path]:
+    """The files of a release directory that hold ``….parquet``: itself, or its parts in order.
 
     Raises:
-        ReleaseError: one is no plain file, so that reading it might never end.
+        ReleaseError: one of them is missing, or is no plain file in plain folders.
     """
-    folder = path.with_suffix("")
-    files = sorted(folder.glob("part-*.parquet")) if folder.is_dir() else [path]
-    for file in files:
-        check_plain(file, repr(str(file)), ReleaseError)
-    return files
+    whole = folder / name
+    inner = whole.with_suffix("")
+    paths = sorted(inner.glob("part-*.parquet")) if inner.is_dir() else [whole]
+    for path in paths:
+        check_plain(folder, path)
+    return paths
+
+
+def check_plain(folder: Path, path: Path) -> None:
+    """Refuse what is no plain file of a release directory: a link, a pipe, a device, a folder.
+
+    Opening a pipe may wait for ever, a device may never end, and a link leads elsewhere.
+
+    Raises:
+        ReleaseError: it is none, lies behind a link, or is not there.
+    """
+    name = path.relative_to(folder)
+    for place in [path, *(folder / above for above in name.parents if above.name)]:
+        try:
+            mode = place.lstat().st_mode
+        except FileNotFoundError:
+            raise ReleaseError(f"{visible(name.as_posix())[:200]} is missing") from None
+        if not (stat.S_ISREG(mode) if place == path else stat.S_ISDIR(mode)):
+            raise ReleaseError(f"{visible(name.as_posix())[:200]} is no plain file")

@@ -15,6 +15,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.release.certainty import certainty
 from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
+from hedgerow.release.described import shapes_of
 from hedgerow.release.manifest import read_manifest
 from hedgerow.release.measurements import (
     CONTRADICTED,
@@ -209,7 +210,8 @@ def read_release(directory: str | Path) -> Release:
     """The release in a directory.
 
     Raises:
-        ReleaseError: there is none.
+        ReleaseError: there is none, or its manifest is damaged.
     """
     folder = Path(directory)
-    return Release(read_manifest(folder)["plan"], OnDisk(folder))
+    plan = read_manifest(folder)["plan"]
+    return Release(plan, OnDisk(folder, shapes_of(plan)))

@@ -17,11 +17,13 @@ from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.describe import describe_tree, hash_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.read import read_plan
+from hedgerow.release.described import shapes_of
 from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import COUNT, count_schema, read_counts, read_parquet
+from hedgerow.release.measurements import COUNT, Shape, read_counts
 from hedgerow.release.nodes import Nodes, listed_nodes
+from hedgerow.release.parquet_file import TEXT, Layout, read_parquet
 from hedgerow.release.refusals import check_combines
-from hedgerow.tables.axis import Axis, check_names
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 
@@ -116,12 +118,11 @@ def usual_method(folder: Path) -> str:
 
 def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:
     described = manifest["plan"]["tree"]
-    for axis in described["axes"]:  # before a name becomes a path
-        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]))
+    shapes_of(manifest["plan"])  # before a name becomes a path
     axes = [
         Axis.from_frame(
             axis["name"],
-            read_parquet(folder / "domain" / f"{axis['name']}.parquet"),
+            _areas(folder, axis),
             axis["levels"],
             columns=axis["columns"],
             not_stated=axis["not_stated"],
@@ -135,21 +136,21 @@ def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:
     return tree
 
 
+def _areas(folder: Path, axis: dict[str, Any]) -> pl.DataFrame:
+    """The public list of an axis: one row a leaf."""
+    layout = Layout(dict.fromkeys(axis["levels"], TEXT), axis["sizes"][-1])
+    return read_parquet(folder, f"domain/{axis['name']}.parquet", layout)
+
+
 def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
     """The nodes and counts of a depth, from the labels in its file.
 
     Raises:
         ReleaseError: the file has other columns, unknown codes, or counts that are none.
     """
-    frame = read_counts(folder, depth)
-    wanted = [(field.name, str(field.type)) for field in count_schema(tree, depth)]
-    kinds = {pl.String: "string", pl.Int64: "int64", pl.Float64: "double"}
-    if [(name, kinds.get(type(kind))) for name, kind in frame.schema.items()] != wanted:
-        raise ReleaseError(f"the columns are {', '.join(frame.columns)}")
+    frame = read_counts(folder, Shape.of(tree, depth))
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
-    if depth == 0 and len(frame) > 1:
-        raise ReleaseError("the total is listed more than once")
     codes: list[NDArray[np.int32]] = []
     for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True):
         if level == 0:

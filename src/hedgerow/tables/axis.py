@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError, nearest
 from hedgerow.tables.frames import as_arrow, as_codes, in_order
+from hedgerow.text import check_name
 
 MAX_LEVELS = 64
+LARGEST_SIZE = (1 << 31) - 1
+"""Nodes of a level: they are numbered in 32 bits."""
 LONGEST_NAME = 100
+"""Of an axis, in bytes: a file is called by it."""
+LONGEST_LEVEL = 500
+"""Of a level or column, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +172,9 @@ def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) ->
     Raises:
         TableError: they cannot.
     """
-    if not name or not set(name).isdisjoint("./\\\0"):
+    check_name(name, "an axis's name", LONGEST_NAME, TableError)
+    if not set(name).isdisjoint("./\\"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
-    if len(name.encode()) > LONGEST_NAME:
-        raise TableError(
-            f"an axis's name has at most {LONGEST_NAME} bytes, got {len(name)} letters"
-        )
     if not 1 <= len(levels) <= MAX_LEVELS:
         raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
     if len(columns) != len(levels):
@@ -180,8 +183,10 @@ def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) ->
             f"name one column a level"
         )
     for names, kind in ((levels, "level"), (columns, "column")):
+        for each in names:
+            check_name(each, f"axis {name!r}: a {kind}", LONGEST_LEVEL, TableError)
         twice = sorted({n for n in names if names.count(n) > 1})
-        if twice or "" in names:
+        if twice:
             raise TableError(f"axis {name!r} must name each {kind} once, got {', '.join(names)}")
 
 

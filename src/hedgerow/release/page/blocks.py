@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
 from hedgerow.release.nodes import Nodes
-from hedgerow.release.page.markup import DIRECTIONS, UNSEEN
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from hedgerow.text import visible
 
 Int64 = NDArray[np.int64]
 
@@ -25,8 +25,6 @@ MOST_BYTES = 1 << 28
 
 LARGEST_SCRIPT_NUMBER = 1 << 53
 """Whole numbers up to here are exact in a browser."""
-
-_UNSEEN = rf"[\x00-\x1f\x7f-\x{{9f}}\x{{2028}}\x{{2029}}{DIRECTIONS}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,15 +56,15 @@ def block(parts: list[bytes]) -> str:
     ).decode()
 
 
-def parts_of(text: str) -> list[bytes]:
-    """What `block` was given.
+def parts_of(text: str, most: int = MOST_BYTES) -> list[bytes]:
+    """What `block` was given, of at most some bytes.
 
     Raises:
         ReleaseError: it is anything else, or holds anything more.
     """
     deflated = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        whole = deflated.decompress(base64.b64decode(text, validate=True), MOST_BYTES)
+        whole = deflated.decompress(base64.b64decode(text, validate=True), max(1, most))
     except (ValueError, zlib.error):
         raise ReleaseError("a block of the page is not what Hedgerow writes") from None
     if not deflated.eof or deflated.unused_data:
@@ -165,8 +163,10 @@ def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeri
 
 
 def visible_labels(labels: pl.Series) -> pl.Series:
-    """Labels as `hedgerow.release.page.markup.visible` makes each of them."""
-    return labels.str.replace_all(_UNSEEN, UNSEEN)
+    """Labels as `hedgerow.text.visible` makes each of them."""
+    if not labels.str.contains(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]").any():
+        return labels
+    return pl.Series(labels.name, [visible(label) for label in labels], pl.String)
 
 
 def local_places(tree: Tree, depth: int, nodes: Nodes, used: UsedCodes, above: Int64) -> Int64:

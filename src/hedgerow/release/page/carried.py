@@ -15,6 +15,7 @@ from hedgerow.release.measurements import (
     HIGH,
     LOW,
     STANDARD_ERROR,
+    Shape,
     read_counts,
 )
 from hedgerow.release.nodes import Nodes
@@ -79,7 +80,7 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
             break
         nodes = read_nodes(folder, tree, t)
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
-        interval = _interval(folder, t, certainty(described, t, whole))
+        interval = _interval(folder, Shape.of(tree, t), certainty(described, t, whole))
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -120,8 +121,8 @@ def _blocks(
     return blocks
 
 
-def _interval(folder: Path, depth: int, known: Certainty) -> Interval:
-    table = read_counts(folder, depth)
+def _interval(folder: Path, shape: Shape, known: Certainty) -> Interval:
+    table = read_counts(folder, shape)
     estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
     flags = known.contradicted(table[COUNT].to_numpy(), estimate, variance)
     places = np.flatnonzero(flags)

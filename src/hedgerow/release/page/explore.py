@@ -7,8 +7,9 @@ import numpy as np
 from hedgerow.release.nodes import Nodes
 from hedgerow.release.page.blocks import visible_labels
 from hedgerow.release.page.carried import Carried
-from hedgerow.release.page.markup import shown, table, visible
+from hedgerow.release.page.markup import shown, table
 from hedgerow.tables.tree import Tree
+from hedgerow.text import visible
 
 MOST_ROWS = 60
 

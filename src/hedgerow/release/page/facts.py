@@ -1,20 +1,27 @@
 """What the files of counts say of each depth, read piece by piece: sums, sizes, errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.plan import Plan
 from hedgerow.release.certainty import Certainty, certainty
-from hedgerow.release.measurements import COUNT, ESTIMATE, HIGH, LOW, STANDARD_ERROR
-from hedgerow.release.part_names import part_files
+from hedgerow.release.measurements import (
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    Shape,
+    counts_file,
+)
+from hedgerow.release.parquet_file import opened, rows_of
 
 MOST_ROWS = 5_000_000
 """Rows that are read at a depth; of larger ones the page says how many they are, no more."""
@@ -53,8 +60,8 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
     found: list[DepthFacts] = []
     described, whole = plan.to_dict(), None
     for t, what in enumerate(plan.depths):
-        known = certainty(described, t, whole)
-        found.append(_facts(folder, t, known, is_public=isinstance(what, Public)))
+        known, shape = certainty(described, t, whole), Shape.of(plan.tree, t)
+        found.append(_facts(folder, shape, known, is_public=isinstance(what, Public)))
         whole = found[0].total
     for t, facts in enumerate(found):
         if facts.total is not None and facts.total != found[0].total:
@@ -62,15 +69,15 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
     return found
 
 
-def _facts(folder: Path, depth: int, known: Certainty, *, is_public: bool) -> DepthFacts:
+def _facts(folder: Path, shape: Shape, known: Certainty, *, is_public: bool) -> DepthFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
     total, contradicted = 0, 0
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
-    parts = part_files(folder / "counts" / f"depth={depth}.parquet")
-    listed = sum(pq.read_metadata(part).num_rows for part in parts)
+    depth, name = shape.depth, counts_file(shape.depth)
+    listed = rows_of(folder, name, shape.counts)
     if listed > MOST_ROWS:
         return DepthFacts(listed, None, number, relative)
-    for piece in _pieces(parts, columns):
+    for piece in _pieces(folder, name, shape, columns):
         count, estimate, error, low, high = (piece[name].to_numpy() for name in columns)
         if (count <= 0).any() or (low < 0).any() or (high < low).any():
             raise ReleaseError(f"depth {depth} has a count or an interval that is none")
@@ -84,9 +91,9 @@ def _facts(folder: Path, depth: int, known: Certainty, *, is_public: bool) -> De
     return DepthFacts(listed, total, number, relative, contradicted)
 
 
-def _pieces(parts: Sequence[Path], columns: list[str]) -> Iterator[pl.DataFrame]:
+def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterator[pl.DataFrame]:
     """Some columns of the files, a piece at a time."""
-    for part in parts:
-        with pq.ParquetFile(part) as file:
+    with opened(folder, name, shape.counts) as files:
+        for file in files:
             for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
                 yield pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas

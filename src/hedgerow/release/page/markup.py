@@ -5,18 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Invisible characters that turn the direction of text, and so may make it read as other text."""
-
-UNSEEN = "�"
-_UNSEEN = dict.fromkeys(
-    [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *map(ord, DIRECTIONS)], UNSEEN
-)
-
-
-def visible(words: str) -> str:
-    """Text in which control characters and those that turn its direction are seen as �."""
-    return words.translate(_UNSEEN).encode(errors="replace").decode()
+from hedgerow.text import visible
 
 
 def shown(words: str) -> str:

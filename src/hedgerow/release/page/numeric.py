@@ -11,7 +11,7 @@ from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.release.cumulative import Cumulative
-from hedgerow.release.measurements import read_counts, read_noisy
+from hedgerow.release.measurements import Shape, read_counts, read_noisy
 from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
 from hedgerow.release.page.markup import shown, table
 from hedgerow.tables.bin_codes import ranges_of
@@ -38,20 +38,21 @@ class _Files:
     """The files of a release, as `Cumulative` asks for them."""
 
     folder: Path
+    tree: Tree
 
     def level(self, *, depth: int) -> pl.DataFrame:
         """The listed counts of a depth."""
-        return read_counts(self.folder, depth)
+        return read_counts(self.folder, Shape.of(self.tree, depth))
 
     def measurements(self, depth: int) -> NDArray[np.int64]:
         """The noisy counts of a depth."""
-        return read_noisy(self.folder, depth)
+        return read_noisy(self.folder, Shape.of(self.tree, depth))
 
 
 def distribution(folder: Path, plan: Plan) -> str | None:
     """The CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
     try:
-        found = Cumulative.of_release(plan, _Files(folder))
+        found = Cumulative.of_release(plan, _Files(folder, plan.tree))
     except ReleaseError:
         return None
     ranges = ranges_of(plan.tree.axes[0])

@@ -1,0 +1,408 @@
+"""Release directories that somebody forged: honest ones with one edit, and digests made to fit."""
+
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hedgerow as hr
+from hedgerow.privacy import neighbours
+from hedgerow.release import described, manifest
+from hedgerow.tables import axis
+
+COUNTS, NOISY, DOMAIN = (
+    "counts/depth=2.parquet",
+    "measurements/depth=2.parquet",
+    "domain/place.parquet",
+)
+CODES = [(f"c{c}", f"c{c}t{t}") for c in range(4) for t in range(5)]
+MANY = 1_500_000_000
+"""Rows that take 12 GB a column of whole numbers."""
+
+HARMLESS = {"areas with escapes"}
+"""Releases as they may be: they pass their check."""
+
+FORGED = {
+    "escape": "county\x1b[2K\r\x1b[32mok\x1b[0m   All 14 checks passed.",
+    "new line": "county\nok   every file has the digest of the manifest",
+    "C1 control": "county\x9b2J",
+    "line separator": "county\u2028All 14 checks passed.",
+    "paragraph separator": "county\u2029All 14 checks passed.",
+    "bidirectional override": "\u202eytnuoc",
+    "isolate": "county\u2066x",
+    "zero width": "coun\u200bty",
+    "byte order mark": "\ufeffcounty",
+    "tag": "county\U000e0041",
+}
+"""Names that show something else than they are."""
+
+
+def honest(folder: Path, level: str = "county", name: str = "place", **options: Any) -> Path:
+    """A release of twenty tracts, which passes its check."""
+    areas = pl.DataFrame(CODES, schema=[level, "tract"], orient="row")
+    tree = hr.Tree([hr.Axis.from_frame(name, areas, levels=[level, "tract"])])
+    table = areas.with_columns(people=pl.int_range(pl.len()) * 10 + 50)
+    plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"), measure=hr.All(), **options)
+    unit = None if plan.neighbours.unit is None else "people"
+    counts = hr.Counts.from_frame(tree, table, count=None if unit else "people", unit=unit)
+    hr.release(counts, plan, directory=folder)
+    return folder
+
+
+@contextmanager
+def no_doors():
+    """Names are not looked at: as an older version, or another program, would write them."""
+    with (
+        mock.patch.object(axis, "check_names"),
+        mock.patch.object(described, "check_names"),
+        mock.patch.object(neighbours, "check_name"),
+        mock.patch.object(manifest, "_check_texts"),
+    ):
+        yield
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_text()))
+
+
+def sealed(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest whose digests fit, of the files and of the plan."""
+    for name in manifest["files"]:
+        path = folder / name
+        if path.is_file():
+            with path.open("rb") as file:
+                manifest["files"][name] = hashlib.file_digest(file, "sha256").hexdigest()
+    plan = json.dumps(manifest["plan"], sort_keys=True, separators=(",", ":"))
+    manifest["plan_sha256"] = hashlib.sha256(plan.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=True))
+
+
+Edit = Callable[[Path], object]
+
+
+def in_manifest(change: Callable[[dict[str, Any]], object]) -> Edit:
+    """An edit of the manifest, whose digests are made to fit."""
+
+    def edit(folder: Path) -> None:
+        manifest = manifest_of(honest(folder))
+        change(manifest)
+        sealed(folder, manifest)
+
+    return edit
+
+
+def in_text(old: str, new: str) -> Edit:
+    """An edit of the manifest's text, whatever becomes of its digests."""
+
+    def edit(folder: Path) -> None:
+        path = honest(folder) / "manifest.json"
+        text = path.read_text()
+        assert old in text, old
+        path.write_text(text.replace(old, new, 1))
+
+    return edit
+
+
+def in_file(name: str, write: Callable[[Path], object]) -> Edit:
+    """An edit of a file, whose digest is made to fit."""
+
+    def edit(folder: Path) -> None:
+        manifest = manifest_of(honest(folder))
+        write(folder / name)
+        sealed(folder, manifest)
+
+    return edit
+
+
+def instead(name: str, put: Callable[[Path], object]) -> Edit:
+    """Something else in the place of a file."""
+
+    def edit(folder: Path) -> None:
+        path = honest(folder) / name
+        path.unlink()
+        put(path)
+
+    return edit
+
+
+def forged_name(word: str, where: str) -> Edit:
+    """A release that was made with a forged name, consistent to the last byte of its page."""
+
+    def edit(folder: Path) -> None:
+        with no_doors():
+            if where == "level":
+                honest(folder, level=word)
+            elif where == "axis":
+                honest(folder, name=word)
+            else:
+                honest(folder, neighbours=hr.AddRemove(1, unit=word))
+
+    return edit
+
+
+def like(path: Path, rows: int, **values: Any) -> None:
+    """A file with the columns of another and many equal rows: a few kilobytes a billion."""
+    first = pq.read_table(path).slice(0, 1).to_pydict()
+    first = {name: column[0] for name, column in first.items()} | values
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema([pa.field(n, kinds[type(v)], nullable=False) for n, v in first.items()])
+    a_group = min(rows, 20_000_000)
+    columns = []
+    for name, value in first.items():
+        index = pa.array(np.zeros(a_group, dtype=np.int32))
+        column = pa.DictionaryArray.from_arrays(index, pa.array([value], schema.field(name).type))
+        columns.append(column)
+    table = pa.table(columns, names=schema.names)
+    with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
+        for start in range(0, rows, a_group):
+            writer.write_table(table.slice(0, min(a_group, rows - start)), row_group_size=a_group)
+
+
+def bomb(name: str, rows: int = MANY, **values: Any) -> Edit:
+    """A file of many rows, in a process of its own: to write it takes memory too."""
+
+    def write(path: Path) -> None:
+        code = (
+            "import sys; from pathlib import Path; from tests.hostile.directories import like; "
+            f"like(Path(sys.argv[1]), {rows}, **{values!r})"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+
+    return in_file(name, write)
+
+
+def with_rows(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    table = change(pq.read_table(path))
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+
+
+def replaced(column: str, values: Callable[[pa.Table], Any]) -> Callable[[Path], None]:
+    """One column of a file replaced."""
+
+    def write(path: Path) -> None:
+        def change(table: pa.Table) -> pa.Table:
+            made = values(table)
+            return table.set_column(table.schema.get_field_index(column), column, made)
+
+        with_rows(path, change)
+
+    return write
+
+
+def patched_footer(old: int, new: int) -> Callable[[Path], None]:
+    """A footer that tells another number of rows, everywhere; the pages stay."""
+
+    def write(path: Path) -> None:
+        whole = path.read_bytes()
+        (length,) = struct.unpack("<I", whole[-8:-4])
+        footer = whole[-8 - length : -8]
+        before, after = _varint(2 * old), _varint(2 * new if new >= 0 else -2 * new - 1)
+        assert before in footer
+        footer = footer.replace(b"\x16" + before, b"\x16" + after)
+        tail = footer + struct.pack("<I", len(footer)) + b"PAR1"
+        path.write_bytes(whole[: -8 - length] + tail)
+
+    return write
+
+
+def _varint(number: int) -> bytes:
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def sparse(path: Path) -> None:
+    """Forty gigabytes that take no room on the disk."""
+    with path.open("r+b") as file:
+        file.truncate(40 << 30)
+
+
+def honest_codes(folder: Path) -> None:
+    """Codes of a public list may hold anything: released as they are, shown escaped."""
+    hidden = "\nok   All checks passed.\u202e"
+    codes = [(f"c{c}\x1b[2K", f"c{c}t{t}{hidden}") for c in "ab" for t in "xy"]
+    areas = pl.DataFrame(codes, schema=["county", "tract"], orient="row")
+    tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["county", "tract"])])
+    table = areas.with_columns(people=pl.Series([100, 200, 300, 400]))
+    plan = hr.make_plan(tree, budget=hr.Rho(5), measure=hr.All())
+    hr.release(hr.Counts.from_frame(tree, table, count="people"), plan, directory=folder)
+
+
+def with_long(table: pa.Table, letters: int) -> pa.Array:
+    """The codes of a table, the last of them very long."""
+    return pa.array([*table["tract"].to_pylist()[:-1], "c" * letters], pa.large_string())
+
+
+def plan_of(change: Callable[[dict[str, Any]], object]) -> Edit:
+    return in_manifest(lambda manifest: change(manifest["plan"]))
+
+
+def axis_of(**facts: Any) -> Edit:
+    return plan_of(lambda plan: plan["tree"]["axes"][0].update(facts))
+
+
+LONG = "x" * 1_000_000
+NESTED = "[" * 200_000 + "]" * 200_000
+ESC = FORGED["escape"]
+
+NAMES: dict[str, Edit] = {
+    **{f"a level with a {kind}": forged_name(word, "level") for kind, word in FORGED.items()},
+    **{
+        f"{what} with a {kind}": forged_name(FORGED[kind].replace(".", ""), where)
+        for what, where in {"an axis": "axis", "a unit": "unit"}.items()
+        for kind in ("escape", "new line", "bidirectional override")
+    },
+    "a level with a surrogate": in_text('"county"', '"\\ud800county"'),
+}
+
+WORDS: dict[str, Edit] = {
+    "the dataset of the ledger": in_manifest(
+        lambda m: m.update(ledger={"dataset": ESC, "release_id": "0" * 32})
+    ),
+    "a ledger in words": in_manifest(lambda m: m.update(ledger=ESC)),
+    "the estimator": in_manifest(lambda m: m["estimator"].update(method=ESC)),
+    "a parameter of the estimator": in_manifest(lambda m: m["estimator"].update({ESC: 1})),
+    "the version": in_manifest(lambda m: m["software"].update(hedgerow=ESC)),
+    "another program": in_manifest(lambda m: m["software"].update({ESC: "1.0"})),
+    "another key": in_manifest(lambda m: m.update({ESC: 1})),
+    "the promise": in_manifest(lambda m: m.update(promise=ESC)),
+    "the restriction": in_manifest(lambda m: m.update(restriction=ESC)),
+    "the format": in_text('"hedgerow-release-1"', '"hedgerow-release-1\\u001b[2J"'),
+    "a file": in_manifest(lambda m: m["files"].update({ESC: "0" * 64})),
+    "the mechanism": plan_of(lambda p: p.update(mechanism=ESC)),
+    "the allocation": plan_of(lambda p: p.update(allocation=ESC)),
+    "the measure": plan_of(lambda p: p.update(measure=ESC)),
+    "the kind of budget": plan_of(lambda p: p["budget"].update(kind=ESC)),
+    "the amount of the budget": plan_of(lambda p: p["budget"].update(epsilon=ESC)),
+    "a share": plan_of(lambda p: p["depths"][1].update(share=ESC)),
+    "a cuboid": plan_of(lambda p: p["depths"][1].update(cuboid=ESC)),
+    "a kind of depth": plan_of(lambda p: p["depths"][1].update(kind=ESC)),
+    "a step": plan_of(lambda p: p["tree"].update(refine=[ESC, "place.tract"])),
+    "the leaf that is not stated": axis_of(not_stated=ESC),
+    "an invariant": plan_of(lambda p: p.update(invariants=[{"axis": ESC, "level": ESC}])),
+    "the relation": plan_of(lambda p: p["neighbours"].update(relation=ESC)),
+    "a use": plan_of(lambda p: p["guarantee"]["uses"][0].update(mechanism=ESC)),
+}
+
+JSON: dict[str, Edit] = {
+    "nested lists": in_text('"invariants": []', f'"invariants": {NESTED}'),
+    "a second plan": in_text('"plan": {', '"plan": {"tree": {}}, "plan": {'),
+    "not a number": in_text('"contributions": 1', '"contributions": NaN'),
+    "infinity": in_text('"contributions": 1', '"contributions": -Infinity'),
+    "a float beyond floats": in_text('"contributions": 1', '"contributions": 1e999999'),
+    "a number of a million digits": in_text(
+        '"contributions": 1', f'"contributions": {"9" * 10**6}'
+    ),
+    "a number of 4,000 digits": plan_of(lambda p: p["neighbours"].update(contributions=10**4000)),
+    "minus one contribution": plan_of(lambda p: p["neighbours"].update(contributions=-1)),
+    "cells beyond floats": plan_of(lambda p: p["depths"][1].update(cells=10**400)),
+    "a long share": plan_of(lambda p: p["depths"][1].update(share="1/" + "9" * 100_000)),
+    "a tiny share": plan_of(lambda p: p["depths"][1].update(share="1e-999")),
+    "a long name": axis_of(name=LONG),
+    "a long level": axis_of(levels=[LONG, "tract"]),
+    "many levels": axis_of(levels=[f"l{i}" for i in range(100_000)]),
+    "many depths": plan_of(lambda p: p.update(depths=p["depths"] * 20_000)),
+    "many uses": plan_of(lambda p: p["guarantee"].update(uses=p["guarantee"]["uses"] * 20_000)),
+    "many files": in_manifest(
+        lambda m: m["files"].update({f"f{i}": "0" * 64 for i in range(10**5)})
+    ),
+    "no axes": plan_of(lambda p: p["tree"].update(axes=[])),
+    "an axis that is a number": plan_of(lambda p: p["tree"].update(axes=[1])),
+    "a path for a name": axis_of(name="../../domain/place"),
+    "a plan that is a list": in_manifest(lambda m: m.update(plan=[])),
+    "files that are a list": lambda folder: (honest(folder) / "manifest.json").write_text(
+        json.dumps({**manifest_of(folder), "files": ["x"]})
+    ),
+    "a sparse manifest": lambda folder: sparse(honest(folder) / "manifest.json"),
+    "a manifest of spaces": lambda folder: (honest(folder) / "manifest.json").write_text(
+        " " * (300 << 20) + (folder / "manifest.json").read_text()
+    ),
+    "no text": lambda folder: (honest(folder) / "manifest.json").write_bytes(b"\xff\xfe" * 100),
+}
+
+PARQUET: dict[str, Edit] = {
+    "1.5e9 counts": bomb(COUNTS),
+    "1.5e9 noisy counts": bomb(NOISY),
+    "1.5e9 areas": bomb(DOMAIN),
+    "50 million totals": bomb("counts/depth=0.parquet", 50_000_000),
+    "21 counts": bomb(COUNTS, 21),
+    "a long code in each row": in_file(
+        COUNTS, replaced("tract", lambda t: pa.array(["c" * 20_000_000] * len(t)))
+    ),
+    "one long code": in_file(COUNTS, replaced("tract", lambda t: with_long(t, 500_000_000))),
+    "a long area": in_file(DOMAIN, replaced("tract", lambda t: with_long(t, 500_000_000))),
+    "areas that differ in their ends": in_file(
+        DOMAIN,
+        replaced("tract", lambda t: pa.array(["c" * 10**7 + str(i) for i in range(len(t))])),
+    ),
+    "a footer of 2^50 rows": in_file(COUNTS, patched_footer(20, 1 << 50)),
+    "a footer of 2^50 noisy counts": in_file(NOISY, patched_footer(20, 1 << 50)),
+    "a footer of 2^50 areas": in_file(DOMAIN, patched_footer(20, 1 << 50)),
+    "a footer of -1 rows": in_file(COUNTS, patched_footer(20, -1)),
+    "counts that are not finite": in_file(
+        COUNTS, replaced("estimate", lambda t: pa.array([float("nan")] * len(t)))
+    ),
+    "errors that are infinite": in_file(
+        COUNTS, replaced("standard_error", lambda t: pa.array([float("inf")] * len(t)))
+    ),
+    "counts near 2^63": in_file(
+        COUNTS, replaced("count", lambda t: pa.array([2**63 - 1] * len(t)))
+    ),
+    "noisy counts near 2^63": in_file(
+        NOISY, replaced("noisy_count", lambda t: pa.array([-(2**63)] * len(t)))
+    ),
+    "lists in place of counts": in_file(
+        COUNTS, replaced("count", lambda t: pa.array([[1] * 1000] * len(t)))
+    ),
+    "decimals in place of counts": in_file(
+        COUNTS, replaced("count", lambda t: t["count"].cast(pa.decimal128(30, 2)))
+    ),
+    "a code with an escape": in_file(
+        COUNTS, replaced("tract", lambda t: pa.array([ESC + str(i) for i in range(len(t))]))
+    ),
+    "areas with escapes": honest_codes,
+    "a hundred thousand columns": in_file(
+        COUNTS,
+        lambda path: with_rows(
+            path, lambda t: pa.table({f"c{i}": t["count"] for i in range(20_000)})
+        ),
+    ),
+    "no Parquet": in_file(COUNTS, lambda path: path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")),
+    "an empty file": in_file(NOISY, lambda path: path.write_bytes(b"")),
+}
+
+FILES: dict[str, Edit] = {
+    **{
+        f"{name} is a {kind}": instead(name, put)
+        for name in ("manifest.json", COUNTS, NOISY, DOMAIN, "report.html")
+        for kind, put in {
+            "pipe": os.mkfifo,
+            "link to a device": lambda path: path.symlink_to("/dev/zero"),
+            "link to a file": lambda path: path.symlink_to("/etc/hostname"),
+            "folder": Path.mkdir,
+        }.items()
+    },
+    "a page of 40 GB": lambda folder: sparse(honest(folder) / "report.html"),
+    "a folder of parts that is a link": instead(
+        COUNTS, lambda path: path.with_suffix("").symlink_to("/dev")
+    ),
+    "a deep folder": lambda folder: (honest(folder) / Path(*["d"] * 500)).mkdir(parents=True),
+    "a file with an escape": lambda folder: (honest(folder) / "x\x1b[2J\n").touch(),
+}
+
+
+EDITS = {**NAMES, **WORDS, **JSON, **PARQUET, **FILES}
