@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ ODD = [
     hr.All, int, b"x", True, [None], ["x"], np.array([1.0]), (1, 2), hr.Rho(1), 10**400, "x" * 9999,
     hr.Prior(COUNTS, public=True),
 ]  # fmt: skip
-MAKERS = [
+MAKERS: list[Any] = [
     hr.Optimal, hr.Fair, hr.Shares, hr.Quantiles, hr.Tree, hr.Ranges, hr.Ranges.equal_width,
     hr.Query, hr.Prior, ForDistribution, hr.AddRemove, hr.Replace, hr.Rho, hr.Epsilon,
     hr.EpsilonDelta, hr.DiscreteGaussian, hr.DiscreteLaplace, hr.make_plan, hr.plan_distribution,

@@ -8,7 +8,7 @@ behind it. So a query has to be one SELECT under every reading that its database
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 
@@ -65,11 +65,13 @@ POSTGRESQL = tuple(
     Reading(backslashes=set_so, dollars=True, nested=True, returns=True) for set_so in (False, True)
 )
 ANY = tuple(
-    Reading(**dict(zip((field.name for field in fields(Reading)), flags, strict=True)))
-    for flags in product(
-        *(tuple(Brackets) if f.name == "brackets" else (False, True) for f in fields(Reading))
+    Reading(
+        backslashes=a, dollars=b, nested=c, brackets=brackets, backticks=d, hashes=e, spaced=f,
+        returns=g,
     )
-)
+    for a, b, c, d, e, f, g in product((False, True), repeat=7)
+    for brackets in Brackets
+)  # fmt: skip
 
 
 def one_select(sql: str, readings: Iterable[Reading]) -> str:
