@@ -422,7 +422,7 @@ def test_what_is_wrong_with_a_table_is_told_on_a_terminal_alone(
     before = sorted(commuting.parent.iterdir())
     code, _, err = run("release", commuting)
     assert code == 2
-    assert err.endswith(f"Error: the table {commuting.parent / 'trips.parquet'} {OUTSIDE}\n")
+    assert err.endswith(f"the table {commuting.parent / 'trips.parquet'} {OUTSIDE}\n")
     assert message in run_on_terminal("release", commuting)[2]
     assert sorted(commuting.parent.iterdir()) == before
 
