@@ -337,7 +337,7 @@ def test_a_cap_is_rho_or_epsilon(ledger, cap):
 def test_what_is_too_long_to_write_down_is_refused(ledger, account):
     tiny = Fraction(1, 10**5000)
     with pytest.raises(BudgetError, match="cap has too many digits"):
-        ledger.open_account("trips", Protection(AddRemove()), Rho(tiny))
+        ledger.open_account("trips", Protection(AddRemove()), Rho(1 + tiny))
     with pytest.raises(BudgetError, match="profile has too many digits"):
         ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, ((1,),)),))))
     assert ledger.accounts() == (account,)
