@@ -13,9 +13,9 @@ Noise = tuple[Fraction, int]
 
 
 def gaussian_delta(epsilon: Any, mu: Any) -> Any:
-    """δ_μ(ε), with as many digits as cancel (of μ twice, of e^ε once) and 40 more."""
-    lost = max(0.0, -2 * math.log10(float(mu))) + abs(float(epsilon)) / 2.3
-    with mp.workdps(40 + int(lost)):
+    """δ_μ(ε), with as many digits as cancel (those of a small μ twice) and 60 more."""
+    lost = max(0.0, -2 * math.log10(float(mu)))
+    with mp.workdps(60 + int(lost)):
         e, m = mp.mpf(epsilon), mp.mpf(mu)
         return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
 

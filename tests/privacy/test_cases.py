@@ -190,6 +190,23 @@ def test_the_least_missed_differences_are_those_of_the_worse_case():
         assert least - 0.01 < curve <= least + 1e-12
 
 
+@pytest.mark.parametrize("name", [name for name in PLANS if "Laplace" not in name])
+def test_epsilon_is_that_of_the_worse_case(name):
+    """Whichever it is: moving where the total has a small share, coming or going elsewhere."""
+    guarantee = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS[name]).guarantee
+    for delta in ("1e-4", "1e-6", "1e-10"):
+        each = [Profile(case).epsilon(delta) for case in guarantee.cases]
+        assert guarantee.epsilon(delta) == pytest.approx(max(each), rel=1e-8)
+
+
+def test_pure_noise_of_several_cases_is_dominated_by_that_of_the_dearest():
+    profile = Profile((Use(hr.DiscreteLaplace(30), 5, ((1,), (2, -2))),), is_worst=False)
+    each = [Profile(case, is_worst=False) for case in profile.cases]
+    for epsilon in ("0.1", "0.3", "0.6"):
+        assert profile.delta(epsilon) == max(case.delta(epsilon) for case in each)
+        assert profile.delta(epsilon) > min(case.delta(epsilon) for case in each)
+
+
 def test_a_case_that_is_part_of_another_is_not_priced_again():
     plan = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS["no total"])
     (losses,) = plan.guarantee.losses
@@ -243,7 +260,8 @@ def test_the_domination_of_cases_is_that_of_the_largest_norms():
 
 NOISE = hr.DiscreteGaussian(30)
 TWO_CASES = Profile((Use(NOISE, 1, ((1,), ())), Use(NOISE, 2, ((1,), (1, -1)))))
-OTHER = Profile((Use(hr.DiscreteGaussian(40), 1, ((1,), ())), Use(NOISE, 1, ((1,), (1, -1)))))
+OTHER = Profile((Use(NOISE, 2, ((1,), ())), Use(hr.DiscreteGaussian(40), 1, ((1,), (1, -1)))))
+"""`TWO_CASES` costs more where a unit moves, this where it comes or goes."""
 
 
 def chosen(*cases: tuple[Profile, int]) -> Profile:
@@ -256,6 +274,7 @@ def test_releases_together_cost_what_the_worst_combination_of_their_cases_costs(
     releases = [TWO_CASES, OTHER, TWO_CASES]
     both = together(releases)
     assert both.rho == sum(profile.rho for profile in releases)
+    assert both.rho > max(sum(c.rho for p in releases for c in p.cases[k]) for k in range(2))
     assert not both.is_worst
     for epsilon in EPSILONS:
         true = max(

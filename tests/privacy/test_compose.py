@@ -3,6 +3,8 @@
 import math
 from fractions import Fraction
 
+import mpmath
+import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
 
@@ -146,6 +148,15 @@ def test_the_whole_curve_lies_close_below_its_points():
     for alpha, low in zip(alphas, profile.tradeoff_curve(alphas), strict=True):
         assert low <= profile.tradeoff(alpha) + 1e-12
         assert low >= profile.tradeoff(alpha) - 2e-3
+
+
+def test_the_height_of_a_line_is_rounded_down():
+    random = np.random.default_rng(1)
+    for epsilon, delta, alpha in random.uniform([-3, 0, 0], [3, 0.1, 1], (2_000, 3)).tolist():
+        with mpmath.workdps(40):
+            true = 1 - mpmath.mpf(delta) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(alpha)
+            assert accountant.height(epsilon, delta, alpha) <= true
+            assert accountant.height(epsilon, delta, alpha) >= true - 5e-14
 
 
 def test_both_ways_to_the_trade_off_curve_agree(monkeypatch):

@@ -9,9 +9,11 @@ Proof. Fix two neighbouring datasets. Given what was released before, release i 
 them than the composition of its uses in some case k_i (its own profile rests on that). Pairs of
 laws that dominate compose, so all together say no more than the composition in (k_1, k_2, …), whose
 figures are at most the largest over all combinations. A ρ and a pure ε are then the sums of the
-releases' own. Equal releases may change places, so only how many are in which case matters. A
-release that would make too many combinations is taken in the *union* of its cases: of each use the
-shifts of all cases, or the largest norm, of which every case is a part. ∎
+releases' own. Equal releases need only be combined in one case: what their figures rest on (ρ, a
+pure ε, and the μ² and C of `hedgerow.privacy.domination`) are sums over the releases of what each
+costs in its own case, and so largest where each is in the same. A release that would make too many
+combinations is taken in the *union* of its cases: of each use the shifts of all cases, or the
+largest norm, of which every case is a part. ∎
 
 Whether some unit can make the worst combination depends on the tables, which a ledger does not
 know: where a release has several cases, figures of several releases are bounds and not exact.
@@ -19,7 +21,7 @@ know: where a release has several cases, figures of several releases are bounds 
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import product
 
 from hedgerow.privacy.neighbours import Norm, l2_squared
 from hedgerow.privacy.profile import Profile
@@ -42,25 +44,21 @@ def together(profiles: Sequence[Profile]) -> Profile:
 
 
 def _combined(counted: Counter[Profile]) -> list[Use]:
-    """The uses of all, with a case for each combination of theirs.
-
-    ``chosen[p][c]`` lists, for combination c, the case that each release with profile p is in.
-    """
+    """The uses of all, with a case for each combination of theirs."""
     uses: list[Use] = []
-    chosen: dict[Profile, list[tuple[int, ...]]] = {}
-    combinations = 1
+    chosen: list[Profile] = []
+    number = 1
     for profile, times in counted.items():
-        options = list(combinations_with_replacement(range(len(profile.cases)), times))
-        if len(options) == 1 or combinations * len(options) > MOST_COMBINATIONS:
+        number *= len(profile.cases)
+        if len(profile.cases) == 1 or number > MOST_COMBINATIONS:
+            number //= len(profile.cases)
             uses += [_united(use) for use in profile.uses] * times
-            continue
-        chosen = {p: [c for c in cases for _ in options] for p, cases in chosen.items()}
-        chosen[profile] = options * combinations
-        combinations *= len(options)
-    for profile, each in chosen.items():
-        for place in range(counted[profile]):
-            in_order = [cases[place] for cases in each]
-            uses += [_reordered(use, in_order) for use in profile.uses]
+        else:
+            chosen.append(profile)
+    combinations = list(product(*(range(len(profile.cases)) for profile in chosen)))
+    for place, profile in enumerate(chosen):
+        cases = [combination[place] for combination in combinations]
+        uses += [_reordered(use, cases) for use in profile.uses] * counted[profile]
     return uses
 
 
