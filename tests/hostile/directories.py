@@ -201,8 +201,8 @@ def replaced(column: str, values: Callable[[pa.Table], Any]) -> Callable[[Path],
     return write
 
 
-def patched_footer(old: int, new: int) -> Callable[[Path], None]:
-    """A footer that tells another number of rows, everywhere; the pages stay."""
+def patched_footer(old: int, new: int, *, every: bool = True) -> Callable[[Path], None]:
+    """A footer that tells another number of rows, everywhere or once; the pages stay."""
 
     def write(path: Path) -> None:
         whole = path.read_bytes()
@@ -210,7 +210,7 @@ def patched_footer(old: int, new: int) -> Callable[[Path], None]:
         footer = whole[-8 - length : -8]
         before, after = _varint(2 * old), _varint(2 * new if new >= 0 else -2 * new - 1)
         assert before in footer
-        footer = footer.replace(b"\x16" + before, b"\x16" + after)
+        footer = footer.replace(b"\x16" + before, b"\x16" + after, -1 if every else 1)
         tail = footer + struct.pack("<I", len(footer)) + b"PAR1"
         path.write_bytes(whole[: -8 - length] + tail)
 

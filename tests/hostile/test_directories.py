@@ -1,22 +1,32 @@
 """Forged release directories: every command explains itself, on one screen and in little memory."""
 
 import json
+import os
+import shutil
 import unicodedata
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hedgerow as hr
+from hedgerow.cli import commands, terminal
 from hedgerow.errors import MachineError, ReleaseError
-from hedgerow.release import memory, parquet_file
+from hedgerow.release import memory, parquet_file, report
+from hedgerow.release.again import read_stored
+from hedgerow.release.described import shapes_of
 from hedgerow.release.manifest import MOST_BYTES, read_manifest
+from hedgerow.release.page import blocks
 from hedgerow.release.parquet_file import TEXT, WHOLE, Layout, read_parquet
 from hedgerow.release.parquet_pages import DICTIONARY, longest_entry, pages
+from hedgerow.release.stored import read_nodes
 from tests.hostile import directories
 from tests.hostile.commands import ran
 from tests.hostile.directories import EDITS, HARMLESS, honest
+from tests.hostile.mutations import toml
 from tests.hostile.walking import walked
 
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -235,3 +245,190 @@ def test_bytes_that_are_no_header_are_no_page(tmp_path):
         (tmp_path / "x").write_bytes(bytes(rng.integers(0, 256, length, dtype=np.uint8)))
         with (tmp_path / "x").open("rb") as file, pytest.raises(ReleaseError, match="no page"):
             list(pages(file, 0, length + 1))
+
+
+@pytest.mark.parametrize("kind", directories.FORGED)
+def test_forged_names_are_refused_at_their_doors(kind):
+    word, areas = directories.FORGED[kind].replace(".", ""), {"county": ["a", "b"]}
+    doors = {
+        "level": lambda: hr.Axis.from_frame("place", {word: ["a"]}, levels=[word], columns=["x"]),
+        "column": lambda: hr.Axis.from_frame("place", areas, levels=["county"], columns=[word]),
+        "axis's name": lambda: hr.Axis.from_frame(word, areas, levels=["county"]),
+        "unit": lambda: hr.AddRemove(2, unit=word),
+    }
+    for what, door in doors.items():
+        with pytest.raises(hr.errors.HedgerowError, match=f"{what} must have no control") as told:
+            door()
+        assert unseen(str(told.value)) == set()
+
+
+def test_a_release_file_with_a_forged_name_is_told_of_in_one_line(tmp_path):
+    """`plan` and `release` never print it; a CSV header would carry it on."""
+    word = directories.FORGED["escape"].replace("\r", "")
+    pl.DataFrame({word: ["a", "b"]}).write_parquet(tmp_path / "areas.parquet")
+    pl.DataFrame({word: ["a", "b"], "n": [1, 2]}).write_parquet(tmp_path / "table.parquet")
+    spec = {
+        "table": {"source": "table.parquet", "count": "n"},
+        "axis": [{"name": "place", "levels": [word], "areas": "areas.parquet"}],
+        "privacy": {"rho": 1},
+    }
+    (tmp_path / "release.toml").write_text(toml(spec))
+    for command in ("plan", "release"):
+        code, out, err = ran(command, tmp_path / "release.toml")
+        assert code == 2
+        assert unseen(out + err) == set()
+        assert r"\x1b[2K" in err
+        assert len([line for line in err.splitlines() if "Error" in line]) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_error_is_one_line_whatever_it_quotes(capsys):
+    commands._tell("a\x1b[2J\nb\u202e" + "c" * 10_000)
+    said = capsys.readouterr().err
+    assert unseen(said) == set()
+    assert said.count("\n") == 1
+    assert len(said) < LONGEST
+    assert r"a\x1b[2J\nb\u202e" in said
+
+
+def test_what_the_terminal_shows_is_seen_whoever_forgot_to_look():
+    """The last door: lines of text, of which the ends alone are no letters."""
+    assert terminal.escape("a\x1b[2J\nb\u202e[bold]") == "a\\x1b[2J\nb\\u202e\\[bold]"
+
+
+def test_structures_that_are_nested_too_deeply_are_no_page(tmp_path):
+    (tmp_path / "x").write_bytes(b"\x1c" * 5_000)
+    with (tmp_path / "x").open("rb") as file, pytest.raises(ReleaseError, match="no page"):
+        list(pages(file, 0, 10_000))
+
+
+def test_a_page_that_ends_past_its_chunk_is_no_page(tmp_path):
+    pq.write_table(pa.table({"x": list(range(100))}), tmp_path / "x.parquet", use_dictionary=False)
+    chunk = pq.read_metadata(tmp_path / "x.parquet").row_group(0).column(0)
+    start = chunk.data_page_offset
+    with (tmp_path / "x.parquet").open("rb") as file:
+        assert len(list(pages(file, start, start + chunk.total_compressed_size))) == 1
+        with pytest.raises(ReleaseError, match="no page"):
+            list(pages(file, start, start + chunk.total_compressed_size - 1))
+
+
+@pytest.mark.parametrize("rows", [-1, 1 << 50, 19])
+def test_a_footer_that_contradicts_itself_is_refused(tmp_path, rows):
+    """One of its two numbers of rows is changed; the columns' own stay as they are."""
+    folder = honest(tmp_path / "out")
+    directories.patched_footer(20, rows, every=False)(folder / NAME)
+    with pytest.raises(ReleaseError, match=r"contradicts itself|has room for|damaged"):
+        read_parquet(folder, NAME, Layout(COLUMNS, 20))
+
+
+def test_nothing_but_plain_files_in_plain_folders_is_opened(tmp_path):
+    folder = honest(tmp_path / "out")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(folder / NAME, tmp_path / "elsewhere" / "depth=2.parquet")
+    layout = Layout(COLUMNS, 20)
+    (folder / NAME).unlink()
+    with pytest.raises(ReleaseError, match=r"counts/depth=2\.parquet is missing"):
+        read_parquet(folder, NAME, layout)
+    os.mkfifo(folder / NAME)
+    with pytest.raises(ReleaseError, match="is no plain file"):
+        read_parquet(folder, NAME, layout)
+    (folder / NAME).unlink()
+    (folder / NAME).symlink_to(tmp_path / "elsewhere" / "depth=2.parquet")
+    with pytest.raises(ReleaseError, match="is no plain file"):
+        read_parquet(folder, NAME, layout)
+    with pytest.raises(ReleaseError, match="is no plain file"):
+        hr.read_release(folder).write(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    shutil.rmtree(folder / "counts")
+    (folder / "counts").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ReleaseError, match="is no plain file"):
+        read_parquet(folder, NAME, layout)
+
+
+DESCRIBED = {
+    "cells": lambda plan: plan["depths"][1].update(cells=10**9),
+    "cuboid": lambda plan: plan["depths"][1].update(cuboid="state"),
+    "depth": lambda plan: plan["depths"][1].update(depth=2),
+    "kind": lambda plan: plan["depths"][1].update(kind="safe"),
+    "fewer depths": lambda plan: plan["depths"].pop(),
+    "sizes": lambda plan: (
+        plan["tree"]["axes"][0].update(sizes=[40, 20]),
+        plan["depths"][1].update(cells=40),
+    ),
+    "huge sizes": lambda plan: (
+        plan["tree"]["axes"][0].update(sizes=[4, 2**40]),
+        plan["depths"][2].update(cells=2**40),
+    ),
+    "no sizes": lambda plan: plan["tree"]["axes"][0].update(sizes=[0, 0]),
+    "steps": lambda plan: (
+        plan["tree"].update(refine=["place.tract", "place.county"]),
+        plan["depths"][1].update(cuboid="county"),
+    ),
+    "a level twice": lambda plan: plan["tree"]["axes"][0].update(columns=["tract", "tract"]),
+    "a column of our own": lambda plan: plan["tree"]["axes"][0].update(columns=["county", "count"]),
+    "a path": lambda plan: (
+        plan["tree"]["axes"][0].update(name="../x"),
+        plan["tree"].update(refine=["../x.county", "../x.tract"]),
+    ),
+    "no list": lambda plan: plan.update(depths={}),
+}
+
+
+@pytest.mark.parametrize("change", DESCRIBED)
+def test_a_manifest_that_contradicts_itself_is_not_described(out, change):
+    plan = directories.manifest_of(out)["plan"]
+    assert [shape.cells for shape in shapes_of(plan)] == [1, 4, 20]
+    DESCRIBED[change](plan)
+    with pytest.raises(ReleaseError, match="describes no tree and its depths"):
+        shapes_of(plan)
+
+
+def test_a_page_is_read_up_to_what_ours_takes(tmp_path, monkeypatch):
+    folder = honest(tmp_path / "out")
+    path = folder / "report.html"
+    text = path.read_text()
+    seen = []
+
+    def told(inner, most=blocks.MOST_BYTES):
+        seen.append(most)
+        return blocks.parts_of(inner, most)
+
+    monkeypatch.setattr(report, "parts_of", told)
+    bomb = blocks.block([bytes(100_000_000)])
+    first = text.index('id="depth-1">') + len('id="depth-1">')
+    path.write_text(text[:first] + bomb + text[text.index("</script>", first) :])
+    directories.sealed(folder, directories.manifest_of(folder))
+    assert "block of the page is not" in next(f.failure for f in hr.check(folder) if f.failure)
+    assert max(seen[1::2]) < 10_000, "what somebody else wrote is inflated no further than ours"
+    path.write_text(text + " " * (3 << 20))
+    directories.sealed(folder, directories.manifest_of(folder))
+    monkeypatch.setattr(report, "_same_page", None)
+    assert "is not what the files" in next(f.failure for f in hr.check(folder) if f.failure)
+
+
+def test_noisy_counts_below_survivors_are_no_more_than_these_have(tmp_path):
+    """The tree has twenty tracts; of four counties two survived, so ten are measured at most."""
+    areas = pl.DataFrame(directories.CODES, schema=["county", "tract"], orient="row")
+    tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["county", "tract"])])
+    table = areas.with_columns(n=pl.when(pl.col("county") < "c2").then(10**6).otherwise(0))
+    plan = hr.make_plan(tree, budget=hr.Rho(50), neighbours=hr.Replace())
+    counts = hr.Counts.from_frame(tree, table, count="n")
+    folder = tmp_path / "out"
+    hr.release(counts, plan, directory=folder)
+    listed = {t: read_nodes(folder, tree, t) for t in range(3)}
+    assert len(listed[1]) == 2
+    assert len(read_stored(folder, plan, listed).noisy[2]) == 10
+    pq.write_table(pa.table({"noisy_count": [1] * 11}), folder / "measurements/depth=2.parquet")
+    with pytest.raises(ReleaseError, match="it has 11 rows, and the plan has room for 10"):
+        read_stored(folder, plan, listed)
+
+
+@pytest.mark.parametrize(
+    "ledger", ["kept, and safe", {"dataset": "x"}, {"dataset": "x" * 501, "release_id": "0"}, 3]
+)
+def test_a_manifest_says_of_its_ledger_what_a_ledger_says(tmp_path, ledger):
+    folder = honest(tmp_path / "out")
+    made = directories.manifest_of(folder)
+    made["ledger"] = ledger
+    directories.sealed(folder, made)
+    assert "says of its ledger more" in hr.check(folder)[0].failure

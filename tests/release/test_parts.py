@@ -134,8 +134,8 @@ def test_parts_take_the_place_of_their_depth(tmp_path):
         (content / "counts" / f"depth={depth}.parquet").touch()
     take_parts(tmp_path, content)
     counts = content / "counts"
-    assert part_files(counts / "depth=1.parquet") == [counts / "depth=1.parquet"]
-    names = [path.name for path in part_files(counts / "depth=2.parquet")]
+    assert part_files(content, "counts/depth=1.parquet") == [counts / "depth=1.parquet"]
+    names = [path.name for path in part_files(content, "counts/depth=2.parquet")]
     assert names == ["part-00000.parquet", "part-00001.parquet"]
     assert not (counts / "depth=2.parquet").exists()
 

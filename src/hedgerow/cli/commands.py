@@ -313,4 +313,4 @@ def _tell_bug(error: BaseException) -> None:
         f"{Path(where.filename).name}:{where.lineno}"
     )
     if sys.stderr.isatty():
-        told.print("".join(traceback.format_exception(error)), markup=False, style="dim")
+        told.print(escape("".join(traceback.format_exception(error))), style="dim")
