@@ -3,9 +3,11 @@
 import csv
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 
+import hedgerow as hr
 from hedgerow.cli.output_file import (
     TABLES,
     check_picture_place,
@@ -201,3 +203,24 @@ def test_parquet_keeps_formulas_as_text_without_a_word(tmp_path, capsys):
         write_table(frame, tmp_path / "a.parquet", quote_formulas=quote)
         assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
     assert capsys.readouterr().err == ""
+
+
+def test_commands_write_tables_as_they_are_asked_to(run, tmp_path):
+    """Areas are called as formulas; their counts are numbers."""
+    areas = {"region": ["=A()", "=A()", "b"], "town": ["=A()1", "@x", "-9"]}
+    tree = hr.Tree([hr.Axis.from_frame("place", areas, [*areas])])
+    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    counts = hr.Counts.from_leaves(tree, (np.arange(3, dtype=np.int32),), np.array([90, 80, 70]))
+    hr.release(counts, plan).write(tmp_path / "out")
+    for name, options in {
+        "table": ("--level", "town"), "funds": ("--level", "town", "--amount", "9"),
+    }.items():  # fmt: skip
+        plain, quoted = tmp_path / f"{name}.csv", tmp_path / f"{name}-quoted.csv"
+        code, _, err = run(name, tmp_path / "out", *options, "--output", plain)
+        assert (code, "Warning: 4 codes or names" in err) == (0, True)
+        code, _, err = run(name, tmp_path / "out", *options, "--quote-formulas", "--output", quoted)
+        assert (code, "codes or names" in err) == (0, False)
+        assert [row[:2] for row in cells_of(quoted)[1:]] == [
+            ["'=A()", "'=A()1"], ["'=A()", "'@x"], ["b", "-9"],
+        ]  # fmt: skip
+        assert [row[2:] for row in cells_of(quoted)] == [row[2:] for row in cells_of(plain)]

@@ -125,6 +125,16 @@ def test_a_tree_of_one_axis_and_a_public_depth_have_no_such_sums():
     assert "geo.level1" not in sums_off_the_chain(held)["cuboid"].to_list()
 
 
+def test_sums_of_public_counts_are_exact_and_left_out():
+    """Two axes of one code each come first: the total is public, and so is either's."""
+    first = [hr.Axis.from_frame(n, {n: ["all"]}, [n]) for n in "ab"]
+    tree = hr.Tree([*first, fixed_axis("geo", 5, columns=["geo"])], ["a", "b", "geo"])
+    assert (0, 1, 0) in set(off_the_chain(tree))
+    named = sums_off_the_chain(plan_of(tree))["cuboid"].to_list()
+    assert "b.b" not in named
+    assert "geo.level1" in named
+
+
 def test_cuboids_off_the_chain_are_all_others_and_of_wide_trees_the_margins():
     tree = tree_of(40, 3)
     chain = {tree.cuboid(t) for t in range(tree.depth + 1)}
