@@ -5,6 +5,7 @@ Nothing of it is copied. It is measured as it is, but for two things: OpenDP's d
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,23 @@ import numpy as np
 import hedgerow as hr
 from benchmarks.machine import needed
 
-Peer = Callable[[Any], Any]
+Peer = Callable[[Any, Fraction], Any]
 
 EPSILON, DELTA = "1", "1e-8"
 
 
 def peer_release() -> Peer:
-    """The peer's function, made to work with today's pandas and OpenDP."""
+    """The peer's function of a series and ε, made to work with today's pandas and OpenDP."""
     module = needed("InfTDA.mechanism", "inf-tda")
     needed("opendp.typing", "opendp").set_default_int_type("i64")
     make = module.make_gaussian_noise
 
-    def make_with_copy(d_in: float, rho: float) -> Peer:
+    def make_with_copy(d_in: float, rho: float) -> Callable[[Any], Any]:
         measurement = make(d_in, rho)
         return lambda values: measurement(np.array(values))
 
     module.make_gaussian_noise = make_with_copy
-    return lambda series: module.inf_tda(series, (float(EPSILON), float(DELTA)), 1)
+    return lambda series, epsilon: module.inf_tda(series, (float(epsilon), float(DELTA)), 1)
 
 
 def series_of(counts: hr.Counts) -> Any:

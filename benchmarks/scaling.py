@@ -23,8 +23,9 @@ MANY_AREAS, SOME_CELLS, MANY_CELLS = 100_000, 300_000, 3_000_000
 
 TEXT = """A release of pairs of areas, six depths deep (regions, provinces, areas at both ends), at
 ε = 1, δ = 1e-8 by survivors, from counts in memory to a directory on disk; plan and exact price are
-within the time. Memory is the peak of the process, which holds the counts, the interpreter and the
-compiled kernels (some {base:.0f} MB before anything is released).
+within the time. Each is a process of its own, which has loaded its code at another table and ε, and
+has thrown away what it kept. Memory is the peak of the process, which holds the counts, the
+interpreter and the compiled kernels (some {base:.0f} MB before anything is released).
 
 **Non-zero cells**, {possible:.0e} possible ones, about two records in each:
 

@@ -1,6 +1,9 @@
 """What Spark costs on a table that one machine could do: `local[2]` beside the local engine."""
 
 import shutil
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import polars as pl
 
 import hedgerow as hr
-from benchmarks.clock import Timed, timed
+from benchmarks.clock import Clock, Timed
 from benchmarks.machine import MissingPeer, needed
 from benchmarks.page import Benchmark, clock, publish, table
 from hedgerow.examples.commuting import write_commuting
@@ -16,9 +19,12 @@ from hedgerow.examples.commuting import write_commuting
 LEVELS = ("region", "province", "municipality")
 MASTER = "local[2]"
 RUNS = 2
+STEP = Fraction(1, 1_000_000)
+"""By how much ε differs from release to release."""
 
 TEXT = """The synthetic country: {trips:,} trips between 8,092 municipalities, {cells:,} non-zero
-of 65 million pairs, T = 6, ε = 1, δ = 1e-8, from a Parquet file to a release directory. Spark runs
+of 65 million pairs, T = 6, ε = 1, δ = 1e-8, from a Parquet file to a release directory, each time
+with another file of the same rows and a plan at another ε, a millionth further on. Spark runs
 as `{master}` on this machine, so what it adds is overhead alone: **{overhead}** over the local
 engine for the first release, the start of Spark within it, and {later} for a further one in the
 same session.
@@ -36,19 +42,44 @@ def tree_of(folder: Path) -> hr.Tree:
     return hr.Tree(axes, refine=["destination", "origin"])
 
 
-def local(tree: hr.Tree, plan: hr.Plan, path: Path, output: Path) -> hr.Counts:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A table and the plan of its release.
+
+    Attributes:
+        path: of the table.
+        plan: at an ε of its own.
+    """
+
+    path: Path
+    plan: hr.Plan
+
+
+def questions(folder: Path) -> list[Asked]:
+    """Files of the same trips in another order, each with a plan of its own."""
+    write_commuting(folder, "national")
+    trips, tree, found = pl.read_parquet(folder / "trips.parquet"), tree_of(folder), []
+    for run in range(RUNS):
+        path = folder / f"trips-{run + 1}.parquet"
+        trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
+        budget = hr.EpsilonDelta(1 + run * STEP, "1e-8")
+        found.append(Asked(path, hr.make_plan(tree, budget=budget, neighbours=hr.Replace())))
+    return found
+
+
+def local(asked: Asked) -> hr.Counts:
     """By the local engine."""
-    counts = hr.Counts.from_frame(tree, path, count="trips")
-    hr.release(counts, plan, directory=output)
+    counts = hr.Counts.from_frame(asked.plan.tree, asked.path, count="trips")
+    hr.release(counts, asked.plan, directory=asked.path.with_suffix(".local"))
     return counts
 
 
-def by_spark(session: Any, plan: hr.Plan, path: Path, output: Path) -> None:
+def by_spark(session: Any, asked: Asked) -> None:
     """By Spark."""
     reader = needed("hedgerow.engines.spark_table", "the Spark engine")
     release = needed("hedgerow.release.on_spark", "the Spark engine").release_on_spark
-    records = reader.SparkTable(reader.read_files(session, str(path)), count="trips")
-    release(records, plan, directory=output)
+    records = reader.SparkTable(reader.read_files(session, str(asked.path)), count="trips")
+    release(records, asked.plan, directory=asked.path.with_suffix(".spark"))
 
 
 def measured() -> Benchmark:
@@ -58,23 +89,16 @@ def measured() -> Benchmark:
         raise MissingPeer("Java is not installed")
     engine = needed("hedgerow.engines.spark", "the Spark engine").SparkEngine(MASTER)
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        write_commuting(folder, "national")
-        tree, path = tree_of(folder), folder / "trips.parquet"
-        budget = hr.EpsilonDelta("1", "1e-8")
-        plan = hr.make_plan(tree, budget=budget, neighbours=hr.Replace())
+        all_asked, watch = questions(Path(name)), Clock()
         times: dict[str, Timed] = {}
-        for run in range(RUNS):
-            times[f"local, release {run + 1}"], counts = timed(
-                lambda run=run: local(tree, plan, path, folder / f"local-{run}")  # type: ignore[misc]
-            )
+        for run, asked in enumerate(all_asked, start=1):
+            times[f"local, release {run}"], counts = watch.timed("local", local, asked)
         opened = engine.session()
-        times["Spark, start"], session = timed(opened.__enter__)
+        times["Spark, start"], session = watch.timed("start", lambda _: opened.__enter__(), MASTER)
         try:
-            for run in range(RUNS):
-                times[f"Spark, release {run + 1}"], _ = timed(
-                    lambda run=run: by_spark(session, plan, path, folder / f"spark-{run}")  # type: ignore[misc]
-                )
+            for run, asked in enumerate(all_asked, start=1):
+                task = partial(by_spark, session)
+                times[f"Spark, release {run}"], _ = watch.timed("Spark", task, asked)
         finally:
             opened.__exit__(None, None, None)
     alone = min(times[f"local, release {run + 1}"].wall for run in range(RUNS))

@@ -1,11 +1,9 @@
 """The page of benchmarks says what was measured, and is made of what was kept alone."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.clock import fastest, timed
 from benchmarks.machine import MissingPeer, facts, installed, needed
 from benchmarks.page import Benchmark, Ratio, clock, number, publish, write_page
 from benchmarks.run import all_benchmarks, chosen
@@ -107,22 +105,6 @@ def test_numbers_have_two_digits(value, shown):
 )
 def test_seconds_have_a_unit(seconds, shown):
     assert clock(seconds) == shown
-
-
-def test_the_fastest_of_turns_is_kept_and_the_first_is_not_counted(monkeypatch):
-    ticks = iter([0, 7, 10, 13, 20, 25, 30, 34])  # a, b, a, b on the clock
-    known = SimpleNamespace(perf_counter=lambda: next(ticks), process_time=lambda: 0)
-    monkeypatch.setattr("benchmarks.clock.time", known)  # and no other thread's clock
-    done = []
-    found = fastest({"a": lambda: done.append("a"), "b": lambda: done.append("b")}, 2)
-    assert done == ["a", "b", "a", "b", "a", "b"]
-    assert (found["a"].wall, found["b"].wall) == (5, 3)
-
-
-def test_what_a_timed_task_returns_is_kept():
-    time, result = timed(lambda: 5)
-    assert result == 5
-    assert time.wall > 0
 
 
 def test_benchmarks_are_found_and_chosen_in_the_order_of_the_page():
