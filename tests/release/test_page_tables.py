@@ -1,0 +1,211 @@
+"""Every table of a page, by its headings, against the files beside it and sums of our own.
+
+Columns are found by their words (`tests.release.drawn_page`), and what they should say is computed
+from the Parquet files, by dense matrices and by enumeration (`tests.release.shown_pages`).
+"""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.depths import Measured, Summed
+from tests.estimate.dense_trees import node_sums
+from tests.release.drawn_page import ends, number, table, tables
+from tests.release.shown_pages import (
+    ALPHA,
+    KINDS,
+    close,
+    item,
+    tail_quantile,
+    variance,
+    variances,
+)
+
+LEVELS = "Depth by depth"
+SIZES = "Standard error of released counts"
+
+
+# The head of the page, and the first counts.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_facts_at_the_head_are_those_of_the_files(shown, kind):
+    made = shown[kind]
+    total, listed = made.files[0]["count"][0], sum(map(len, made.files))
+    (overview,) = made.seen.all("dl", **{"class": "overview"})
+    assert item(overview, "Records").text == f"{total:,}"
+    assert item(overview, "Counts listed").text == f"{listed:,}"
+    assert item(overview, "Levels").text == str(len(made.files))
+    told = dict(part.split(" = ") for part in item(overview, "Promise").text.split(", "))
+    names = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    budget = {names[name]: getattr(made.plan.budget, name) for name in made.plan.budget.__slots__}
+    assert {name: number_of(words) for name, words in told.items()} == pytest.approx(
+        {name: float(value) for name, value in budget.items()}
+    )
+    assert made.seen.all("section", id="promise")[0].all("strong")[0].text == f"{total:,}"
+    assert f"sum to the same total, {total:,}." in made.seen.all("section", id="checks")[0].text
+
+
+def number_of(words):
+    part, _, whole = words.partition("/")
+    return float(part) / float(whole or 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_counts_are_those_of_the_coarsest_file_with_several(shown, kind):
+    made = shown[kind]
+    depth = next(t for t, one in enumerate(node_sums(made.tree)) if len(one) > 1)
+    file, found = made.files[depth], table(made.seen, "Counts by")
+    columns = [axis.columns[level - 1] for axis, level in
+               zip(made.tree.axes, made.tree.cuboid(depth), strict=True) if level]  # fmt: skip
+    names = [" › ".join(row) for row in file.select(columns).iter_rows()]
+    assert found.column(made.tree.cuboid_name(depth)) == names[:60]
+    assert [number(words) for words in found.column("Count")] == file["count"].to_list()[:60]
+    told = [ends(words) for words in found.column("95 % interval")]
+    assert told == list(file.select("low", "high").iter_rows())[:60]
+
+
+@pytest.mark.parametrize("kind", ["geography", "flows"])
+def test_intervals_called_95_per_cent_are_the_quantiles_of_the_noise(shown, kind):
+    """Of noisy counts as they are: the least k with P(|noise| > k) ≤ 5 %, to either side."""
+    made, checked = shown[kind], 0
+    for what, file in zip(made.plan.depths, made.files, strict=True):
+        if not isinstance(what, Measured):
+            continue
+        inside = file.filter((pl.col("low") > 0) & (pl.col("high") < made.files[0]["count"][0]))
+        wide = (inside["high"] - inside["low"]).unique().to_list()
+        assert wide in ([], [2 * tail_quantile(what.mechanism, ALPHA)])
+        checked += len(inside)
+    assert checked > 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
+    made = shown[kind]
+    facts = json.loads(made.seen.all("script", id="facts")[0].text)
+    assert facts["total"] == list(made.files[0].select("count", "low", "high").row(0))
+    assert facts["last"] == made.tree.depth
+    assert facts["steps"] == [list(step) for step in made.tree.steps]
+    assert facts["depths"] == [made.tree.cuboid_name(t) for t in range(made.tree.depth + 1)]
+    assert [axis["name"] for axis in facts["axes"]] == [axis.name for axis in made.tree.axes]
+
+
+# Level by level.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_levels_have_the_cells_rows_noise_and_shares_of_plan_and_files(shown, kind):
+    made = shown[kind]
+    found, cells = table(made.seen, LEVELS), [len(one) for one in node_sums(made.tree)]
+    names = [f"{t} {made.tree.cuboid_name(t)}" for t in range(made.tree.depth + 1)]
+    assert found.column("Level") == names
+    assert [number(words) for words in found.column("Possible counts")] == cells
+    listed = [number(words) for words in found.column("Listed, above 0")]
+    assert listed == [len(file) for file in made.files]
+    for what, row in zip(made.plan.depths, found.rows, strict=True):
+        noise, share = row["Noise"].text, row["Share of the budget"].text
+        if not isinstance(what, Measured | Summed):
+            assert (noise, share) == (what.kind, "–")
+            continue
+        symbol = "scale" if isinstance(what.mechanism, DiscreteLaplace) else "σ²"
+        parameter, _, scale = noise.removeprefix(f"{symbol} ").partition(" on sums × ")
+        assert close(parameter, float(what.mechanism.parameter), 6)
+        assert close(share, float(what.share), 3)
+        if isinstance(what, Summed):
+            assert number(scale) == what.scale
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_errors_of_the_levels_are_those_of_dense_matrices(shown, kind):
+    """RMSE: the root of the mean variance; the mean absolute error would be a fifth less."""
+    made = shown[kind]
+    for what, each, row in zip(
+        made.plan.depths, variances(made.plan), table(made.seen, LEVELS).rows, strict=True
+    ):
+        deviation = row["Noise: standard deviation"].text
+        if isinstance(what, Measured):
+            assert close(deviation, math.sqrt(variance(what.mechanism)), 4)
+        else:
+            assert deviation in ("–", "0")
+        assert close(row["Expected error (RMSE)"].text, math.sqrt(each.mean()), 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_error_that_none_exceeds_is_the_bound_at_95_per_cent(shown, kind):
+    """By the union over all cells: of the noise's own tail where the counts are raw, of the
+    Chernoff bound of a Gaussian's or a Laplace's, at the largest variance, elsewhere."""
+    made = shown[kind]
+    used = [what.mechanism for what in made.plan.depths if isinstance(what, Measured | Summed)]
+    spread = max(continuous_variance(one) / variance(one) for one in used)
+    found = table(made.seen, LEVELS).column("95 %: no error beyond")
+    for t, (what, each, words) in enumerate(
+        zip(made.plan.depths, variances(made.plan), found, strict=True)
+    ):
+        chance, largest = ALPHA / len(each), each.max()
+        if largest < 1e-9:
+            assert words == "±0"
+        elif t == 0 and largest == pytest.approx(variance(what.mechanism)):
+            assert number(words) == tail_quantile(what.mechanism, chance)
+        else:
+            many = deviations(chance, gaussian=isinstance(used[0], DiscreteGaussian))
+            assert number(words) == math.ceil(math.sqrt(largest * spread) * many)
+
+
+def continuous_variance(mechanism):
+    """Of the law on the real line that the noise is a lattice version of."""
+    parameter = float(mechanism.parameter)
+    return parameter if isinstance(mechanism, DiscreteGaussian) else 2 * parameter**2
+
+
+def deviations(chance, *, gaussian):
+    """How far a sum goes with at most this probability, by the best exponent on a fine grid."""
+    if gaussian:
+        return math.sqrt(2 * math.log(2 / chance))
+    mu = np.linspace(0, 1, 2_000_001)[1:-1]
+    return ((math.log(2 / chance) - np.log1p(-mu * mu)) / mu).min() / math.sqrt(2)
+
+
+# By size.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_standard_errors_by_size_are_the_means_over_the_rows_of_the_files(shown, kind):
+    made = shown[kind]
+    found, counted = table(made.seen, SIZES), 0
+    names = [made.tree.cuboid_name(t) for t, file in enumerate(made.files) if len(file)]
+    assert found.column("Level") == names
+    for row, file, what in zip(
+        found.rows, [file for file in made.files if len(file)], made.plan.depths, strict=True
+    ):
+        for heading in row.keys() - {"Level"}:
+            low, high = ends(heading)
+            assert (low, high) == (10 ** len(str(low)) // 10, 10 ** len(str(low)) - 1)
+            of = file.filter(pl.col("count").is_between(low, high))
+            if not len(of):
+                assert row[heading].text == "–"
+                continue
+            (many,) = row[heading].all("small")
+            assert number(many.text) == len(of)
+            counted += len(of)
+            words = row[heading].text.removesuffix(many.text)
+            relative = (of["standard_error"] / of["count"]).mean()
+            if what.kind == "public" or relative == 0:
+                assert words == "exact"
+            else:
+                assert words.startswith("±")
+                assert close(words, relative, 2)
+    assert counted == sum(map(len, made.files))
+
+
+def test_every_table_and_picture_of_a_page_is_held_by_a_test(shown):
+    """Here, in `test_page_prices` and in `test_page_distribution`; a new one needs its own."""
+    known = ("Counts by", LEVELS, SIZES, "ε at several δ", "Records below")
+    drawn = ("What the release costs", "What an attacker can find out", "How many records lie")
+    for made in shown.values():
+        assert all(caption.startswith(known) for caption in tables(made.seen))
+        for figure in made.seen.all("figure"):
+            assert figure.all("figcaption")[0].text.startswith(drawn)
