@@ -334,3 +334,162 @@ def test_counts_that_nothing_contradicts_have_no_mark(opened, contradictions, ce
         one.locator("#explorer[data-ready] .tile").first.wait_for()
         assert one.locator("#explorer .doubt").count() == 0
         assert "≠" not in one.locator("#explorer").inner_text()
+
+
+# What is drawn, against the files.
+
+
+@pytest.fixture(scope="module")
+def wages(tmp_path_factory):
+    """Few enough ranges for a bar each."""
+    tree = Tree([coded_axis(Ranges.equal_width("wage", 0, 400, 40), [4, 10])])
+    bins = np.arange(40, dtype=np.int32)
+    path = tmp_path_factory.mktemp("page") / "wages"
+    return written(
+        path, tree, (bins,), (bins.astype(np.int64) - 20) ** 2, Euclidean(),
+        neighbours=Replace(), measure=All(), budget=Epsilon("1/2"), mechanism=DiscreteLaplace,
+    )  # fmt: skip
+
+
+def by_heading(tab):
+    """The rows below the picture: for each the cells by their headings."""
+    table = tab.locator("#explorer table").last
+    return table.evaluate(
+        """(table) => {
+            const names = [...table.tHead.rows[0].cells].map((cell) => cell.innerText);
+            return [...table.tBodies[0].rows].map((row) => Object.fromEntries(
+                [...row.cells].map((cell, i) => [names[i], cell.querySelector("svg")
+                    ? Object.fromEntries([...cell.querySelectorAll("line, circle")].flatMap((one) =>
+                        ["x1", "x2", "cx"].filter((name) => one.hasAttribute(name))
+                            .map((name) => [name, Number(one.getAttribute(name))])))
+                    : cell.innerText])));
+        }"""
+    )
+
+
+def three_digits(part):
+    return pytest.approx(100 * part, rel=0.51e-2, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "depth", "codes", "inside"),
+    [
+        ("census", "#at-0-0-2", 1, ["state"], None),
+        ("census", "#at-1-1-2", 2, ["county"], ("state", EVIL + "1")),
+        ("flows", "#at-0-0-2", 2, ["origin_state", "destination_state"], None),
+        ("flows", "#at-0-0-1", 1, ["destination_state"], None),
+        ("wages", "#at-0-0-2", 1, ["wage_bins_10"], None),
+        ("wages", "#at-1-0-2", 2, ["wage_bin"], ("wage_bins_10", None)),
+    ],
+)
+def test_every_row_below_a_picture_has_what_the_files_say_by_heading(
+    opened, request, name, where, depth, codes, inside
+):
+    path = request.getfixturevalue(name)
+    file = level_of(path, depth)
+    if inside is not None:
+        file = file.filter(pl.col(inside[0]) == (inside[1] or file[inside[0]][0]))
+    tab = opened(path, where)
+    tab.wait_for_selector("#explorer[data-ready]")
+    rows = by_heading(tab)
+    assert len(rows) == len(file) > 1
+    whole, most = file["count"].sum(), max(file["high"].max(), file["count"].max())
+    known = {
+        " → ".join(re.sub(r"^\d+ (?=\[)", "", row[code]) for code in codes): row
+        for row in file.iter_rows(named=True)
+    }
+    heading = next(iter(rows[0]))
+    assert {row[heading] for row in rows} == set(known)
+    for row in rows:
+        count, low, high = (known[row[heading]][one] for one in ("count", "low", "high"))
+        assert row["Count"] == f"{count:,}"
+        exact = low == high == count
+        assert row["95 % interval"] == ("exact" if exact else f"{low:,} to {high:,}")
+        assert float(row["Part"].removesuffix(" %")) == three_digits(count / whole)
+        for mark, value in (("x1", low), ("x2", high), ("cx", count)):
+            place = 4 + 136 * np.log1p(value) / np.log1p(most)
+            assert row["On a logarithmic scale"][mark] == pytest.approx(place, abs=0.06)
+
+
+def sureness(row):
+    """Its class by half the width of its interval over its count."""
+    half = (row["high"] - row["low"]) / 2 / row["count"]
+    if half > 0 and (row["low"] == 0 or half > 0.75):
+        return 3
+    return 0 if half <= 0.05 else 1 if half <= 0.25 else 2
+
+
+def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count(opened, census):
+    tab = opened(census, "#at-1-0-2")
+    tab.wait_for_selector(".tile")
+    file = level_of(census, 2).filter(state=EVIL + "0").sort("count", descending=True)
+    tiles = tab.locator("#explorer .map .tile").evaluate_all(
+        "(all) => all.map((one) => [parseFloat(one.style.width) * parseFloat(one.style.height)"
+        " / 1e4, one.className, one.getAttribute('aria-label')])"
+    )
+    whole = file["count"].sum()
+    for row, (area, kind, label) in zip(file.iter_rows(named=True), tiles, strict=True):
+        assert area == pytest.approx(row["count"] / whole, rel=1e-3)
+        assert kind == f"tile s{sureness(row)}"
+        assert label.startswith(
+            f"{row['county']}: {row['count']:,} (95 % interval {row['low']:,} to {row['high']:,}), "
+        )
+
+
+def test_the_bars_reach_to_the_counts_and_their_intervals(opened, wages):
+    tab = opened(wages, "#at-1-1-2")
+    tab.wait_for_selector(".bars")
+    group = level_of(wages, 1).item(1, 0)
+    file = level_of(wages, 2).filter(pl.col(level_of(wages, 2).columns[0]) == group)
+    most = max(file["high"].max(), file["count"].max())
+    bars = tab.locator("#explorer button.bar").evaluate_all(
+        "(all) => all.map((one) => [one.querySelector('i').style.height,"
+        " one.querySelector('s').style.bottom, one.querySelector('s').style.height,"
+        " one.querySelector('i').className])"
+    )
+    for row, (height, bottom, reach, kind) in zip(file.iter_rows(named=True), bars, strict=True):
+        shown = [float(one.removesuffix("%")) for one in (height, bottom, reach)]
+        values = row["count"], row["low"], row["high"] - row["low"]
+        assert shown == pytest.approx([100 * value / most for value in values], abs=0.01)
+        assert kind == f"s{sureness(row)}"
+
+
+def test_grouped_bars_are_the_sums_of_their_ranges(opened, incomes):
+    tab = opened(incomes)
+    tab.wait_for_selector(".bars")
+    counts = level_of(incomes, 1)["count"].to_numpy()
+    sums = counts.reshape(80, 3).sum(axis=1)
+    heights = tab.locator("#explorer button.bar i").evaluate_all(
+        "(all) => all.map((one) => parseFloat(one.style.height))"
+    )
+    assert heights == pytest.approx((100 * sums / sums.max()).tolist(), abs=0.01)
+
+
+def test_every_cell_and_every_sum_of_a_matrix_is_that_of_the_files(opened, flows):
+    tab = opened(flows, "#at-2-1-2")
+    tab.wait_for_selector(".matrix")
+    above = level_of(flows, 2).row(1, named=True)
+    names = ["origin_state", "destination_state"]
+    file = level_of(flows, 4).filter(**{name: above[name] for name in names})
+    rows = tab.locator("#explorer .matrix table").evaluate(
+        "(table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.innerText))"
+    )
+    assert rows[0][0].split() == ["origin", "county", "↓", "destination", "county", "→"]
+    columns, cells = rows[0][1:], {}
+    for name, *values in rows[1:]:
+        for column, value in zip(columns, values, strict=True):
+            cells[name, column] = int(value.replace(",", ""))
+    known = {
+        (row["origin_county"], row["destination_county"]): row["count"]
+        for row in file.iter_rows(named=True)
+    }
+    starts, ends = ({pair[k] for pair in known} for k in (0, 1))
+    assert {name for name, _ in cells} == {*starts, "all"}
+    assert set(columns) == {*ends, "all"}
+    for start in starts:
+        for end in ends:
+            assert cells[start, end] == known.get((start, end), 0)
+        assert cells[start, "all"] == sum(n for pair, n in known.items() if pair[0] == start)
+    for end in ends:
+        assert cells["all", end] == sum(n for pair, n in known.items() if pair[1] == end)
+    assert cells["all", "all"] == above["count"]
