@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
@@ -69,8 +69,7 @@ def dense(layers):
 def test_sums_are_those_of_the_dense_solve(seed, public):
     rng = np.random.default_rng(seed)
     layers = random_layers(rng, depth=int(rng.integers(0, 4)), public=public)
-    if len(layers) == 1 and public:
-        return
+    assume(len(layers) > 1 or not public)
     groups = rng.integers(0, 5, layers[-1].nodes)
     found = sums_of_leaves(layers, groups)
     leaves, covariance = dense(layers)

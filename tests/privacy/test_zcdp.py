@@ -7,7 +7,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.privacy import zcdp
@@ -129,8 +129,8 @@ def test_the_bureaus_epsilon(rho, delta, epsilon):
 def test_the_optimal_conversion_holds_and_is_the_least(rho, delta):
     epsilon = optimal_epsilon(rho, delta)
     assert epsilon <= bun_steinke_epsilon(rho, delta)
-    if epsilon > 0:
-        assert least_delta(rho, epsilon) == pytest.approx(real(delta), rel=1e-4)
+    assume(epsilon > 0)
+    assert least_delta(rho, epsilon) == pytest.approx(real(delta), rel=1e-4)
 
 
 @given(RHOS, DELTAS)
@@ -184,8 +184,8 @@ def test_a_loss_beyond_the_floats_is_infinite():
 def test_the_delta_of_the_optimal_epsilon_is_the_one_asked_for(rho, delta):
     """The two conversions are each other's inverse, each rounded up."""
     epsilon = Fraction(optimal_epsilon(rho, delta))
-    if epsilon > 0:
-        assert 1 <= Fraction(optimal_delta(rho, epsilon)) / delta < 1 + Fraction(1, 10**9)
+    assume(epsilon > 0)
+    assert 1 <= Fraction(optimal_delta(rho, epsilon)) / delta < 1 + Fraction(1, 10**9)
 
 
 @given(RHOS, EPSILONS)

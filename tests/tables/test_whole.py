@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -58,10 +58,11 @@ def test_whole_numbers_in_other_clothes_are_counts(values):
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(0, 2**60), max_size=5))
+@given(st.lists(st.integers(0, 2**60 // 5), max_size=5))
+@example([2**60])
+@example([2**60 - 1, 1])
 def test_text_and_numbers_say_the_same(values):
-    if sum(values) <= 2**60:
-        assert total([str(v) for v in values]) == total(pa.array(values, pa.int64())) == sum(values)
+    assert total([str(v) for v in values]) == total(pa.array(values, pa.int64())) == sum(values)
 
 
 TEXTS: dict[str, list[str | None]] = {
