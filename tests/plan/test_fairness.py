@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
@@ -16,6 +16,7 @@ from hedgerow.plan.measurable import measurable_depths
 from hedgerow.plan.sibling_classes import tree_classes, variances
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from tests.estimate import dense_trees as judge
 from tests.made import random_tree
 
 LAPLACE = {"budget": hr.Epsilon("1/50"), "mechanism": hr.DiscreteLaplace}
@@ -112,6 +113,51 @@ def test_variances_by_class_are_those_of_dense_covariance_matrices(axes, combine
     dense = (dense_combined if combine else dense_projected)(tree, own)
     for ours, theirs in zip(found, dense, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()], ids=["public", "noisy"])
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["combined", "projected"])
+@pytest.mark.parametrize("axes", [1, 2])
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_every_column_is_that_of_the_nodes_one_by_one(axes, measure, neighbours, seed):
+    """The ratio: to the most precise node of the depth that is not exact, whatever its family."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, axes=axes, depth=3, widest=5 - axes)
+    assume(tree.leaves > 1)
+    plan = hr.make_plan(tree, **GAUSS, neighbours=neighbours, measure=measure)
+    own = [own_variance(what) for what in plan.depths]
+    combine = isinstance(measure, hr.All)
+    dense = (judge.dense_combined if combine else judge.dense_projected)(tree, own)
+    frame = fairness(plan)
+    assert frame["depth"].unique().sort().to_list() == list(range(1, tree.depth + 1))
+    for t in range(1, tree.depth + 1):
+        parent = np.zeros(tree.nodes(t), dtype=int)
+        parent[paths(tree, t)] = paths(tree, t - 1)
+        siblings = np.bincount(parent)[parent]
+        above = dense[t][dense[t] > 1e-9]
+        rows = frame.filter(depth=t).sort("siblings")
+        assert rows["siblings"].to_list() == np.unique(siblings).tolist()
+        for row in rows.iter_rows(named=True):
+            of = dense[t][siblings == row["siblings"]]
+            found = [row["variance"], row["least"], row["largest"], row["sd"] ** 2]
+            told = [of.mean(), of.min(), of.max(), of.mean()]
+            assert found == pytest.approx(told, rel=1e-8, abs=1e-6)
+            assert row["families"] == len(of) / row["siblings"]
+            assert row["cuboid"] == tree.cuboid_name(t)
+            if len(above):
+                assert row["ratio"] == pytest.approx(of.mean() / above.min(), rel=1e-8, abs=1e-9)
+            else:
+                assert row["ratio"] is None
+
+
+def own_variance(what):
+    """Of one noisy count, by enumeration; 0 where it is public, ∞ where none is taken."""
+    if not isinstance(what, hr.Measured):
+        return 0.0 if what.kind == "public" else np.inf
+    x = np.arange(-3000, 3001)
+    weights = np.exp(-(x * x) / (2 * float(what.mechanism.parameter)))
+    return float((x * x * weights).sum() / weights.sum())
 
 
 def worst_ratios(plan):
