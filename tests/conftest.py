@@ -18,6 +18,7 @@ from hypothesis.internal.constants_ast import Constants
 from hedgerow import cli
 from hedgerow.noise import bits
 from hedgerow.release import keys
+from tests import skips
 
 # No deadline: machines differ and kernels compile on first use; benchmarks tell the time.
 settings.register_profile(
@@ -53,6 +54,8 @@ class KnownSystem:
         finally:
             self.who, self.asked = before
 
+
+pytest_configure = skips.pytest_configure
 
 SYSTEM = KnownSystem()
 MODULES_WITH_KEYS = (bits, keys)
