@@ -34,7 +34,7 @@ from tests.release.drawn_page import number, read
 
 BINS, WIDTH = 40, 25
 ALPHA = 0.05
-KINDS = ["geography", "flows", "parts", "combined", "three", "numeric", "sums"]
+KINDS = ["geography", "flows", "parts", "combined", "cases", "three", "numeric", "sums"]
 NUMERIC = ["numeric", "sums"]
 
 
@@ -74,6 +74,8 @@ def planned():
         Chebyshev(),
     )  # fmt: skip
     yield "combined", make_plan(one.tree, budget=Rho("1/50"), measure=All()), one, Euclidean()
+    at_most_one = Replace(exactly=False)  # a record comes or goes, or moves: two cases
+    yield "cases", make_plan(one.tree, budget=Rho("1/2"), neighbours=at_most_one), one, Chebyshev()
     yield "three", make_plan(one.tree, budget=Rho("1/2"), neighbours=AddRemove(3)), one, Chebyshev()
     yield "numeric", tree, incomes(rng, tree), Euclidean()
     yield "sums", sums, incomes(rng, sums), Isotonic()

@@ -1,11 +1,12 @@
 """What a page says of the price, in figures, pictures and words, against prices of our own.
 
-Where all draws have one variance the price is by convolution, where a bound is told by the theorem
-that proves it, and from ρ by the formulas of the papers.
+The price of Gaussian noise is by convolution, where a bound is told by the theorem that proves it,
+and from ρ by the formulas of the papers.
 """
 
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tests.release.drawn_page import number, picture, table
 from tests.release.shown_pages import ALPHA, KINDS, item, masses
 
 DELTAS = [1e-6, 1e-8, 1e-10]
-EQUAL = ["geography", "flows"]  # all draws of one variance: prices by convolution
+GAUSSIAN = ["geography", "flows", "parts", "combined", "cases"]  # exactly, by convolution
 BOUNDED = ["three", "sums"]  # changes told by their norms
 
 PRICES = "ε at several δ"
@@ -27,31 +28,30 @@ BUREAU, BEST = "from ρ, as the US Census Bureau states it", "from ρ, by the be
 NOTHING, LOOSE = "no release at all", "what ρ or a pure ε alone promise"
 
 
-def convolved(plan):
-    """The law of the sum of all draws whose counts one unit moves by 1, and their common σ²."""
-    uses = plan.guarantee.uses
-    (mechanism,) = {use.mechanism for use in uses}
-    draws = sum(use.times * len(use.shifts) for use in uses)
-    assert {abs(shift) for use in uses for shift in use.shifts} == {1}
-    x, p = masses(mechanism)
-    whole, mass = x * 0, np.ones(1)
-    for _ in range(draws):
-        mass = np.convolve(mass, p)
-    whole = np.arange(len(mass)) - draws * ((len(p) - 1) // 2)
-    return whole, mass, float(mechanism.parameter), draws
+def loss_of(uses):
+    """The privacy loss of all draws together, Σ (2x + 1)/2σ² by its definition, and its law.
 
-
-def loss_of(plan):
-    """The privacy loss of each sum, and its probability: Σ (2x + 1)/2σ², by its definition."""
-    whole, mass, sigma2, draws = convolved(plan)
-    return (2 * whole + draws) / (2 * sigma2), mass
-
-
-def dominated(plan):
-    """δ(ε) by the theorem of `hedgerow.privacy.domination`, at the variances s² that it tries."""
-    changes = [
-        (use.times, float(use.mechanism.parameter), moved(use)) for use in plan.guarantee.uses
+    The steps 1/2σ² of the draws have a common measure, so their losses lie on one grid.
+    """
+    draws = [
+        use.mechanism for use in uses for _ in range(use.times) for shift in use.change if shift
     ]
+    assert {abs(shift) for use in uses for shift in use.change} == {1}
+    steps = [1 / (2 * Fraction(mechanism.parameter)) for mechanism in draws]
+    parts = math.lcm(*(step.denominator for step in steps))
+    unit = Fraction(math.gcd(*(int(step * parts) for step in steps)), parts)
+    mass, first = np.ones(1), 0
+    for mechanism, step in zip(draws, steps, strict=True):
+        (x, p), width = masses(mechanism), int(step / unit)
+        spread = np.zeros(2 * width * (len(x) - 1) + 1)
+        spread[:: 2 * width] = p
+        mass, first = np.convolve(mass, spread), first + width * (2 * int(x[0]) + 1)
+    return (first + np.arange(len(mass))) * float(unit), mass
+
+
+def dominated(uses):
+    """δ(ε) by the theorem of `hedgerow.privacy.domination`, at the variances s² that it tries."""
+    changes = [(use.times, float(use.mechanism.parameter), moved(use)) for use in uses]
     bounds = []
     for spread in (1 / 4, 1 / 2, 3 / 4, 1, 3 / 2, 2, 3, 4):
         q = math.exp(-2 * math.pi**2 * spread)
@@ -74,35 +74,40 @@ def dominated(plan):
 
 def moved(use):
     """The squared norm of what one unit changes."""
-    if isinstance(use.shifts, Norm):
-        return float(use.shifts.squared)
-    return float(sum(shift**2 for shift in use.shifts))
+    if isinstance(use.change, Norm):
+        return float(use.change.squared)
+    return float(sum(shift**2 for shift in use.change))
 
 
 def exact_delta(kind, plan):
-    """δ(ε): by convolution, by a theorem where a bound is told; else the plan's own."""
-    if kind in EQUAL:
-        loss, mass = loss_of(plan)
-        return lambda epsilon: float((mass * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
+    """δ(ε), the largest of all cases: by convolution, by a theorem where a bound is told; else the
+    plan's own."""
+    if kind in GAUSSIAN:
+        laws = [loss_of(case) for case in plan.guarantee.cases]
+        return lambda epsilon: max(
+            float((mass * -np.expm1(np.minimum(epsilon - loss, 0))).sum()) for loss, mass in laws
+        )
     if kind in BOUNDED:
-        return dominated(plan)
+        (case,) = plan.guarantee.cases
+        return dominated(case)
     return plan.guarantee.delta
 
 
 def exact_missed(kind, plan):
-    """T(α): by the Neyman-Pearson test, rejecting where the loss is large, at random in between;
-    by all lines of δ(ε) where a bound is told; else the plan's own."""
+    """T(α), the least of all cases: by the Neyman-Pearson test, rejecting where the loss is large,
+    at random in between; by all lines of δ(ε) where a bound is told; else the plan's own."""
     if kind in BOUNDED:
-        grid = np.linspace(0, plan.guarantee.epsilon("1e-15"), 500)
-        pairs = [(e, delta) for e, delta in zip(grid, map(dominated(plan), grid), strict=True)]
+        grid, delta = np.linspace(0, plan.guarantee.epsilon("1e-15"), 500), exact_delta(kind, plan)
+        pairs = [(e, delta(e)) for e in grid]
         return lambda alpha: missed_by(pairs, alpha)
-    if kind not in EQUAL:
+    if kind not in GAUSSIAN:
         return plan.guarantee.tradeoff
-    loss, mass = loss_of(plan)
-    order = np.argsort(-loss)
-    false = np.append(0, np.cumsum(mass[order] * np.exp(-loss[order])))
-    missed = 1 - np.append(0, np.cumsum(mass[order]))
-    return lambda alpha: float(np.interp(alpha, false, missed))
+    curves = []
+    for loss, mass in (loss_of(case) for case in plan.guarantee.cases):
+        order = np.argsort(-loss)
+        false = np.append(0, np.cumsum(mass[order] * np.exp(-loss[order])))
+        curves.append((false, 1 - np.append(0, np.cumsum(mass[order]))))
+    return lambda alpha: min(float(np.interp(alpha, *curve)) for curve in curves)
 
 
 def bureau(rho, delta):
@@ -121,13 +126,15 @@ def best_known(rho, delta):
 
 
 def rho_of(plan):
-    """Σ shift²/2σ², and for Laplace noise Σ (|shift|/scale)²/2: what is pure ε is ε²/2-zCDP."""
-    rho = 0.0
-    for use in plan.guarantee.uses:
-        noise = float(use.mechanism.parameter)
-        scale = noise if isinstance(use.mechanism, DiscreteGaussian) else noise**2
-        rho += use.times * moved(use) / (2 * scale)
-    return rho
+    """Σ shift²/2σ² of the worst case; Σ (|shift|/scale)²/2 for Laplace noise, as what is pure ε is
+    ε²/2-zCDP."""
+    return max(sum(map(rho_of_use, case)) for case in plan.guarantee.cases)
+
+
+def rho_of_use(use):
+    noise = float(use.mechanism.parameter)
+    scale = noise if isinstance(use.mechanism, DiscreteGaussian) else noise**2
+    return use.times * moved(use) / (2 * scale)
 
 
 @pytest.mark.parametrize("kind", KINDS)
