@@ -158,9 +158,17 @@ NUMBERS = [
     "0x" + "f" * 5000, "0." + "3" * 5000, "-1", "0", "nan", "inf", '"' + "9" * 5000 + '"',
     '"1e-400"', '"1e999999999"', '"' + "1/" * 4000 + '"', "[" * 5000 + "]" * 5000,
 ]  # fmt: skip
-SMALL_ENOUGH = {"delta": 6, "importance": 3}
+
+
+def promised(**privacy):
+    """The release file of people with another section [privacy]."""
+    return {**spec_with(), "privacy": {"contributions": 2, **privacy}}
+
+
 WHERE = {
-    "epsilon": lambda n: spec_with(privacy={"rho": n}),
+    "epsilon": lambda n: promised(epsilon=n, delta="1e-6"),
+    "delta": lambda n: promised(epsilon=1, delta=n),
+    "pure epsilon": lambda n: promised(epsilon=n, mechanism="discrete-laplace"),
     "rho": lambda n: spec_with(privacy={"rho": n}),
     "contributions": lambda n: spec_with(privacy={"contributions": n}),
     "shares": lambda n: spec_with(allocation={"method": "shares", "shares": [n, n, n]}),
