@@ -17,6 +17,7 @@ import hedgerow as hr
 from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.loss import GaussianLoss
 from hedgerow.noise.mechanisms import MECHANISMS, PIECES, Mechanism, check_mechanism
 from hedgerow.noise.price import InEpsilon, precision_of
 from hedgerow.plan.cheapest import cheapest
@@ -28,6 +29,7 @@ from hedgerow.plan.read import read_plan
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.ledger import create_ledger
 from hedgerow.privacy.ledger_records import Charge
+from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use, read_use
 from hedgerow.spec.account_file import UseSection
@@ -419,6 +421,15 @@ def test_a_mechanism_that_nobody_could_read_back_is_refused(monkeypatch):
     assert hr.compose([(TwoLaplace(3), 1)]).pure_epsilon == Fraction(1, 3)
 
 
+def moves_twice(_, shift):
+    """An honest bound, of which the σ² alone was taken: half the loss."""
+    return GaussianLoss(Fraction(400), 2 * abs(shift))
+
+
+def widens(_, shift):
+    return GaussianLoss(Fraction(400 * abs(shift)), abs(shift))
+
+
 @pytest.mark.parametrize(
     ("instead", "said"),
     [
@@ -426,12 +437,17 @@ def test_a_mechanism_that_nobody_could_read_back_is_refused(monkeypatch):
         ({"cell_error": 1}, r"Lacking.cell_error .* must be a CellError, got int"),
         ({"loss": lambda _, shift: shift}, "must be a GaussianLoss, a LaplaceLoss or a PairLoss"),
         ({"epsilon": lambda *_: None}, "neither the loss of a discrete Gaussian nor a pure"),
+        (
+            {"loss": moves_twice},
+            r"loss\(2\) is not the loss of a discrete Gaussian that",
+        ),
+        ({"loss": widens}, r"loss\(2\) is not the loss .* one sigma2 at every shift"),
     ],
-    ids=["price", "cell_error", "loss", "epsilon"],
+    ids=["price", "cell_error", "loss", "epsilon", "larger move", "another sigma2"],
 )
 def test_a_piece_of_another_kind_is_refused_at_the_door(instead, said):
     with pytest.raises((NoiseError, BudgetError), match=said):
-        hr.compose([(lacking(None, **instead)(3), 1)])
+        Profile((Use(lacking(None, **instead)(3), 1, ((2, -2),)),), is_worst=False).epsilon("1e-6")
 
 
 @pytest.mark.parametrize("rounded", [math.floor, math.ceil])

@@ -353,7 +353,7 @@ def test_names_are_one_printable_line(ledger, text):
     with pytest.raises(BudgetError, match="release id is one printable line"):
         charge(text, gaussian(1))
     if text is not None:
-        with pytest.raises(BudgetError, match="unit (is one printable line|must )"):
+        with pytest.raises(BudgetError, match=r"unit (is one printable line|must |has at most)"):
             ledger.open_account("census", Protection(AddRemove(unit=text)), Rho(1))
 
 

@@ -124,6 +124,11 @@ class Scale:
                 return made
         raise AssertionError(f"the ticks of {title!r} are on no scale: {ticks}")
 
+    @property
+    def rises(self):
+        """Whether greater values have greater places."""
+        return self._line()[2] > 0
+
     def _line(self):
         (a, first), (b, last) = self.ticks[0], self.ticks[-1]
         if self.log:
@@ -175,6 +180,8 @@ def picture(page, caption):
     ]
     drawing = next(one for one in figure.all("svg") if one.attributes.get("role") == "img")
     x, y = _scales(drawing)
+    assert x.rises
+    assert not y.rises, "greater values stand higher, where places are smaller"
     names = {}
     for item in figure.all("ul", **{"class": "legend"})[0].all("li"):
         (sample,) = item.all("line")
@@ -192,6 +199,17 @@ def picture(page, caption):
 def _scales(drawing):
     (grid,) = drawing.all("g", **{"class": "grid"})
     ticks, titles, ruled = {"x": [], "y": []}, [], None
+    ruled_lines = [one.attributes for one in grid.all("line")]
+    across = {(one["x1"], one["x2"]) for one in ruled_lines if one["y1"] == one["y2"]}
+    up = {(one["y1"], one["y2"]) for one in ruled_lines if one["x1"] == one["x2"]}
+    frame = {axis: sorted(map(float, *ends)) for axis, ends in (("x", across), ("y", up))}
+    for one in [*drawing.all("polyline"), *drawing.all("polygon")]:
+        for pair in one.attributes["points"].split():
+            for axis, place in zip("xy", pair.split(","), strict=True):
+                assert frame[axis][0] - 0.1 <= float(place) <= frame[axis][1] + 0.1
+    width, height = map(float, drawing.attributes["viewbox"].split()[2:])
+    assert 0 < frame["x"][0] < frame["x"][1] < width
+    assert 0 < frame["y"][0] < frame["y"][1] < height
     for one in grid.inside:
         if one.tag == "line":
             across = one.attributes["x1"] == one.attributes["x2"]
@@ -203,6 +221,8 @@ def _scales(drawing):
             assert abs(float(one.attributes[axis]) - float(place)) < 0.01
             ticks[axis].append((float(place), number(one.text)))
     named = {"y" if turned else "x": words for turned, words in titles}
+    for axis, found in ticks.items():
+        assert all(frame[axis][0] - 0.1 <= place <= frame[axis][1] + 0.1 for place, _ in found)
     return Scale.of(named["x"], ticks["x"]), Scale.of(named["y"], ticks["y"])
 
 

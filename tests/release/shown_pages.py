@@ -29,18 +29,24 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.estimate.dense_trees import dense_combined, dense_projected
-from tests.made import random_axis, random_counts, random_tree
+from tests.made import fixed_axis, random_axis, random_counts, random_tree
 from tests.release.drawn_page import number, read
 
 BINS, WIDTH = 40, 25
 ALPHA = 0.05
-KINDS = ["geography", "flows", "parts", "combined", "cases", "three", "numeric", "sums"]
+KINDS = ["geography", "flows", "parts", "combined", "cases", "uneven", "three", "numeric", "sums"]
 NUMERIC = ["numeric", "sums"]
 
 
 def areas(rng, depth=3):
     tree = Tree([random_axis(rng, "geography", depth=depth, widest=6)])
     return random_counts(rng, tree, filled=0.9, mean=90)
+
+
+def towns():
+    """Measured well in the plan below, their total badly; and they must add up to it."""
+    codes = (np.arange(30, dtype=np.int32),)
+    return Counts.from_leaves(Tree([fixed_axis("geography", 30)]), codes, np.arange(200, 3200, 100))
 
 
 def incomes(rng, plan):
@@ -76,6 +82,8 @@ def planned():
     yield "combined", make_plan(one.tree, budget=Rho("1/50"), measure=All()), one, Euclidean()
     at_most_one = Replace(exactly=False)  # a record comes or goes, or moves: two cases
     yield "cases", make_plan(one.tree, budget=Rho("1/2"), neighbours=at_most_one), one, Chebyshev()
+    low = Shares(["1/100000", "99999/100000"])
+    yield "uneven", make_plan(towns().tree, budget=Rho(1), allocation=low), towns(), Euclidean()
     yield "three", make_plan(one.tree, budget=Rho("1/2"), neighbours=AddRemove(3)), one, Chebyshev()
     yield "numeric", tree, incomes(rng, tree), Euclidean()
     yield "sums", sums, incomes(rng, sums), Isotonic()

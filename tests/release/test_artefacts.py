@@ -335,6 +335,20 @@ def test_a_plan_for_another_domain_is_refused(made):
         hr.release(counts, hr.make_plan(other, budget=hr.Rho(1)))
 
 
+def test_a_table_that_was_bounded_for_other_units_is_refused():
+    axis = hr.Axis.from_frame("a", {"a": ["x", "y"]}, levels=["a"])
+    tree, table = hr.Tree([axis]), {"a": ["x", "y"], "visit": [1, 2], "patient": [1, 1]}
+    counts = hr.Counts.from_frame(tree, table, unit="visit")
+    for unit in ("patient", "visit"):
+        neighbours = hr.AddRemove(unit=unit)
+        plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=neighbours)
+        if unit == "patient":
+            with pytest.raises(hr.PlanError, match="so many records of each 'visit'"):
+                hr.release(counts, plan)
+        else:
+            hr.release(counts, plan)
+
+
 def test_a_plan_that_promises_less_than_the_table_needs_is_refused(made):
     counts, plan = made
     tree, leaves = plan.tree, (counts.codes, counts.values)

@@ -109,6 +109,7 @@ def test_the_distribution_in_a_picture_is_that_of_the_figures(shown, kind):
     made = shown[kind]
     found, before = picture(made.seen, BELOW), cumulative(made)
     assert (found.x.title, found.y.title) == ("income", "part of the records below")
+    assert [value for _, value in found.x.ticks] == [0, 200, 400, 600, 800, 1000]
     line = found.lines["released"]
     assert len(line) == BINS + 1
     for i, point in enumerate(line):

@@ -20,6 +20,7 @@ from tests.release.shown_pages import ALPHA, KINDS, item, masses
 
 DELTAS = [1e-6, 1e-8, 1e-10]
 GAUSSIAN = ["geography", "flows", "parts", "combined", "cases"]  # exactly, by convolution
+PRICED = [kind for kind in KINDS if kind != "uneven"]  # one draw nearly all of its price
 BOUNDED = ["three", "sums"]  # changes told by their norms
 
 PRICES = "ε at several δ"
@@ -137,7 +138,7 @@ def rho_of_use(use):
     return use.times * moved(use) / (2 * scale)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRICED)
 def test_the_prices_are_those_of_their_headings(shown, kind):
     """Six digits, rounded up: never below, and above by a unit of the sixth digit at most."""
     made = shown[kind]
@@ -158,13 +159,16 @@ def test_the_prices_are_those_of_their_headings(shown, kind):
         assert delta_at(told * (1 - 1.2e-5)) > delta
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRICED)
 def test_the_lines_of_the_price_run_through_the_pairs_of_their_names(shown, kind):
     made = shown[kind]
     plan, rho, delta_at = made.plan, rho_of(made.plan), exact_delta(kind, made.plan)
     found = picture(made.seen, COSTS)
     assert found.x.title == "ε"
     assert found.y.title.startswith("δ")
+    assert found.x.ticks[0][1] == 0
+    assert len(found.x.ticks) >= 3
+    assert sorted(value for _, value in found.y.ticks) == [10.0**-k for k in range(15, -1, -3)]
     tight = "exact" if plan.guarantee.is_worst else "proved bound"
     assert found.lines.keys() == {BUREAU, BEST, tight}
     for name, known in ((BUREAU, bureau), (BEST, best_known)):
@@ -184,7 +188,7 @@ def test_the_lines_of_the_price_run_through_the_pairs_of_their_names(shown, kind
         assert found.lines[tight][-1].middle[1] < 1e-10
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRICED)
 def test_the_lines_of_the_test_are_lower_bounds_and_close(shown, kind):
     made = shown[kind]
     plan, found = made.plan, picture(made.seen, TESTS)
@@ -196,7 +200,8 @@ def test_the_lines_of_the_test_are_lower_bounds_and_close(shown, kind):
         pytest.approx((0, 1), abs=1e-3), pytest.approx((1, 0), abs=1e-3)
     ]  # fmt: skip
     missed = exact_missed(kind, plan)
-    for name, truth, gap in ((tight, missed, 0.01), (LOOSE, loosely_missed(plan), 0.03)):
+    loose = 0.03 if plan.guarantee.pure_epsilon is None else 0.01  # the corners of ρ are some
+    for name, truth, gap in ((tight, missed, 0.01), (LOOSE, loosely_missed(plan), loose)):
         assert len(found.lines[name]) >= 40
         alphas = [point.middle[0] for point in found.lines[name]]
         assert (min(alphas), max(alphas)) == pytest.approx((0, 1), abs=1e-3)
@@ -221,7 +226,7 @@ def missed_by(pairs, alpha):
     return max(0.0, *straight, *(math.exp(-e) * (1 - d - alpha) for e, d in pairs))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRICED)
 def test_the_promise_in_words_has_the_power_of_the_best_test(shown, kind):
     made = shown[kind]
     said = item(made.seen, "How well").text

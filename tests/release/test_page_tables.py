@@ -64,7 +64,13 @@ def test_the_first_counts_are_those_of_the_coarsest_file_with_several(shown, kin
                zip(made.tree.axes, made.tree.cuboid(depth), strict=True) if level]  # fmt: skip
     names = [" › ".join(row) for row in file.select(columns).iter_rows()]
     assert found.column(made.tree.cuboid_name(depth)) == names[:60]
-    assert [number(words) for words in found.column("Count")] == file["count"].to_list()[:60]
+    for row, (count, estimate) in zip(
+        found.rows, file.select("count", "estimate").iter_rows(), strict=False
+    ):
+        told = row["Count"].all("small")
+        assert row["Count"].inside[0] == f"{count:,}"
+        if told:
+            assert told[0].text == f"≠ contradicted; unbiased estimate {round(estimate):,}"
     told = [ends(words) for words in found.column("95 % interval")]
     assert told == list(file.select("low", "high").iter_rows())[:60]
 
@@ -106,8 +112,9 @@ def test_the_levels_have_the_cells_rows_noise_and_shares_of_plan_and_files(shown
     assert [number(words) for words in found.column("Possible counts")] == cells
     listed = [number(words) for words in found.column("Listed, above 0")]
     assert listed == [len(file) for file in made.files]
+    part = "Share beside other levels" if kind == "cases" else "Share of the budget"
     for what, row in zip(made.plan.depths, found.rows, strict=True):
-        noise, share = row["Noise"].text, row["Share of the budget"].text
+        noise, share = row["Noise"].text, row[part].text
         if not isinstance(what, Measured | Summed):
             assert (noise, share) == (what.kind, "–")
             continue
@@ -149,10 +156,33 @@ def test_the_error_that_none_exceeds_is_the_bound_at_95_per_cent(shown, kind):
         if largest < 1e-9:
             assert words == "±0"
         elif t == 0 and largest == pytest.approx(variance(what.mechanism)):
-            assert number(words) == tail_quantile(what.mechanism, chance)
+            quantile = tail_quantile(
+                what.mechanism, chance
+            )  # that of continuous noise is rounded up
+            assert quantile <= number(words) <= quantile + 1
         else:
             many = deviations(chance, gaussian=isinstance(used[0], DiscreteGaussian))
             assert number(words) == math.ceil(math.sqrt(largest * spread) * many)
+
+
+@pytest.mark.parametrize("kind", ["geography", "flows", "cases", "uneven", "three"])
+def test_contradicted_are_the_counts_that_no_noise_of_a_whole_level_explains(shown, kind):
+    """Further from their noisy counts than all draws of the level stay with 95 %, by Šidák."""
+    made, marked = shown[kind], 0
+    for what, file, row in zip(
+        made.plan.depths, made.files, table(made.seen, LEVELS).rows, strict=True
+    ):
+        reach = 0
+        if isinstance(what, Measured):
+            each = -math.expm1(math.log(1 - ALPHA) / number(row["Possible counts"].text))
+            reach = tail_quantile(what.mechanism, each)
+        low, high = (file["estimate"] + end * reach for end in (-1, 1))
+        outside = (file["count"] < low) & (file["count"] > 0) | (file["count"] > high.clip(0))
+        assert number(row["Contradicted ≠"].text) == outside.sum()
+        marked += outside.sum()
+    shown_below = made.seen.all("section", id="explore")[0].all("small", **{"class": "doubt"})
+    assert (marked > 20) == (kind == "uneven")
+    assert bool(shown_below) == (kind == "uneven")
 
 
 def continuous_variance(mechanism):

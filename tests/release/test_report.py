@@ -406,9 +406,10 @@ def changed(made, tmp_path, depth, change):
         (lambda f: f.with_columns(pl.col("high") * 0 - 1), "is none"),
         (lambda f: f.with_columns(pl.col("low") * 0 - 1), "is none"),
         (lambda f: f.with_columns(pl.col("count") + 1), "do not sum"),
+        (lambda f: f.filter(pl.col("count") < pl.col("count").max()), "do not sum"),
         (lambda f: f.with_columns(pl.col("count").reverse()), "add up"),
     ],
-    ids=["zero", "high", "low", "total", "family"],
+    ids=["zero", "high", "low", "more", "less", "family"],
 )  # fmt: skip
 def test_no_page_is_made_of_counts_that_do_not_hold(pages, tmp_path, change, message):
     with pytest.raises(ReleaseError, match=message):
@@ -501,6 +502,19 @@ def test_the_budget_is_seen_to_be_kept(pages, kind):
                            mechanism=DiscreteLaplace)  # fmt: skip
     given = SimpleNamespace(guarantee=dearer.guarantee, budget=plan.budget)
     assert not keeps_budget(given)
+
+
+def test_a_budget_that_is_passed_by_a_thousandth_is_not_kept():
+    costs = {
+        Rho("1/2"): [Rho("499/1000")],
+        EpsilonDelta(1, "1e-8"): [EpsilonDelta("999/1000", "1e-8"), EpsilonDelta(1, "9e-9")],
+    }
+    tree = random_tree(np.random.default_rng(2))
+    for budget, smaller in costs.items():
+        guarantee = make_plan(tree, budget=budget).guarantee
+        assert keeps_budget(SimpleNamespace(guarantee=guarantee, budget=budget))
+        for less in smaller:
+            assert not keeps_budget(SimpleNamespace(guarantee=guarantee, budget=less))
 
 
 def test_a_pure_promise_leaves_the_two_lines_of_its_epsilon():

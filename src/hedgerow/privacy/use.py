@@ -168,6 +168,9 @@ class Use:
     def _check_loss(self) -> None:
         """Raise unless the noise tells its price for every change, known or told by its norm."""
         noise = self.noise
+        for change in self.changes:
+            for shift in () if isinstance(change, Norm) else change:
+                self._loss(shift)
         if not self._is_gaussian and noise.epsilon(Fraction(1)) is None:
             raise BudgetError(
                 f"{type(noise).__name__} has neither the loss of a discrete Gaussian nor a pure "
@@ -183,7 +186,19 @@ class Use:
                 f"PairLoss, got {type(found).__name__}; PairLoss of a proved pure epsilon always "
                 f"holds"
             )
+        if isinstance(found, GaussianLoss):
+            self._check_gaussian(found, shift)
         return found
+
+    def _check_gaussian(self, found: GaussianLoss, shift: int) -> None:
+        """Raise unless a Gaussian loss has one σ² at every shift: `dominated` relies on it."""
+        first: object = self.noise.loss(1)
+        if not isinstance(first, GaussianLoss) or found != GaussianLoss(first.sigma2, abs(shift)):
+            raise BudgetError(
+                f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete Gaussian "
+                f"that moves by {abs(shift)}, with one sigma2 at every shift; where the noise is "
+                f"dominated by a larger move, give the loss of a smaller sigma2"
+            )
 
 
 def read_use(described: Mapping[str, Any]) -> Use:

@@ -65,8 +65,10 @@ class Certainty:
         Those outside the intervals that hold for all cells of the depth at once. A 95 % interval
         misses one true count in twenty by chance, so a count outside its own is nothing to remark.
         Of all counts of a depth that are the true ones, though, the chance that a single one is
-        called contradicted is at most ``1 - level``, however many cells there are. What is
-        called so was moved by more than noise explains, by keeping counts from falling below 0.
+        called contradicted is at most ``1 - level``, however many cells there are: proved for noisy
+        counts as they are (tails and the union bound), and as sure as their simultaneous intervals
+        for combined estimates (`hedgerow.estimate.intervals`). What is called so was moved by more
+        than noise explains, by keeping counts from falling below 0.
 
         Args:
             counts: int64 (cells), records, as released.

@@ -41,6 +41,11 @@ def check_match(counts: Counts, plan: Plan) -> None:
         )
     if bound is None:
         return
+    if None not in {counts.unit, plan.neighbours.unit} and counts.unit != plan.neighbours.unit:
+        raise PlanError(
+            f"the plan protects each {plan.neighbours.unit!r}, but the table keeps so many records "
+            f"of each {counts.unit!r}; read it with unit={plan.neighbours.unit!r}"
+        )
     if bound > promised:
         raise PlanError(
             f"the table keeps up to {bound} records a unit, but the plan protects {promised}"

@@ -122,7 +122,7 @@ def column_counts(
     table = {axis.columns[-1]: codes_of_bins(axis, leaves), UNIT: _unit_column(ranges, units)}
     most = plan.neighbours.contributions
     made = Counts.from_frame(plan.tree, pa.table(table), unit=UNIT, contributions=most)
-    return replace(made, moved=moved)
+    return replace(made, moved=moved, unit=plan.neighbours.unit)
 
 
 def suited(plan: Plan) -> Estimator:

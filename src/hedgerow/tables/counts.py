@@ -31,6 +31,7 @@ class Counts:
         unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
             have a code that is not in the list, or none; None where that is not known.
         moved: by numeric axis how many values outside its bounds were moved to the nearest one.
+        unit: where contributions were bounded, the column that named the units, if it is known.
     """
 
     tree: Tree
@@ -40,6 +41,7 @@ class Counts:
     before: int | None = None
     unlisted: tuple[int | None, ...] = ()
     moved: tuple[tuple[str, int], ...] = ()
+    unit: str | None = None
 
     @classmethod
     def from_leaves(
@@ -115,7 +117,7 @@ class Counts:
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
         bound = contributions if unit is not None else None
-        return cls(tree, codes, values, bound, before, unlisted)
+        return cls(tree, codes, values, bound, before, unlisted, unit=unit)
 
     def __repr__(self) -> str:
         return "Counts(confidential)"
