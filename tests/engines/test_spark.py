@@ -415,7 +415,9 @@ def quotes(*_run):
 def test_what_a_failure_of_a_task_says_stays_there(table_of, tmp_path, capfd, monkeypatch):
     counts, plan = made(1)
     monkeypatch.setattr(cluster, "write_run", quotes)
-    with pytest.raises(MachineError, match=r"ValueError at test_spark\.py:\d+; what was begun is") as failed:
+    with pytest.raises(
+        MachineError, match=r"ValueError at test_spark\.py:\d+; what was begun is"
+    ) as failed:
         release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}{capfd.readouterr()}"
     assert SECRET not in said
