@@ -386,6 +386,13 @@ PARQUET: dict[str, Edit] = {
     "an empty file": in_file(NOISY, lambda path: path.write_bytes(b"")),
 }
 
+
+def _deep(folder: Path) -> None:
+    below = folder.joinpath(*["d"] * 500)
+    below.mkdir(parents=True)
+    (below / "f").touch()
+
+
 FILES: dict[str, Edit] = {
     **{
         f"{name} is a {kind}": instead(name, put)
@@ -401,7 +408,7 @@ FILES: dict[str, Edit] = {
     "a folder of parts that is a link": instead(
         COUNTS, lambda path: path.with_suffix("").symlink_to("/dev")
     ),
-    "a deep folder": lambda folder: (honest(folder) / Path(*["d"] * 500)).mkdir(parents=True),
+    "a deep folder": lambda folder: _deep(honest(folder)),
     "a file with an escape": lambda folder: (honest(folder) / "x\x1b[2J\n").touch(),
 }
 
