@@ -111,7 +111,7 @@ def test_a_damaged_release_is_sent_to_check(out, capsys):
 
 def test_the_name_of_an_axis_is_no_path(out):
     manifest(lambda m: m["plan"]["tree"]["axes"][0].update(name="../../secret"))(out)
-    with pytest.raises(hr.TableError, match="without dots and slashes"):
+    with pytest.raises(hr.ReleaseError, match="without dots and slashes"):
         reestimate(out, hr.Euclidean())
 
 

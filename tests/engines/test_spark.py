@@ -165,10 +165,23 @@ def test_the_same_key_gives_the_release_of_the_local_engine(table_of, tmp_path, 
     ).exists()
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
     assert not (tmp_path / "out.staging").exists()
-    assert shuffles in (
-        [0, 1],
-        [0, 1, 1],
-    )  # of all nodes the shuffled leaves are kept and used twice
+    # the rows of each leaf, and each run's leaves; of all nodes these are kept and used twice
+    assert shuffles in ([1, 2], [1, 2, 2])
+
+
+@pytest.mark.usefixtures("known_key")
+def test_full_leaves_are_those_of_the_local_engine(frame_of, tmp_path):
+    """Every leaf comes in three parts of 2^39 to 2^60 records, which are read apart."""
+    counts, plan = made(1, hr.Survivors(), hr.AddRemove())
+    leaves = counts.level(counts.tree.depth)
+    parts = [leaves.with_columns(count=pl.lit(1 << power)) for power in (39, 40, 60)]
+    whole = pl.concat(parts)
+    table = SparkTable(frame_of(whole), count="count")
+    found = release_on_spark(table, plan, directory=tmp_path / "out")
+    full = hr.Counts.from_frame(counts.tree, whole, count="count")
+    assert (full.values == 1 << 40).all()
+    local = in_memory(full, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
+    assert_same(found, local, plan)
 
 
 @pytest.mark.usefixtures("known_key")
@@ -383,6 +396,7 @@ def test_bad_tables_are_refused_in_a_sentence_that_quotes_nothing(frame_of, tmp_
     table = SparkTable(frame_of(changed(counts.level(3), **columns)), count="count")
     with pytest.raises(hr.errors.TableError, match="outside its declared limits") as refused:
         release_on_spark(table, plan, directory=tmp_path / "out")
+    assert re.search(sentence, str(refused.value.confidential))
     said = (
         f"{refused.value}{refused.value.__cause__}{refused.value.__context__}{capfd.readouterr()}"
     )
@@ -401,7 +415,9 @@ def quotes(*_run):
 def test_what_a_failure_of_a_task_says_stays_there(table_of, tmp_path, capfd, monkeypatch):
     counts, plan = made(1)
     monkeypatch.setattr(cluster, "write_run", quotes)
-    with pytest.raises(MachineError, match=r"ValueError at test_spark\.py:\d+; what was begun is") as failed:
+    with pytest.raises(
+        MachineError, match=r"ValueError at test_spark\.py:\d+; what was begun is"
+    ) as failed:
         release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}{capfd.readouterr()}"
     assert SECRET not in said

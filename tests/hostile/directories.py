@@ -55,7 +55,8 @@ def honest(folder: Path, level: str = "county", name: str = "place", **options: 
     tree = hr.Tree([hr.Axis.from_frame(name, areas, levels=[level, "tract"])])
     table = areas.with_columns(people=pl.int_range(pl.len()) * 10 + 50)
     plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"), measure=hr.All(), **options)
-    unit = None if plan.neighbours.unit is None else "people"
+    unit = plan.neighbours.unit
+    table = table if unit is None else table.rename({"people": unit})
     counts = hr.Counts.from_frame(tree, table, count=None if unit else "people", unit=unit)
     hr.release(counts, plan, directory=folder)
     return folder

@@ -101,7 +101,7 @@ def manifest(folder, text):
         ('{"format": "hedgerow-release-1", "a\\u202e": 1}', "not seen"),
         ('{"format": "hedgerow-release-1", "a": "\\ud800"}', "not seen"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ('{"format": "hedgerow-release-1"}' + " " * MOST_BYTES, "larger than any manifest"),
+        ('{"format": "hedgerow-release-1"}' + " " * MOST_BYTES, "larger than 16 MB"),
     ],
 )
 def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
@@ -160,7 +160,7 @@ def test_columns_are_compared_with_the_tree_before_a_page_is_read(out, monkeypat
 @pytest.mark.parametrize(("letters", "fits"), [(1_000, True), (4_000_000, False)])
 def test_memory_is_told_from_pages_and_their_dictionaries(tmp_path, monkeypatch, letters, fits):
     """A thousand rows of one code: told by the letters that they stand for, not by the file."""
-    monkeypatch.setattr(memory, "physical_memory", lambda: 1 << 30)
+    monkeypatch.setattr(memory, "usable_memory", lambda: 1 << 30)
     monkeypatch.setattr(memory, "_address_space", lambda: None)
     folder = honest(tmp_path / "out")
     directories.like(folder / NAME, 1_000, tract="c" * letters)
@@ -174,7 +174,7 @@ def test_memory_is_told_from_pages_and_their_dictionaries(tmp_path, monkeypatch,
 
 
 def test_a_limit_on_addresses_is_a_limit_on_memory(monkeypatch):
-    monkeypatch.setattr(memory, "physical_memory", lambda: 1 << 40)
+    monkeypatch.setattr(memory, "usable_memory", lambda: 1 << 40)
     monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (1 << 35, 1 << 35))
     room = memory.room()
     assert 0 < room < 0.6 * (1 << 35)

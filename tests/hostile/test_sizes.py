@@ -149,7 +149,7 @@ def test_huge_counts_under_huge_noise_add_up_or_are_refused(
         )
         codes = (np.arange(4, dtype=np.int32),)
         counts = hr.Counts.from_leaves(tree, codes, np.array(values))
-        check_public_total(counts, plan)
+        check_public_total(counts.unwrapped_total, plan)
         release = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
     except HedgerowError:
         reject()
@@ -159,6 +159,30 @@ def test_huge_counts_under_huge_noise_add_up_or_are_refused(
     assert len(sums) == 1, "a sum has wrapped"
     if neighbours.total_is_public:
         assert sums == {sum(min(value, LARGEST_LEAF) for value in values)}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "measure"),
+    [
+        (hr.Chebyshev(), hr.Survivors()),
+        (hr.Euclidean(), hr.Survivors()),
+        (hr.LeastSquares(), hr.All()),
+    ],
+    ids=lambda given: given.name,
+)
+def test_inner_nodes_of_any_size_are_released(estimator, measure):
+    """A node of more than 2^21 full leaves has more than 2^61 records."""
+    many = (1 << 21) + 2
+    codes = pl.int_range(many, eager=True).cast(pl.String).str.zfill(7)
+    areas = pl.DataFrame({"region": ["a"] * (many - 1) + ["b"], "code": codes})
+    tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["region", "code"])])
+    plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(), measure=measure)
+    full = np.full(many, LARGEST_LEAF)
+    counts = hr.Counts.from_leaves(tree, (np.arange(many, dtype=np.int32),), full)
+    release = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1))
+    assert release.measurements(1).max() == 2**61
+    most = 2**40 if isinstance(measure, hr.All) else 2**61
+    assert release.level(depth=0)["count"].item() == release.level(depth=1)["count"].sum() == most
 
 
 @pytest.mark.parametrize("axes", [1, 2], ids=["64 levels", "twice 32 levels"])

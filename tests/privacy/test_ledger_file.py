@@ -134,7 +134,7 @@ def test_the_form_of_a_version_never_changes():
 
 def test_a_folder_is_no_ledger(tmp_path):
     for attempt in (Ledger, create_ledger):
-        with pytest.raises(MachineError, match="cannot use the ledger"):
+        with pytest.raises(BudgetError, match="is a directory; name a file"):
             attempt(tmp_path)
 
 

@@ -3,7 +3,8 @@
 The public lists go to every executor, where each share of the records is read as a table of its
 own by `hedgerow.tables.counts.Counts.from_frame`: so the rules, and the sentences about what
 breaks them, are those of the local engine, and the records of a share that fall into one leaf are
-one row from then on. Records of one unit are brought together first, as bounding needs them all.
+one row from then on. Then the rows of each leaf are brought together, where its count is cut to the
+limit. Records of one unit are brought together before all that, as bounding needs them all.
 """
 
 import csv
@@ -31,6 +32,7 @@ from hedgerow.tables.domain import axis_columns
 from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 from hedgerow.tables.sources import Source
 from hedgerow.tables.tree import Tree
+from hedgerow.tables.whole import LARGEST_LEAF
 
 CATALOGUE, JDBC = "table:", "jdbc:"
 FILES = r"(s3a|hdfs|abfss?|gs|file|dbfs)://"
@@ -63,7 +65,12 @@ class SparkTable:
     numeric: Sequence[NumericColumn] = ()
 
     def leaves(self, tree: Tree) -> Frame:
-        """Leaf codes and counts, a leaf perhaps in several rows: ``leaf0``, …, ``n``, ``fault``.
+        """Leaf codes and counts, each leaf in one row: ``leaf0``, …, ``n``, ``fault``.
+
+        Which rows of a leaf share an executor's table is up to Spark, so a leaf has its final count
+        only here, when all its rows are together: ``min(x, LARGEST_LEAF)`` of all its x records,
+        as in the local engine. A record more or less changes that by at most one, in one leaf (a
+        record that moves: in two), so the table is 1-stable whatever the splits are.
 
         Raises:
             TableError: a missing column, or one that is there twice.
@@ -75,7 +82,9 @@ class SparkTable:
             chosen = self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
         if self.unit is not None:
             chosen = chosen.repartition(f"`{self.unit.replace('`', '``')}`")
-        return mapped(chosen, _leaf_rows(self, tree, columns), leaf_schema(tree))
+        rows = mapped(chosen, _leaf_rows(self, tree, columns), leaf_schema(tree))
+        with table_errors(self.what):
+            return _each_once(rows, tree)
 
     def _columns(self, tree: Tree) -> list[str]:
         source = Source(self.what, tuple(self.frame.columns), lambda _places: None)
@@ -98,6 +107,19 @@ def leaf_schema(tree: Tree) -> pa.Schema:
     """The columns of leaf codes and counts."""
     codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
     return pa.schema([*codes, pa.field("n", pa.int64()), FAULT])
+
+
+def _each_once(rows: Frame, tree: Tree) -> Frame:
+    """Each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept.
+
+    Doubles hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever the
+    order is in which Spark adds; a sum of whole numbers would fail where it passes 64 bits.
+    """
+    keys = [*(f"leaf{a}" for a in range(len(tree.axes))), FAULT.name]
+    real = rows.selectExpr(*keys, "CAST(COALESCE(n, 0) AS double) AS n")
+    summed = real.groupBy(*keys).sum("n")
+    many = f"CAST(LEAST(`sum(n)`, CAST({LARGEST_LEAF} AS double)) AS bigint) AS n"
+    return summed.selectExpr(*keys[:-1], many, FAULT.name)
 
 
 def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:

@@ -93,7 +93,7 @@ class Setting:
         """
         if self.plan.tree is not counts.tree and self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
-        check_public_total(counts, self.plan)
+        check_public_total(counts.unwrapped_total, self.plan)
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
         """The survivors of every depth."""

@@ -159,9 +159,12 @@ def _digest(counts: Counts) -> str:
 
 
 def _grouped(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct values, ascending, and how often each occurs; small ones without sorting."""
+    """Distinct values and how often each occurs; small ones first and without sorting.
+
+    Sums that wrapped may be negative; they count as large.
+    """
     bins = min(_MOST_BINS, 4 * len(counts))
-    small = counts < bins
+    small = counts.view(np.uint64) < bins
     times = np.bincount(counts if small.all() else counts[small], minlength=1)
     values = np.flatnonzero(times)
     large, large_times = np.unique(counts[~small], return_counts=True)

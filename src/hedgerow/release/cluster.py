@@ -1,6 +1,6 @@
 """The executors of a cluster: they run subtree jobs and write down what these find.
 
-One shuffle brings the leaves below a run of roots together, wherever Spark likes, and the jobs of
+A shuffle brings the leaves below a run of roots together, wherever Spark likes, and the jobs of
 `hedgerow.release.subtree` are done there; what they find goes straight into files
 (`hedgerow.release.parts`). A task that is run twice draws the same noise under the release's key,
 so it writes the same files. On other data the same noise would give both away: so each run also
@@ -142,7 +142,7 @@ class Cluster:
             self.progress.on_depth(t, cells, survivors, 0.0)
 
     def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
-        """The leaves below the roots of some runs, those of each run together: the one shuffle.
+        """The leaves below the roots of some runs, those of each run together, by a shuffle.
 
         Each run has a row at least, without records, as noise alone may be below its roots.
         """

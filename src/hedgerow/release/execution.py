@@ -64,7 +64,7 @@ def release(
     check_match(counts, plan)
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
-    check_public_total(counts, plan)
+    check_public_total(counts.unwrapped_total, plan)
     progress = Progress() if progress is None else progress
     if directory is None:
         if charging is not None:

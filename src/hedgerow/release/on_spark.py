@@ -84,7 +84,7 @@ def release_on_spark(
         top = Top.of(leaves, outline, most)
         check_match(top.counts, plan)
         _refuse_own_prior(plan, outline, top.counts)
-        check_public_total(top.counts, plan)
+        check_public_total(top.total, plan)
         named = json.dumps(estimator.to_dict(), sort_keys=True)
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
@@ -132,5 +132,5 @@ def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:
         return
     tree = plan.prior.counts.tree
     codes, values = plan.prior.counts.roll_up(outline.cut)
-    rolled = Counts.from_leaves(tree, first_leaves(tree, outline.cut, codes), values)
+    rolled = Counts.from_nodes(tree, first_leaves(tree, outline.cut, codes), values)
     refuse_own_table(Prior(rolled, public=True), top)

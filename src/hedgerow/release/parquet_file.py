@@ -169,9 +169,8 @@ def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> int:
 
 def _bytes_of_chunk(file: IO[bytes], chunk: pq.ColumnChunkMetaData, rows: int, kind: Kind) -> int:
     """What the pages of a chunk hold, each text of a dictionary as often as it may be meant."""
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
-        start = chunk.dictionary_page_offset
+    offsets = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)  # 0: there is none
+    start = min((offset for offset in offsets if offset > 0), default=0)
     longest, coded, size = 0, 0, 0
     for page in pages(file, start, start + chunk.total_compressed_size):
         if page.kind == DICTIONARY:

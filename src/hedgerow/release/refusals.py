@@ -3,8 +3,6 @@
 All of it is refused before a release is charged and before any noise is drawn.
 """
 
-import numpy as np
-
 from hedgerow.errors import EstimateError, PlanError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.nearest_cdf import Isotonic
@@ -92,16 +90,20 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
         )
 
 
-def check_public_total(counts: Counts, plan: Plan) -> None:
+def check_public_total(total: float, plan: Plan) -> None:
     """Refuse a table too large to be counted whole, where its size is public.
 
     Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
     real-valued estimates stop at `hedgerow.estimate.known.LARGEST_REAL_COUNT`.
 
+    Args:
+        total: the number of records, as `Counts.unwrapped_total` has it.
+        plan: the plan.
+
     Raises:
         PlanError: the total is public and not below 2⁴⁰.
     """
-    if plan.public_depth >= 0 and float(counts.values.sum(dtype=np.float64)) >= LARGEST_LEAF:
+    if plan.public_depth >= 0 and total >= LARGEST_LEAF:
         raise PlanError(
             "the number of records is public under this plan, and a table whose number is public "
             "must have fewer than 2**40; use add-remove neighbours, which measure it"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
@@ -59,6 +60,8 @@ class Source(Protocol):
 class Drawn:
     """True counts of a confidential table plus noise under the places' own streams.
 
+    They are added modulo 2⁶⁴ and then held within ±`LARGEST_COUNT`: post-processing.
+
     Attributes:
         counts: the confidential table, over the plan's tree.
         plan: which depth is measured with which noise.
@@ -81,6 +84,7 @@ class Drawn:
             return noisy, np.inf
         what.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
         noisy += self.counts.total
+        hold(noisy)
         return noisy, what.mechanism.noise_variance
 
     def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
@@ -105,7 +109,16 @@ class _Drawing:
         noisy = np.empty(int(family_start[-1]), dtype=np.int64)
         self.mechanism.draw(self.stream, start, noisy)
         add_true_counts(noisy, family_start, parents, step, self.counts)
+        hold(noisy)
         return noisy, self.variance
+
+
+def hold(noisy: Int64) -> None:
+    """Move noisy counts beyond ±`LARGEST_COUNT` there, in place, before anyone sees them.
+
+    Post-processing, so it costs nothing; a refusal after the charge would depend on the table.
+    """
+    np.clip(noisy, -LARGEST_COUNT, LARGEST_COUNT, out=noisy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from hedgerow.release.nodes import Int64, Nodes
 from hedgerow.release.outline import Outline
 from hedgerow.release.progress import Progress
 from hedgerow.release.results import DepthResult
-from hedgerow.release.source import Drawn, Stored, uneven
+from hedgerow.release.source import Drawn, Stored, hold, uneven
 from hedgerow.release.topdown import Pass
 
 ROOT, BINS = 0, 1
@@ -86,6 +86,7 @@ class SummedPass:
         noise = cast("Summed", self.plan.depths[BINS]).mechanism
         noise.draw(self.source.bits.stream(ROOT, BINS), 0, noisy)
         noisy += self.plan.strategy.sums(leaves)
+        hold(noisy)
         return noisy
 
 

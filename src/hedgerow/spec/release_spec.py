@@ -3,6 +3,7 @@
 Strings become types here alone, and behind this door in ``privacy``, ``allocation`` and ``table``.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -56,7 +57,9 @@ class ReleaseSpec:
         """
         output = self.path.parent / self.file.output.directory
         source = self.table.source
-        folder = source if isinstance(source, Path) and source.is_dir() else None
+        folder = None
+        with suppress(OSError):  # a name that no file can have: reading it says so
+            folder = source if isinstance(source, Path) and source.is_dir() else None
         if folder is not None and folder.resolve() in output.resolve().parents:
             raise SpecError("[output] directory lies inside the folder of the table; move it")
         return output

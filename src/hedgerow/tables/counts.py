@@ -1,5 +1,6 @@
 """Counts: the sparse leaf counts of a table in tree order. Confidential."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from hedgerow.tables.order import Codes, tree_rank
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
 from hedgerow.tables.whole import LARGEST_LEAF
+
+Sums = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+"""``(values, start)``: the sums of the groups that begin at ``start``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,28 +52,37 @@ class Counts:
         *,
         contributions: int | None = None,
         before: int | None = None,
-        most: int = LARGEST_LEAF,
     ) -> "Counts":
         """Counts from leaves in any order; a leaf may appear more than once.
 
-        Of a leaf with more than ``most`` records these are counted.
+        Of a leaf with more than `LARGEST_LEAF` records these are counted. What is counted is
+        ``min(x, LARGEST_LEAF)`` of all x records of the leaf, in whichever rows they come: a row is
+        cut before it is added, which changes no such minimum, and the sum saturates. So a function
+        of the multiset of rows; see `hedgerow.tables.whole.LARGEST_LEAF` for why it is stable.
 
         Raises:
             TableError: a negative count.
         """
         if len(values) and int(values.min()) < 0:
             raise outside_limits("the table", "has a negative count; counts must be 0 or more")
-        values = np.minimum(values, most)
         keep = values > 0
         if not keep.all():
             codes, values = tuple(code[keep] for code in codes), values[keep]
-        words = tree_rank(tree, codes)
-        if not _increases(words):
-            order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
-            codes, values = tuple(code[order] for code in codes), values[order]
-            codes, values = _merge(codes, values)
-            values = np.minimum(values, most)
+        values = np.minimum(values, LARGEST_LEAF)
+        codes, values = _ordered(tree, codes, values, _saturated)
         return cls(tree, codes, values, contributions, before)
+
+    @classmethod
+    def from_nodes(
+        cls, tree: Tree, codes: Codes, values: NDArray[np.int64], contributions: int | None = None
+    ) -> "Counts":
+        """Counts of nodes, each told by its first leaf, in any order; one may come more than once.
+
+        Nothing is cut or refused, as the leaves below were cut before they were added: sums wrap,
+        as those of `roll_up` do. A node whose sum wraps to 0 is kept.
+        """
+        codes, values = _ordered(tree, codes, values, np.add.reduceat)
+        return cls(tree, codes, values, contributions)
 
     @classmethod
     def from_frame(
@@ -114,6 +127,11 @@ class Counts:
         """The number of records that are counted."""
         return int(self.values.sum())
 
+    @property
+    def unwrapped_total(self) -> float:
+        """The number of records that are counted, however many: exact below 2⁵³."""
+        return float(self.values.sum(dtype=np.float64))
+
     def node_codes(self, depth: int) -> Codes:
         """For each non-zero leaf its node at a depth: one int32 array (leaves) an axis."""
         return tuple(
@@ -125,6 +143,9 @@ class Counts:
 
     def roll_up(self, depth: int) -> tuple[Codes, NDArray[np.int64]]:
         """The non-zero nodes of a depth in tree order, and their true counts.
+
+        Sums of 2^23 full leaves wrap. Noise is added modulo 2⁶⁴ as well, so that is post-processing
+        of the true noisy count.
 
         Returns:
             codes: one int32 array (nodes) an axis; counts: int64 (nodes), records.
@@ -141,7 +162,20 @@ def _increases(words: list[NDArray[np.int64]]) -> bool:
     return len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all())
 
 
-def _merge(codes: Codes, values: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
+def _ordered(
+    tree: Tree, codes: Codes, values: NDArray[np.int64], sums: Sums
+) -> tuple[Codes, NDArray[np.int64]]:
+    """Leaves in tree order, each once."""
+    words = tree_rank(tree, codes)
+    if _increases(words):
+        return codes, values
+    order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
+    return _merge(tuple(code[order] for code in codes), values[order], sums)
+
+
+def _merge(
+    codes: Codes, values: NDArray[np.int64], sums: Sums = np.add.reduceat
+) -> tuple[Codes, NDArray[np.int64]]:
     """Sum neighbours with equal codes."""
     if not len(values):
         return codes, values
@@ -152,7 +186,17 @@ def _merge(codes: Codes, values: NDArray[np.int64]) -> tuple[Codes, NDArray[np.i
     if changed.all():
         return codes, values
     start = np.flatnonzero(changed)
-    return tuple(code[start] for code in codes), np.add.reduceat(values, start)
+    return tuple(code[start] for code in codes), sums(values, start)
+
+
+def _saturated(values: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums of groups up to `LARGEST_LEAF`, of values that are not negative; never wrapped.
+
+    Doubles hold each sum below 2⁵³ exactly and never fall when something is added, so they tell
+    which groups reach the limit; the others' sums fit.
+    """
+    full = np.add.reduceat(values.astype(np.float64), start) >= LARGEST_LEAF
+    return np.where(full, LARGEST_LEAF, np.add.reduceat(values, start))
 
 
 def labelled(

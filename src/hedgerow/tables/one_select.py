@@ -1,13 +1,15 @@
 """Whether a text is one SELECT, whichever way a database may read it.
 
 A query is put into parentheses, `SELECT … FROM (query) AS selected`, so one that closes them may go
-on with anything: ``SELECT 1) AS x; ATTACH …; --``. Databases differ in what a backslash, a dollar
+on with anything: ``SELECT 1) AS x; ATTACH …; --``. Databases differ in what a hash, a dollar
 or a bracket means, and whoever knows better than we do where a text ends can hide a statement
-behind it. So a query has to be one SELECT under every reading that its database may have.
+behind it. So a query has to be one SELECT under every reading that its database may have, and what
+a database may read now one way and now the other (``E'…'`` escapes, ``'…'`` may not) is refused
+wherever it stands, in texts and comments too.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
@@ -15,16 +17,70 @@ from itertools import product
 from hedgerow.errors import TableError
 
 BEGINNINGS = {"SELECT", "WITH", "VALUES", "TABLE"}
+ONE = "query must be one SELECT"
 RULE = (
-    "query must be one SELECT (or WITH … SELECT, or VALUES) without a semicolon in between, its "
+    f"{ONE} (or WITH … SELECT, or VALUES) without a semicolon in between, its "
     "parentheses, quotes and comments closed"
 )
-UNREADABLE = re.compile(r"\0|/\*!|\bN?Q'", re.IGNORECASE)
-"""Comments that MySQL runs, and texts of Oracle's that end where nobody else thinks they do."""
 
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-_TAG = re.compile(r"(?<![\w$])\$(?:[^\W\d]\w*)?\$")
+_HIGH = r"\x80-\U0010ffff"
+_TAG = re.compile(rf"\$(?:[A-Za-z_{_HIGH}][A-Za-z0-9_{_HIGH}]*)?\$")
 _LINE, _LONG_LINE = re.compile(r"[^\n\r]*"), re.compile(r"[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Letters that end or begin a text or comment in one database and not in the next.
+
+    Attributes:
+        letters: where they stand, in capitals or not.
+        change: what to write instead.
+    """
+
+    letters: re.Pattern[str]
+    change: str
+
+
+def _doubt(letters: str, change: str) -> Doubt:
+    return Doubt(re.compile(letters, re.IGNORECASE), change)
+
+
+UNSEEN = _doubt(
+    r"[^\S \t\r\n]|[\0-\x08\x0e-\x1f\x7f-\x9f\u180e\u2028\u2029\ufeff\ud800-\udfff]",
+    "use no blanks but spaces, tabs and line ends, and no control characters",
+)
+RUN = _doubt(r"/\*\w*!", "begin no comment with /*!, /*M! or the like, which some databases run")
+SUBSTITUTED = _doubt(
+    r"[$#]\{", "write the value itself in place of ${…}, which some databases replace"
+)
+ESCAPED = _doubt(
+    r"\\['\"`]",
+    "put no backslash directly before a quote; write a quote in a text twice, and a backslash at "
+    "its end as chr(92) or char(92)",
+)
+VARIABLE = _doubt(
+    # SQLite reads $a(…) as one variable; it stops at the cast ::name(…)
+    rf"(?:[$@#]|(?<!:):(?!:))[\w$:{_HIGH}]+\(|:::",
+    "put no parenthesis directly after a name that begins with $, @, # or :",
+)
+DOLLARS = _doubt(
+    # also what H2, ClickHouse or Snowflake take for a tag, and PostgreSQL does not
+    rf"\$[\w{_HIGH}]*\$",
+    "write texts between single quotes, not between $$ or $tag$, and have no other $…$ in it",
+)
+TAGGED = (
+    "leave a blank before a text between $$ or $tag$, have only ASCII letters in its tag, and no "
+    "name with two dollars"
+)
+ORACLE = _doubt(
+    r"(?<![^\W\d])N?Q'(?=\S)",
+    "write texts as '…', not as q'[…]', and leave a blank after the text 'q'",
+)
+TRIPLE = _doubt(
+    r"'''|\"\"\"", "have no three quotes in a row; a quote in a text is also chr(39) or char(39)"
+)
+CURLY = _doubt("[‘“]", "have no ‘ or “, with which texts begin in ClickHouse")
 
 
 class Brackets(Enum):
@@ -37,53 +93,80 @@ class Brackets(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    r"""What begins and ends a text, a quoted name or a comment, besides ``'``, ``"`` and ``/*``.
+    """What begins and ends a text, a quoted name or a comment, besides ``'``, ``"`` and ``/*``.
 
     Attributes:
-        backslashes: ``\'`` does not end a text.
         dollars: ``$tag$`` begins a text that ends with ``$tag$``.
         nested: a comment may hold comments.
         brackets: what ``[`` is.
         backticks: they quote a name.
         hashes: ``#`` begins a comment to the end of the line.
+        slashes: ``//`` does (Snowflake, H2, Cassandra).
+        braces: ``{`` begins a comment that ends with ``}`` (Informix).
         spaced: ``--`` begins one only if a space follows.
         returns: a carriage return ends a line.
     """
 
-    backslashes: bool = False
     dollars: bool = False
     nested: bool = False
     brackets: Brackets = Brackets.SIGN
     backticks: bool = False
     hashes: bool = False
+    slashes: bool = False
+    braces: bool = False
     spaced: bool = False
     returns: bool = False
 
 
-SQLITE = (Reading(brackets=Brackets.NAME, backticks=True),)
-POSTGRESQL = tuple(
-    Reading(backslashes=set_so, dollars=True, nested=True, returns=True) for set_so in (False, True)
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a database may read a text.
+
+    Attributes:
+        readings: one of them is its own, wherever there is no doubt.
+        doubts: what it may read either way.
+    """
+
+    readings: tuple[Reading, ...]
+    doubts: tuple[Doubt, ...]
+
+
+SQLITE = Dialect(
+    (Reading(brackets=Brackets.NAME, backticks=True),), (UNSEEN, RUN, SUBSTITUTED, VARIABLE)
 )
-ANY = tuple(
-    Reading(
-        backslashes=a, dollars=b, nested=c, brackets=brackets, backticks=d, hashes=e, spaced=f,
-        returns=g,
-    )
-    for a, b, c, d, e, f, g in product((False, True), repeat=7)
-    for brackets in Brackets
+POSTGRESQL = Dialect(
+    (Reading(dollars=True, nested=True, returns=True),), (UNSEEN, RUN, SUBSTITUTED, ESCAPED)
+)
+ANY = Dialect(
+    tuple(
+        Reading(
+            nested=a, backticks=b, hashes=c, slashes=d, braces=e, spaced=f, returns=g,
+            brackets=brackets,
+        )
+        for a, b, c, d, e, f, g in product((False, True), repeat=7)
+        for brackets in Brackets
+    ),
+    (UNSEEN, RUN, SUBSTITUTED, ESCAPED, VARIABLE, DOLLARS, ORACLE, TRIPLE, CURLY),
 )  # fmt: skip
 
 
-def one_select(sql: str, readings: Iterable[Reading]) -> str:
+def one_select(sql: str, dialect: Dialect) -> str:
     """The query, without the semicolon at its end, if it is one SELECT under all readings.
 
     Raises:
-        TableError: it is not; the query itself is not quoted.
+        TableError: it is not, or there is a doubt; the query itself is not quoted.
     """
-    found = sql.strip().removesuffix(";").rstrip()
-    if UNREADABLE.search(found) or not all(_is_one(found, reading) for reading in readings):
+    found = sql.strip(" \t\r\n").removesuffix(";").rstrip(" \t\r\n")
+    for doubt in dialect.doubts:
+        if doubt.letters.search(found):
+            raise _doubtful(doubt.change)
+    if not all(_is_one(found, reading) for reading in dialect.readings):
         raise TableError(RULE)
     return found
+
+
+def _doubtful(change: str) -> TableError:
+    return TableError(f"{ONE} however its database reads it: {change}")
 
 
 def _is_one(sql: str, reading: Reading) -> bool:
@@ -126,6 +209,9 @@ def _after_quoted(sql: str, place: int, reading: Reading) -> int | None:
     sign = sql[place]
     tag = _TAG.match(sql, place) if reading.dollars else None
     if tag is not None:
+        before = sql[place - 1 : place]
+        if not tag[0].isascii() or re.match(rf"[\w${_HIGH}]", before):
+            raise _doubtful(TAGGED)
         end = sql.find(tag[0], tag.end())
         return None if end < 0 else end + len(tag[0])
     is_quoted = {"'": True, '"': True, "`": reading.backticks}
@@ -133,12 +219,11 @@ def _after_quoted(sql: str, place: int, reading: Reading) -> int | None:
     if not is_quoted.get(sign):
         return place
     closing = "]" if sign == "[" else sign
-    escaped = reading.backslashes and sign in "'\""
     doubled = sign != "[" or reading.brackets is Brackets.NAME_WITH_DOUBLED
     at = place + 1
     while at < len(sql):
         two = sql[at : at + 2]
-        if (escaped and two[0] == "\\") or (doubled and two == 2 * closing):
+        if doubled and two == 2 * closing:
             at += 2
         elif two[0] == closing:
             return at + 1
@@ -151,9 +236,12 @@ def _after_comment(sql: str, place: int, reading: Reading) -> int | None:
     """Where the comment that begins at a place ends: there if none does, None if nowhere."""
     dashes = sql.startswith("--", place)
     dashes &= not reading.spaced or not sql[place + 2 : place + 3].strip()
-    if dashes or (reading.hashes and sql[place] == "#"):
+    slashes = reading.slashes and sql.startswith("//", place)
+    if dashes or slashes or (reading.hashes and sql[place] == "#"):
         line = (_LINE if reading.returns else _LONG_LINE).match(sql, place)
         return line.end() if line else place
+    if reading.braces and sql[place] == "{":
+        return sql.find("}", place) + 1 or None
     if not sql.startswith("/*", place):
         return place
     depth, at = 0, place
