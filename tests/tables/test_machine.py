@@ -2,7 +2,7 @@
 
 import pytest
 
-from hedgerow.tables import machine
+from hedgerow.tables import database, machine
 from hedgerow.tables.machine import usable_memory
 
 GIB = 1 << 30
@@ -47,6 +47,13 @@ def system(root, groups, limits):
 )
 def test_the_least_of_what_there_is_and_what_is_allowed_counts(tmp_path, groups, limits, found):
     assert usable_memory(system(tmp_path, groups, limits)) == found
+
+
+def test_the_database_takes_half_of_what_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(database, "usable_memory", lambda: 3 * GIB)
+    with database.open_database() as db:
+        ((limit,),) = db.execute("SELECT current_setting('memory_limit')").fetchall()
+    assert limit == "1.5 GiB"
 
 
 def test_a_system_without_control_groups_has_what_it_has(tmp_path):

@@ -247,6 +247,12 @@ def test_the_hostile_ones_do_harm_where_nobody_refuses_them(tmp_path):
         assert "y" in [name for _, name, _ in db.execute("PRAGMA database_list")]
 
 
+@pytest.mark.parametrize("url", ["sqlite:///t.db", "postgresql://host/db"])
+def test_a_query_that_is_not_one_select_is_refused_when_it_is_made(url):
+    with pytest.raises(TableError, match="query must be one SELECT"):
+        Query(url, "SELECT 1; SELECT 2")
+
+
 @pytest.fixture
 def database(tmp_path):
     path = tmp_path / "t.db"
