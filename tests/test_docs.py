@@ -122,9 +122,10 @@ def test_commands_are_split_from_what_they_say():
 
 
 def named_in(file: str) -> set[str]:
-    """The names that a module of the package defines, and those of its classes."""
+    """The names that a module defines, and those of its classes."""
+    path = next(path for path in (SOURCE / file, ROOT / file) if path.exists())
     found = set()
-    for node in ast.parse((SOURCE / file).read_text()).body:
+    for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
