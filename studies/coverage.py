@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.least_squares import Layer, least_squares
+from hedgerow.estimate.tree.least_squares import Layer, least_squares
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.certainty import Certainty, certainty
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.depth_errors import Certainty, certainty
 from studies.page import markdown
 
 Floats = NDArray[np.float64]

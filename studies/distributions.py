@@ -16,15 +16,15 @@ import opendp.prelude as dp
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.cut_error import CutError
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.isotonic import isotonic_squared
-from hedgerow.estimate.least_squares import combine, spread
+from hedgerow.distribution.branching import Design, best_branching, trimmed_error
+from hedgerow.distribution.cut_error import CutError
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.isotonic import isotonic_squared
 from hedgerow.estimate.running_sums import Decoded, Strategy
+from hedgerow.estimate.tree.least_squares import combine, spread
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.branching import Design, best_branching, trimmed_error
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.ranges import Ranges
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
 
 mpl.use("Agg")
@@ -431,7 +431,7 @@ numeric axis of 2 to 65,536 bins under zCDP and (ε, δ). `plan_distribution` ta
 mean variance of the cuts is less by a tenth than the tree's: from 40 bins on (24 and fewer where \
 the total is measured too), under ρ and under (ε, δ) alike: there the tree has its exact profile, \
 and running sums a proved bound of theirs within half a percent of the noise \
-(`hedgerow.privacy.domination`). Pure ε keeps the tree.
+(`hedgerow.privacy.accountant.domination`). Pure ε keeps the tree.
 """
 
 

@@ -22,26 +22,26 @@ from scipy.optimize import minimize
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree_error import (
+from hedgerow.estimate.tree.error import (
     mean_variances,
     weighted_variance_and_gradient,
 )
-from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
 from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
-from hedgerow.plan.allocation import Allocation
-from hedgerow.plan.optimal import rounded_shares
+from hedgerow.plan.allocation.allocation import Allocation
+from hedgerow.plan.allocation.optimal import rounded_shares
 from hedgerow.privacy.zcdp import rho_within
-from hedgerow.release.again import estimated
-from hedgerow.release.estimates import least_squares_of
-from hedgerow.release.nodes import Nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.reestimate.again import estimated
+from hedgerow.release.reestimate.estimates import least_squares_of
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import markdown

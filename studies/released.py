@@ -21,16 +21,16 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
-from hedgerow.plan.allocation import Allocation
+from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.measurable import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.estimates import least_squares_of
-from hedgerow.release.nodes import Nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.reestimate.estimates import least_squares_of
 from hedgerow.tables.order import Codes
 from studies.page import markdown
 

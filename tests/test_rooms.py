@@ -6,8 +6,27 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
-ROOMS = ["tables", "noise", "privacy", "estimate", "plan", "engines", "release", "evaluate"]
-SHARED_GROUND = {"errors", "kernels", "picture", "text"}
+ROOMS = [
+    "tables",
+    "noise",
+    "privacy",
+    "estimate",
+    "plan",
+    "distribution",
+    "release",
+    "spark",
+    "evaluate",
+]
+SHARED_GROUND = {
+    "errors",
+    "figures",
+    "kernels",
+    "machine",
+    "numerals",
+    "picture",
+    "plain_files",
+    "text",
+}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from hedgerow.plan.programs import LargeCounts, Level, least_budgets, total_error
+from hedgerow.plan.allocation.programs import LargeCounts, Level, least_budgets, total_error
 from studies.ko.tables import (
     LARGEST,
     STATES,

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.cell_error import LaplaceError
-from hedgerow.plan.programs import Cells, Level, least_budgets, least_error
+from hedgerow.plan.allocation.programs import Cells, Level, least_budgets, least_error
 from studies.page import DATA
 
 Floats = NDArray[np.float64]

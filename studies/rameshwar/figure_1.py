@@ -8,7 +8,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hedgerow.estimate.covering import (
+from hedgerow.distribution.branching import best_branching, trimmed_error
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from studies.page import PAGES, Row, Study, publish
+from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
     equal_factors_error,
@@ -17,9 +20,6 @@ from hedgerow.estimate.covering import (
     refined_covering_sums,
     refined_error,
 )
-from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.branching import best_branching, trimmed_error
-from studies.page import PAGES, Row, Study, publish
 from studies.rameshwar.trees import TreeRelease
 
 BINS = 256

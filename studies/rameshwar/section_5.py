@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 
-from hedgerow.estimate.covering import covering_error
+from hedgerow.distribution.branching import best_branching, trimmed_error
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.branching import best_branching, trimmed_error
 from studies.page import Row, Study, publish
+from studies.rameshwar.covering import covering_error
 
 PRIMES = (11, 13, 17, 19, 23)
 

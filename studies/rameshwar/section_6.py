@@ -5,9 +5,9 @@ import time
 import numpy as np
 from matplotlib.figure import Figure
 
-from hedgerow.estimate.isotonic import isotonic_absolute, isotonic_squared
+from hedgerow.distribution.branching import best_branching
+from hedgerow.estimate.families.isotonic import isotonic_absolute, isotonic_squared
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.branching import best_branching
 from studies.page import PAGES, Row, Study, publish
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
 

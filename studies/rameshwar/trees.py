@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.least_squares import combine, spread
-from hedgerow.plan.branching import Design
+from hedgerow.distribution.branching import Design
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.tree.least_squares import combine, spread
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.ranges import Ranges
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 import hedgerow as hr
+from hedgerow.privacy.accountant.lattice_curve import atoms
 from hedgerow.privacy.calibrate import matched
-from hedgerow.privacy.lattice_curve import atoms
 
 Floats = NDArray[np.float64]
 Uses = Sequence[tuple[Fraction, int]]

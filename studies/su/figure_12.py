@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from matplotlib import pyplot as plt
 
+from hedgerow.privacy.accountant.lattice_curve import tradeoff_bounds
 from hedgerow.privacy.calibrate import matched
-from hedgerow.privacy.lattice_curve import tradeoff_bounds
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole

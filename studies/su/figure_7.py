@@ -9,8 +9,8 @@ from matplotlib import pyplot as plt
 from scipy.optimize import brentq
 
 import hedgerow as hr
+from hedgerow.privacy.accountant.lattice_convolution import composed
 from hedgerow.privacy.calibrate import matched
-from hedgerow.privacy.lattice_convolution import composed
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole

@@ -6,18 +6,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.projection_error import (
+from hedgerow.noise.cell_error import LaplaceError
+from studies.ko.releasing import projected
+from studies.page import DATA, Row, Study, markdown, publish
+from studies.showing import panels, save
+from studies.zhu.projection_error import (
     GeometricNorm,
     LaplaceNorm,
     bias_bound,
     projected_variance,
     sharper_bias_bound,
 )
-from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping
-from hedgerow.noise.cell_error import LaplaceError
-from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish
-from studies.showing import panels, save
+from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping
 
 TABLE = DATA / "census_us_block_group" / "bg_2010.parquet"
 RUNS = 80_000

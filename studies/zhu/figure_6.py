@@ -5,9 +5,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.projection_error import LaplaceProjection, projected_variance
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
+from studies.zhu.projection_error import LaplaceProjection, projected_variance
 
 SIZES = (2, 5, 15, 254)
 COLOURS = ("#D55E00", "#E69F00", "#56B4E9", "#0072B2")

@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.bits import Bits, ReleaseKey
-from hedgerow.plan.allocation import Shares
+from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.release.content import InMemory
+from hedgerow.release.descent.steps import Refinement
+from hedgerow.release.directory.content import InMemory
 from hedgerow.release.release import Release
-from hedgerow.release.steps import Refinement
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree

@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.examples import EXAMPLES
-from hedgerow.privacy.ledger_file import create_file, opened
+from hedgerow.privacy.ledger.file import create_file, opened
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.toml_file import as_float
 

@@ -12,8 +12,8 @@ import hedgerow as hr
 from hedgerow.cli.commands import app
 from hedgerow.cli.privacy import ledgers
 from hedgerow.plan.describe import hash_of
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.release.stored import stated_plan
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.release.directory.stored import stated_plan
 from hedgerow.spec.release_spec import ReleaseSpec
 
 RELEASE = """

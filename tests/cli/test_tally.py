@@ -4,7 +4,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.cli.tally import HEADINGS, Tally
-from hedgerow.release.progress import Progress
+from hedgerow.release.descent.progress import Progress
 from tests.made import fixed_axis, random_counts
 
 

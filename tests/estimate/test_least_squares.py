@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 from numpy import inf
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.covariance import covariance
-from hedgerow.estimate.layers import Layer, start_of
-from hedgerow.estimate.least_squares import LeastSquares, combine, least_squares, spread, upward
+from hedgerow.estimate.tree.covariance import covariance
+from hedgerow.estimate.tree.layers import Layer, start_of
+from hedgerow.estimate.tree.least_squares import (
+    LeastSquares,
+    combine,
+    least_squares,
+    spread,
+    upward,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.sparse import Sparse
-from hedgerow.estimate.spread import gets_one, hash_of
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.estimate.families.spread import gets_one, hash_of
 from tests.estimate.families import Given
 
 FAMILIES = 40_000

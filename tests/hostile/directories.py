@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 import hedgerow as hr
 from hedgerow.privacy import neighbours
-from hedgerow.release import described, manifest
+from hedgerow.release.directory import described, manifest
 from hedgerow.tables import axis
 
 COUNTS, NOISY, DOMAIN = (

@@ -12,9 +12,9 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow.distribution.distribution import plan_distribution
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.distribution import plan_distribution
 from hedgerow.release.execution import in_memory
 from hedgerow.release.refusals import check_public_total
 from hedgerow.tables.whole import LARGEST_LEAF

@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 import hedgerow as hr
-from hedgerow.estimate import tree_shapes
+from hedgerow.estimate.tree import shapes as tree_shapes
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
 from hedgerow.plan.forecast import SCHEMA, forecast
 from hedgerow.plan.forecast_picture import picture_of_forecast

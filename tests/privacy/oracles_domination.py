@@ -1,4 +1,4 @@
-"""The theorem at the top of `hedgerow.privacy.domination`, as it is written there, in 50 digits."""
+"""The theorem of `hedgerow.privacy.accountant.domination`, as written there, in 50 digits."""
 
 import math
 from fractions import Fraction

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, gathered
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.privacy import accountant
+from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
@@ -177,7 +177,7 @@ def test_the_noise_is_the_least_that_keeps_a_budget(epsilon, delta, who):
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("who", [AddRemove(3), Replace(2)], ids=str)
 def test_the_noise_is_the_least_that_a_norm_asks_for(epsilon, delta, who):
-    """By the theorem of `hedgerow.privacy.domination`, in 50 digits."""
+    """By the theorem of `hedgerow.privacy.accountant.domination`, in 50 digits."""
     changes = changes_below_the_total(who, 2)
     budget = EpsilonDelta(epsilon, delta)
     found = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=False)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.errors import BudgetError
 from hedgerow.privacy import together as combining
-from hedgerow.privacy.domination import Domination, Gaussians
+from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.together import together

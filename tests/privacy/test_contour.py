@@ -11,9 +11,9 @@ import pytest
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
-from hedgerow.privacy import contour_plan
-from hedgerow.privacy.contour import WIDEST, _evaluated, delta, delta_bounds
-from hedgerow.privacy.contour_kernel import Folded, Smoothed
+from hedgerow.privacy.accountant import contour_plan
+from hedgerow.privacy.accountant.contour import WIDEST, _evaluated, delta, delta_bounds
+from hedgerow.privacy.accountant.contour_kernel import Folded, Smoothed
 from tests.privacy import oracles_loss as oracle
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65
@@ -238,7 +238,7 @@ def test_infinite_losses_and_bounded_ones():
 def test_certain_losses_need_no_integral(monkeypatch):
     nothing = ((PairLoss(Fraction(0), Fraction(1, 100)), 2),)
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.privacy.contour.contours", None)
+        patch.setattr("hedgerow.privacy.accountant.contour.contours", None)
         assert delta(nothing, 1.0) == pytest.approx(0.0199, rel=1e-12)
         expected = 0.0199 + 0.9801 * (1 - math.exp(-1))
         assert delta(nothing, -1.0) == pytest.approx(expected, rel=1e-12)

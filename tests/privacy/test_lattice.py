@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
-from hedgerow.privacy import lattice, lattice_convolution, lattice_masses
+from hedgerow.privacy.accountant import lattice, lattice_convolution, lattice_masses
 from tests.privacy import oracles_loss
 
 RHO = Fraction("3.65")

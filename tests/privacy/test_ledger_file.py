@@ -17,10 +17,10 @@ import pytest
 from hedgerow.errors import BudgetError, MachineError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_file import _FORM, VERSION, opened
-from hedgerow.privacy.ledger_records import Account, Charge
-from hedgerow.privacy.ledger_rows import read_charge, sealed, written_charge
+from hedgerow.privacy.ledger.file import _FORM, VERSION, opened
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger.ledger_records import Account, Charge
+from hedgerow.privacy.ledger.ledger_rows import read_charge, sealed, written_charge
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
@@ -301,7 +301,7 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from hedgerow.errors import MachineError
-from hedgerow.privacy.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 sys.path.insert(0, sys.argv[2])
 from tests.privacy.test_ledger_file import ACCOUNT, charge
 if os.getuid() == 0:

@@ -9,8 +9,8 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.evaluate.funds import Proportional
 from hedgerow.evaluate.share_intervals import share_intervals
-from hedgerow.release.certainty import certainty
 from hedgerow.release.cuboid import cuboid_errors
+from hedgerow.release.directory.depth_errors import certainty
 from hedgerow.release.release import read_release
 from tests.release.contradictions import counts_of, made, small_group, uneven
 

@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 import duckdb
 import pytest
 
-from hedgerow.engines.spark_table import jdbc_query
 from hedgerow.errors import TableError
+from hedgerow.spark.table import jdbc_query
 from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 from hedgerow.tables.query import Query, running
 

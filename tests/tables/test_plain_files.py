@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.tables.plain_files import check_plain, small_file
+from hedgerow.plain_files import check_plain, small_file
 
 
 @pytest.mark.parametrize(

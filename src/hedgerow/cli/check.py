@@ -7,8 +7,8 @@ import typer
 
 from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import ReleaseError
-from hedgerow.release.check import Finding
-from hedgerow.release.check import check as check_directory
+from hedgerow.release.directory.check import Finding
+from hedgerow.release.directory.check import check as check_directory
 from hedgerow.text import one_line
 
 NOT_VERIFIED = 3

@@ -39,7 +39,6 @@ from hedgerow.cli.terminal import (
     tell_read,
     told,
 )
-from hedgerow.engines.spark import SparkEngine
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
@@ -56,14 +55,15 @@ from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.output import Unfinished, check_output
+from hedgerow.release.directory.stored import stated_plan, undamaged
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.manifest import read_manifest
 from hedgerow.release.memory import check_memory, read_memory
-from hedgerow.release.on_spark import release_on_spark
-from hedgerow.release.output import Unfinished, check_output
 from hedgerow.release.refusals import check_combines
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.stored import stated_plan, undamaged
+from hedgerow.spark.driver import release_on_spark
+from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import one_line
 

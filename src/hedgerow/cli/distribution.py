@@ -12,8 +12,8 @@ from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.release.distribution import Distribution, read_distribution
-from hedgerow.release.distribution_picture import picture_of_distribution
+from hedgerow.release.distribution.distribution import Distribution, read_distribution
+from hedgerow.release.distribution.distribution_picture import picture_of_distribution
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CDF_ROWS = 20

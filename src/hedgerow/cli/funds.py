@@ -15,9 +15,9 @@ from hedgerow.evaluate.equal_parts import least_draws
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.plan.describe import aligned
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
-from hedgerow.release.stored import undamaged
 from hedgerow.text import visible
 
 MOST_SHOWN = 40

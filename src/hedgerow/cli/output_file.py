@@ -13,7 +13,7 @@ import typer
 from hedgerow.cli.terminal import escape, told
 from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
 from hedgerow.picture import check_picture, would_be_lost
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.directory.manifest import check_outside
 
 TABLES = (".csv", ".parquet")
 

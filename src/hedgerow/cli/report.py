@@ -8,10 +8,10 @@ import typer
 from hedgerow.cli.output_file import check_place
 from hedgerow.cli.terminal import escape, shown, stage
 from hedgerow.errors import machine_errors
-from hedgerow.estimate.named import read_estimator
-from hedgerow.release.manifest import made_by, read_manifest
-from hedgerow.release.report import REPORT, page
-from hedgerow.release.stored import stated_plan, undamaged
+from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.release.directory.manifest import made_by, read_manifest
+from hedgerow.release.directory.stored import stated_plan, undamaged
+from hedgerow.release.page.report import REPORT, page
 
 
 def report(

@@ -11,9 +11,9 @@ from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_t
 from hedgerow.cli.pairs import pairs
 from hedgerow.cli.terminal import escape, shown, stage, told, warn_of_contradictions
 from hedgerow.errors import ReleaseError
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import USUAL, Release, axis_level, read_release
-from hedgerow.release.stored import undamaged
 from hedgerow.text import visible
 
 FIRST_ROWS = 20

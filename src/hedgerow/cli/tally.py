@@ -11,7 +11,7 @@ HEADINGS = ("depth", "cells", "survivors", "core seconds")
 
 @dataclass(slots=True)
 class Tally:
-    """Sums by depth of what `hedgerow.release.progress.Progress.on_depth` is told."""
+    """Sums by depth of what `hedgerow.release.descent.progress.Progress.on_depth` is told."""
 
     work: dict[int, tuple[int, int, float]] = field(default_factory=dict)
 

@@ -19,7 +19,7 @@ from rich.progress import (
 from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
 from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
-from hedgerow.release.progress import Progress as PassProgress
+from hedgerow.release.descent.progress import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.whole import LARGEST_LEAF
 from hedgerow.text import visible

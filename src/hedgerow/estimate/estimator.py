@@ -15,7 +15,7 @@ LARGEST_COUNT = 1 << 61
 """Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
 
 LARGEST_FAMILY = 1 << 29
-"""Cells in one family: the two-word sums of `hedgerow.estimate.ascending` hold this many."""
+"""Cells in one family that the two-word sums of `hedgerow.estimate.families` can hold."""
 
 
 class Estimator(Protocol):
@@ -36,7 +36,7 @@ class Estimator(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest; `hedgerow.estimate.named` reads them back."""
+        """Method and parameters for the manifest; the registry reads them back."""
         ...
 
     def project(
@@ -56,7 +56,8 @@ class Estimator(Protocol):
                 cells. A family may be empty when its total is 0.
             totals: int64 (families), records, not negative: what each family must sum to.
             variance: records²: of every noisy count (a float), or of each, float64 (cells); None
-                for equal and unknown. See `hedgerow.estimate.known` for 0 and infinity.
+                for equal and unknown. See `hedgerow.estimate.families.real_projection` for 0 and
+                infinity.
 
         Returns:
             int64 (cells), records.

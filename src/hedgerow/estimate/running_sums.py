@@ -132,7 +132,7 @@ def _strategy(bins: int) -> Strategy:
 class Decoded:
     """The errors of cumulative counts that were decoded from noisy sums.
 
-    It answers as `hedgerow.estimate.cumulative_error.CumulativeError` does for trees.
+    It answers as `hedgerow.distribution.cumulative_error.CumulativeError` does for trees.
 
     Attributes:
         strategy: the weights.

@@ -7,7 +7,7 @@ import polars as pl
 
 from hedgerow.errors import ReleaseError
 from hedgerow.picture import COLOURS, figure_for, label_depths, open_axes, scale_errors
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.directory.manifest import check_outside
 
 FORECAST = "#4a4f55"
 FORECASTS = {"max_error": ("max_95", "forecast: 95 % bound"), "rmse": ("rmse", "forecast")}

@@ -12,12 +12,12 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.sums import off_the_chain, sums_off_the_chain
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.measurements import COUNT
-from hedgerow.release.nodes import Int64
+from hedgerow.release.descent.nodes import Int64
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.directory.measurements import COUNT
+from hedgerow.release.distribution.running_sums import pass_of
 from hedgerow.release.refusals import check_combines
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.summed import pass_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree

@@ -5,7 +5,7 @@ A rule turns the counts of all areas into what each gets of an amount. `Proporti
 log(1 + P), P² and share the amount by W / ΣW (Ko et al., Section 5). `Above` gives to areas with
 more records than a threshold. `Seats` shares whole seats (`hedgerow.evaluate.seats`).
 
-`hedgerow.evaluate.misallocation` compares what areas get by released counts with what they get by
+`studies.ko.misallocation` compares what areas get by released counts with what they get by
 true ones, on public or synthetic tables. For a release whose truth is not known see
 `hedgerow.evaluate.share_intervals`.
 """

@@ -12,7 +12,7 @@ from hedgerow.evaluate.moments import MOST_LAID_OUT
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.depths import Measured, Public
 from hedgerow.plan.plan import Plan
-from hedgerow.release.steps import Refinement
+from hedgerow.release.descent.steps import Refinement
 from hedgerow.tables.counts import Counts
 
 

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hedgerow.engines.local import LocalEngine
 from hedgerow.errors import PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.cells import Cells
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
+from hedgerow.release.descent.local import LocalEngine
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.distribution.running_sums import pass_of
 from hedgerow.release.refusals import check_combines, check_public_total
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.summed import pass_of
-from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 
 

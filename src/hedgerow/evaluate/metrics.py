@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.evaluate.baselines import sum_to_depth
-from hedgerow.release.measurements import COUNT
-from hedgerow.release.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
@@ -51,7 +51,7 @@ def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
 
     Args:
         counts: the truth.
-        nodes: by depth, as `hedgerow.release.results.gathered` gives them.
+        nodes: by depth, as `hedgerow.release.descent.results.gathered` gives them.
     """
     tree = counts.tree
     rows = []

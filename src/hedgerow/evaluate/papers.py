@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.method import Setting
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import Invariant
-from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho

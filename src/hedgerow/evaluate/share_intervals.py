@@ -57,18 +57,18 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.layers import Layer, start_of
-from hedgerow.estimate.least_squares import least_squares, upward
+from hedgerow.estimate.tree.layers import Layer, start_of
+from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.equal_parts import equal_parts
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
-from hedgerow.release.certainty import certainty
 from hedgerow.release.cuboid import Stated, stated
-from hedgerow.release.estimates import measured_nodes
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.outline import Outline
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.reestimate.estimates import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.order import Codes
@@ -108,7 +108,8 @@ def share_intervals(
         listed), the unbiased ``estimate`` of the true count (records), ``share`` (of the amount)
         and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
         counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
-        by the intervals that hold for all areas at once (see `hedgerow.release.certainty`).
+        by the intervals that hold for all areas at once (see
+        `hedgerow.release.directory.depth_errors`).
 
     Raises:
         ReleaseError: no such level; one that was not measured or is too large for so many draws.

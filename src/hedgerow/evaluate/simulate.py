@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.engines.local import LocalEngine
 from hedgerow.errors import PlanError
 from hedgerow.evaluate.cells import Cells, check_numbered, side_by_side
 from hedgerow.evaluate.method import FACTS, Method
@@ -18,6 +17,7 @@ from hedgerow.evaluate.moments import ErrorSums
 from hedgerow.evaluate.scores import SCORES, cumulative_square, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.release.descent.local import LocalEngine
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 

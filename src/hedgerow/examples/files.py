@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow.errors import SpecError
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.directory.manifest import check_outside
 
 Size = TypeVar("Size")
 Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], NDArray[np.int64]]

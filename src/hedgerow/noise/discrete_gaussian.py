@@ -15,9 +15,9 @@ from hedgerow.noise.cell_error import CellError, DiscreteGaussianError
 from hedgerow.noise.envelope import Envelope, NormalEnvelope
 from hedgerow.noise.exact import Law, certified_tail_bound
 from hedgerow.noise.loss import GaussianLoss
-from hedgerow.noise.numerals import Exact
 from hedgerow.noise.parameters import positive_number, raised, sensitivity, tail_probability
 from hedgerow.noise.price import InRho, Price
+from hedgerow.numerals import Exact
 
 LARGEST_SIGMA2 = Fraction(1 << 112)
 

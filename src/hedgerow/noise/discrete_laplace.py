@@ -14,9 +14,9 @@ from hedgerow.noise.cell_error import CellError, DiscreteLaplaceError
 from hedgerow.noise.envelope import Envelope, LaplaceEnvelope
 from hedgerow.noise.exact import Law, certified_tail_bound
 from hedgerow.noise.loss import LaplaceLoss
-from hedgerow.noise.numerals import Exact
 from hedgerow.noise.parameters import positive_number, raised, sensitivity, tail_probability
 from hedgerow.noise.price import InEpsilon, Price
+from hedgerow.numerals import Exact
 
 LARGEST_SCALE = Fraction(1 << 52)
 

@@ -19,8 +19,8 @@ from hedgerow.noise.discrete_gaussian import DiscreteGaussian
 from hedgerow.noise.discrete_laplace import DiscreteLaplace
 from hedgerow.noise.envelope import Envelope
 from hedgerow.noise.loss import Loss
-from hedgerow.noise.numerals import Exact
 from hedgerow.noise.price import Price
+from hedgerow.numerals import Exact
 
 __all__ = [
     "MECHANISMS",

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from hedgerow.errors import NoiseError, shortened
-from hedgerow.noise.numerals import Exact, exact
+from hedgerow.numerals import Exact, exact
 
 
 def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:

@@ -5,10 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedgerow.noise.numerals import Exact
+from hedgerow.figures import delta_text, figure_above
+from hedgerow.numerals import Exact
 from hedgerow.plan.depths import DepthPlan, Measured, Summed
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.figures import delta_text, figure_above
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree

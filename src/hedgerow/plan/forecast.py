@@ -8,8 +8,8 @@ import polars as pl
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree_error import largest_variances, mean_variances
-from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.estimate.tree.error import largest_variances, mean_variances
+from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import (
     All,
@@ -56,7 +56,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
     """For every depth 0..T what is measured there, and the error of its released counts (records).
 
     Under `All` the counts are taken for those of least squares over all depths, under `Survivors`
-    for those of Euclidean projection; see `hedgerow.estimate.tree_error`. Neither rounding nor
+    for those of Euclidean projection; see `hedgerow.estimate.tree.error`. Neither rounding nor
     cutting off at 0 is in it: where most counts are large that changes little; where most are 0,
     real errors are smaller than ``rmse``, as estimates that may not be negative stay near 0.
 

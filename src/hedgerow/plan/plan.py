@@ -10,7 +10,7 @@ from typing import Any
 from hedgerow.errors import PlanError, check_kind, listed
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.depths import (
     DepthPlan,
     Invariant,

@@ -5,7 +5,7 @@ from typing import Any
 
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import MECHANISMS
-from hedgerow.noise.numerals import exact
+from hedgerow.numerals import exact
 from hedgerow.plan.depths import MEASURES, Invariant
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.numerals import Exact, exact
 from hedgerow.noise.price import InEpsilon, Price
+from hedgerow.numerals import Exact, exact
 
 
 @dataclass(frozen=True, slots=True, init=False)

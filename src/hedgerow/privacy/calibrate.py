@@ -11,9 +11,9 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.numerals import Exact
 from hedgerow.noise.price import InEpsilon, InRho, Price, precision_of
-from hedgerow.privacy.accountant import SMALLEST_DELTA, TooFineError
+from hedgerow.numerals import Exact
+from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import (
     WELL_BELOW,
     Budget,

@@ -190,8 +190,8 @@ class Replace(Neighbours):
     1 (or for a change of 1), ρ is at most (t - s)²κ₀ + (s² + t²)κ and a pure ε at most
     |t - s|κ₀ + (s + t)κ. Both are convex in (s, t), so on the square 0..m × 0..m they are largest
     at a corner: (0, 0) costs nothing, (0, m) and (m, 0) are the first case, (m, m) is the second.
-    The bound of `hedgerow.privacy.domination` grows with a μ² and a C of that same form, each taken
-    at its own worst corner.
+    The bound of `hedgerow.privacy.accountant.domination` grows with a μ² and a C of that same form,
+    each taken at its own worst corner.
 
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has

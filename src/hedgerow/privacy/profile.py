@@ -20,12 +20,12 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
+from hedgerow.figures import asked, delta_text, figure_above
 from hedgerow.noise.loss import Losses, PairLoss, gathered
-from hedgerow.noise.numerals import Exact
-from hedgerow.privacy import accountant
+from hedgerow.numerals import Exact
+from hedgerow.privacy.accountant import accountant
+from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
-from hedgerow.privacy.domination import Domination, Gaussians
-from hedgerow.privacy.figures import asked, delta_text, figure_above
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
@@ -40,7 +40,8 @@ class Profile:
         is_worst: whether the changes are proved to be the worst that one unit can do, for the whole
             profile and not for their norms alone (see `Neighbours.is_worst`): then all figures are
             exact. Where they are not, or a `Norm` is all that is known, figures are proved bounds
-            for whatever has these norms (`hedgerow.privacy.domination`, or ρ), a little above.
+            for whatever has these norms (`hedgerow.privacy.accountant.domination`, or ρ), a little
+            above.
 
     Raises:
         BudgetError: no uses, uses whose cases are not the same, or norms that are said to be worst.

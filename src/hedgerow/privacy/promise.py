@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hedgerow.noise.numerals import Exact
+from hedgerow.numerals import Exact
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 

@@ -4,10 +4,10 @@ A cuboid of the tree's own chain has the errors of its depth. Off the chain ther
 
 *All nodes were measured.* Beside each sum of released leaves stands the least-squares estimate of
 the same sum from all measurements. It is unbiased, its variance is exact
-(`hedgerow.estimate.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum of
-released leaves is not unbiased: each is kept from falling below 0, which adds up
+(`hedgerow.estimate.tree.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum
+of released leaves is not unbiased: each is kept from falling below 0, which adds up
 (`hedgerow.plan.sums`). Where it lies outside the intervals that hold for all sums at once it is
-``contradicted``, as on the tree (`hedgerow.release.certainty`).
+``contradicted``, as on the tree (`hedgerow.release.directory.depth_errors`).
 
 *Survivors alone were measured.* Some leaves of a sum were never measured, and which ones noise
 decided, so no unbiased estimate of the sum exists. Then a parametric bootstrap: the released leaves
@@ -57,19 +57,22 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.estimate.intervals import Confidence, interval
-from hedgerow.estimate.named import read_estimator
-from hedgerow.estimate.sums import sums_of_leaves
+from hedgerow.estimate.tree.sums import sums_of_leaves
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.again import read_stored
-from hedgerow.release.certainty import outside
-from hedgerow.release.content import InMemory, OnDisk
-from hedgerow.release.estimates import measured_nodes
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import (
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.content import InMemory, OnDisk
+from hedgerow.release.directory.depth_errors import outside
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
     ESTIMATE,
@@ -78,13 +81,10 @@ from hedgerow.release.measurements import (
     STANDARD_ERROR,
     noisy_file,
 )
-from hedgerow.release.nodes import Nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.parquet_file import rows_of
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.stored import read_nodes, stated_plan
-from hedgerow.release.topdown import Pass
+from hedgerow.release.directory.parquet_file import rows_of
+from hedgerow.release.directory.stored import read_nodes, stated_plan
+from hedgerow.release.reestimate.again import read_stored
+from hedgerow.release.reestimate.estimates import measured_nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.order import Codes
 from hedgerow.tables.tree import Tree

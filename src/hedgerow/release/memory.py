@@ -14,10 +14,10 @@ import resource
 from pathlib import Path
 
 from hedgerow.errors import PlanError, SpecError
+from hedgerow.machine import usable_memory
 from hedgerow.plan.depths import All
 from hedgerow.plan.plan import Plan
-from hedgerow.release.outline import Outline
-from hedgerow.tables.machine import usable_memory
+from hedgerow.release.descent.outline import Outline
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}
 UNITS |= {"GIB": 2**30, "TIB": 2**40}

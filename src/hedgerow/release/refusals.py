@@ -5,12 +5,12 @@ All of it is refused before a release is charged and before any noise is drawn.
 
 from hedgerow.errors import EstimateError, PlanError, kind_of
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.families.nearest_cdf import Isotonic
 from hedgerow.plan.depths import All, Measured, RunningSums, Summed
 from hedgerow.plan.kinds import refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
-from hedgerow.release.outline import Outline
+from hedgerow.release.descent.outline import Outline
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.whole import LARGEST_LEAF
 
@@ -94,7 +94,7 @@ def check_public_total(total: float, plan: Plan) -> None:
     """Refuse a table too large to be counted whole, where its size is public.
 
     Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
-    real-valued estimates stop at `hedgerow.estimate.known.LARGEST_REAL_COUNT`.
+    real-valued estimates stop at `hedgerow.estimate.families.real_projection.LARGEST_REAL_COUNT`.
 
     Args:
         total: the number of records, as `Counts.unwrapped_total` has it.

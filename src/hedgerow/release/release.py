@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, kind_of, nearest
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.release.certainty import certainty
-from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.described import shapes_of
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import (
+from hedgerow.release.directory.content import InMemory, OnDisk
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.described import shapes_of
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
     ESTIMATE,
@@ -73,8 +73,8 @@ class Release:
             measured nodes and not only those listed, the true count is one of low..high (see
             `hedgerow.estimate.intervals`). The count itself may lie outside by chance; where it is
             ``contradicted``, that is no chance: it lies outside the intervals that hold for all
-            nodes of the depth at once (see `hedgerow.release.certainty`), and the estimate is the
-            better number. A node that is not listed has a count of 0.
+            nodes of the depth at once (see `hedgerow.release.directory.depth_errors`), and the
+            estimate is the better number. A node that is not listed has a count of 0.
 
         Raises:
             ReleaseError: no such depth, or a confidence that is a bare number.

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
+from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
+from hedgerow.distribution.for_distribution import ForDistribution
 from hedgerow.errors import PlanError, SpecError, TableError
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.allocation import Allocation, Shares, Uniform
-from hedgerow.plan.branching import AllRanges, Cdf, Objective, Quantiles
-from hedgerow.plan.fair_allocation import Fair
-from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.importance import Importance, PerLevel, Relative
-from hedgerow.plan.optimal import Optimal
+from hedgerow.numerals import exact
+from hedgerow.plan.allocation.allocation import Allocation, Shares, Uniform
+from hedgerow.plan.allocation.fair import Fair
+from hedgerow.plan.allocation.importance import Importance, PerLevel, Relative
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection
 from hedgerow.spec.table import TableSpec

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from hedgerow.distribution.bin_codes import coded_axis
+from hedgerow.distribution.binned import NumericColumn
+from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.numerals import exact
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.axis import Axis, check_names
-from hedgerow.tables.bin_codes import coded_axis
-from hedgerow.tables.binned import NumericColumn
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.read import Query, read_areas
 
 Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str

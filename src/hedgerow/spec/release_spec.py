@@ -9,27 +9,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hedgerow.engines.spark import SparkEngine
-from hedgerow.engines.spark_table import SparkSource, SparkTable
+from hedgerow.distribution.distribution import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.named import read_estimator
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.allocation import Shares
-from hedgerow.plan.cheapest import cheapest
+from hedgerow.numerals import exact
+from hedgerow.plan.allocation.allocation import Shares
+from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
-from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.measurable import protection
-from hedgerow.plan.optimal import Optimal
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
-from hedgerow.release.charging import Charging
+from hedgerow.release.directory.charging import Charging
+from hedgerow.spark.session import SparkEngine
+from hedgerow.spark.table import SparkSource, SparkTable
 from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
 from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of

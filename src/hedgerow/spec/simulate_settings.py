@@ -13,7 +13,7 @@ from hedgerow.evaluate.moments import MOST_LAID_OUT
 from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
 from hedgerow.evaluate.stability import StabilityHistogram
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
-from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget

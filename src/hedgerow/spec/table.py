@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hedgerow.engines.spark_table import SparkSource, SparkTable, read_source
+from hedgerow.distribution.binned import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
+from hedgerow.spark.table import SparkSource, SparkTable, read_source
 from hedgerow.spec.axis_section import numeric_column
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
-from hedgerow.tables.binned import Binned, NumericColumn, binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query

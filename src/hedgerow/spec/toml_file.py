@@ -21,8 +21,8 @@ from hedgerow.errors import (
     nearest,
     shortened,
 )
-from hedgerow.noise.numerals import PLACES, Exact, exact
-from hedgerow.tables.plain_files import small_file
+from hedgerow.numerals import PLACES, Exact, exact
+from hedgerow.plain_files import small_file
 
 Number = int | Decimal | str
 

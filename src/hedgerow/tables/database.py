@@ -9,7 +9,7 @@ import duckdb
 
 from hedgerow.errors import MachineError, outside_limits
 from hedgerow.kernels import core_count
-from hedgerow.tables.machine import usable_memory
+from hedgerow.machine import usable_memory
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 

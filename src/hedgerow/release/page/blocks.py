@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.release.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible

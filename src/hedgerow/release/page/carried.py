@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.plan.plan import Plan
-from hedgerow.release.certainty import Certainty, certainty
-from hedgerow.release.families import family_starts
-from hedgerow.release.measurements import (
+from hedgerow.release.descent.families import family_starts
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
     HIGH,
@@ -18,7 +19,7 @@ from hedgerow.release.measurements import (
     Shape,
     read_counts,
 )
-from hedgerow.release.nodes import Nodes
+from hedgerow.release.directory.stored import read_nodes
 from hedgerow.release.page.blocks import (
     LARGEST_SCRIPT_NUMBER,
     Interval,
@@ -28,7 +29,6 @@ from hedgerow.release.page.blocks import (
     level_block,
     local_places,
 )
-from hedgerow.release.stored import read_nodes
 from hedgerow.tables.tree import Tree
 
 MOST_NODES = 1_500_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.release.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.page.blocks import visible_labels
 from hedgerow.release.page.carried import Carried
 from hedgerow.release.page.markup import shown, table

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.plan import Plan
-from hedgerow.release.certainty import Certainty, certainty
-from hedgerow.release.measurements import (
+from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
     HIGH,
@@ -21,7 +21,7 @@ from hedgerow.release.measurements import (
     Shape,
     counts_file,
 )
-from hedgerow.release.parquet_file import opened, rows_of
+from hedgerow.release.directory.parquet_file import opened, rows_of
 
 MOST_ROWS = 5_000_000
 """Rows that are read at a depth; of larger ones the page says how many they are, no more."""

@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.distribution.bin_codes import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cumulative import Cumulative
-from hedgerow.release.measurements import Shape, read_counts, read_noisy
+from hedgerow.release.directory.measurements import Shape, read_counts, read_noisy
+from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
 from hedgerow.release.page.markup import shown, table
-from hedgerow.tables.bin_codes import ranges_of
 from hedgerow.tables.tree import Tree
 
 MOST_POINTS = 400

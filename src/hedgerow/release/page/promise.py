@@ -7,15 +7,15 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
+from hedgerow.figures import delta_text, figure_above
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.accountant import SMALLEST_DELTA
+from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho
-from hedgerow.privacy.figures import delta_text, figure_above
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.profile_picture import epsilon_grid
 from hedgerow.privacy.zcdp import float_above
 from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
 from hedgerow.release.page.markup import table
+from hedgerow.release.page.profile_picture import epsilon_grid
 
 LEAST_DELTA = 1e-15
 DELTAS = [0.5, 0.3, 0.2, 0.1, 0.05, 0.02, *(10.0**-k for k in range(2, 16))]

@@ -1,0 +1,120 @@
+"""A table with numeric columns → the same records with the codes of their bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.errors import TableError, outside_limits
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.sources import Source, check_codes, described, load, opened
+
+TEXT = "VARCHAR"
+NUMBERS = ("INT", "INTEGER", "DOUBLE", "FLOAT")
+
+
+@dataclass(frozen=True, eq=False)
+class NumericColumn:
+    """A numeric column of a table and the axis that it becomes.
+
+    Attributes:
+        column: what the table calls it.
+        ranges: its bins.
+        axis: the tree over them, whose leaves are the bins.
+    """
+
+    column: str
+    ranges: Ranges
+    axis: Axis
+
+    def codes(self, values: NDArray[np.float64]) -> pa.DictionaryArray:
+        """The code of the bin of each value.
+
+        Raises:
+            TableError: see `Ranges.bin`.
+        """
+        return codes_of_bins(self.axis, self.ranges.bin(values))
+
+
+def codes_of_bins(axis: Axis, bins: NDArray[np.int32]) -> pa.DictionaryArray:
+    """The codes of leaves by their numbers."""
+    words = axis.labels[-1].to_arrow().cast(pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(bins), words)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned:
+    """Records with the codes of their bins. Confidential.
+
+    Attributes:
+        table: the codes are under the name of each axis's deepest level.
+        moved: by axis how many values outside the bounds were moved to the nearest one.
+    """
+
+    table: pa.Table
+    moved: tuple[tuple[str, int], ...]
+
+
+def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
+    """The records with the codes of their bins.
+
+    Args:
+        table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
+        numeric: the columns to cut into bins.
+        others: further columns to keep, where the table has them: codes, counts, units.
+
+    Raises:
+        TableError: no table; a missing column; values that are missing, no numbers, or out of
+            bounds where that is refused.
+        MachineError: out of memory or disk.
+    """
+    what = described(table, "the table")
+    with open_database() as db, opened(db, table, what) as source:
+        kept = [name for name in dict.fromkeys(others) if name in source.names]
+        kinds = load(db, source, [*(n.column for n in numeric), *kept])
+        values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
+        rest = [f"c{i}" for i in range(len(numeric), len(kinds))]
+        for name, kind in zip(kept, kinds[len(numeric) :], strict=True):
+            if name in source.fractional:
+                check_codes(source, name, kind)
+        with explained(source.what, "cannot be read to its end"):
+            found = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
+        columns = {name: found.column(len(numeric) + i) for i, name in enumerate(kept)}
+        moved = []
+        for i, n in enumerate(numeric):
+            _refuse_words(db, source, n.column, f"c{i}", kinds[i])
+            numbers = np.asarray(found.column(i).to_numpy(), dtype=np.float64)
+            columns[n.axis.columns[-1]] = n.codes(numbers)
+            if n.ranges.out_of_bounds == "clamp":
+                moved.append((n.axis.name, n.ranges.outside(numbers)))
+    return Binned(pa.table(columns), tuple(moved))
+
+
+def _number(source: Source, column: str, field: str, kind: str) -> str:
+    """The SQL of a column as doubles; missing values are NULL."""
+    if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
+        raise TableError(
+            f"{source.what}: column {column!r} holds {kind}; a numeric axis needs numbers "
+            "(write dates as days since a fixed one)"
+        )
+    return f"TRY_CAST({field} AS DOUBLE) AS v{field}"
+
+
+def _refuse_words(
+    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
+) -> None:
+    if kind != TEXT:
+        return
+    words = f"NULLIF(TRIM({field}), '') IS NOT NULL AND TRY_CAST({field} AS DOUBLE) IS NULL"
+    if db.execute(f"SELECT 1 FROM loaded WHERE {words} LIMIT 1").fetchall():
+        rule = (
+            "holds text that is no number; write 1234.5, with a point and without separators of "
+            "thousands"
+        )
+        raise outside_limits(source.what, rule, column=column)

@@ -1,0 +1,284 @@
+"""The cheapest units of a family: what integer least squares and integer least distance share.
+
+A *unit* raises the estimate of cell i from k - 1 to k, for k = 1, 2, …, and costs
+
+    (k - offset - x_i) / s_i,
+
+x (float64, cells) in records, s (float64, cells) positive. Within a cell costs grow with k, so the
+c cheapest units of a family are an estimate: ``y_i`` is the number of cell i's units among them.
+Of equal costs those of cells with the largest (rank, index) come first, where a rank is given;
+else those of cells that hold something already, and among them evenly spread ones
+(`hedgerow.estimate.families.spread`).
+
+With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over integers ``y >= 0``
+with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
+twice its cost. For offsets 0 and 1 see `hedgerow.estimate.families.chebyshev_weighted`.
+
+`hedgerow.estimate.families.unit_level` finds a level λ where the units that cost at most λ fall
+short of c by a few, or by units that all cost the same. Then the costs themselves, in doubles,
+decide which units cost at most λ, and the missing ones follow one group of equal costs at a time.
+
+So y holds the first c units in the order of costs, whatever the rounding of λ: optimal for the
+costs that doubles give (relative error 2^-51 for integer x), that is, up to the rounding of the
+objective.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimate.families.spread import gets_one
+from hedgerow.estimate.families.unit_level import level_below, real_level
+from hedgerow.kernels import kernel
+
+
+@kernel
+def write_variances(
+    variance: NDArray[np.float64], begin: int, cells: int, s: NDArray[np.float64]
+) -> bool:
+    """Write a family's variances to s, ones where all are equal; whether they are."""
+    equal = True
+    for i in range(cells if len(variance) > 1 else 0):
+        s[i] = variance[begin + i]
+        equal &= s[i] == s[0]
+    for i in range(cells if equal else 0):
+        s[i] = 1.0
+    return equal
+
+
+@kernel
+def cheapest_units(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int, int],
+    keys: NDArray[np.float64],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
+
+    Args:
+        x: float64 (cells), records; all other arrays may be longer than this one.
+        s: float64 (cells), positive.
+        rank: float64 (cells): which of equal costs comes first; or float64 (0).
+        problem: the offset; how many units there are, c; and, where no rank is given, a hash of
+            the family.
+        keys: float64 (cells): scratch.
+        y: int64 (cells), records.
+    """
+    offset, total, hashed = problem
+    if total == 0 or len(x) == 1:
+        for i in range(len(x)):
+            y[i] = total
+        return (total - offset - x[0]) / s[0], False
+    if len(x) == 2:
+        return _share_between_two(x, s, rank, problem, y)
+    level = real_level(x, s, offset, float(total))
+    level = level_below(x, s, offset, float(total), level)
+    missing = _units_at(x, s, problem, level, keys, y)
+    nudge = 2.0**-51 * (abs(level) + 1.0)
+    while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
+        level -= nudge
+        nudge *= 4.0
+        missing = _units_at(x, s, problem, level, keys, y)
+    if missing > 0:
+        return _add_missing(x, s, rank, (offset, missing, hashed), keys, y)
+    return level, False
+
+
+@kernel
+def _add_missing(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int, int],
+    keys: NDArray[np.float64],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
+    offset, missing, hashed = problem
+    level = 0.0
+    while missing > 0:
+        level = np.inf
+        for i in range(len(x)):
+            level = min(level, keys[i])
+        ties = 0
+        for i in range(len(x)):
+            ties += keys[i] == level
+        if ties > missing:
+            if len(rank) > 0:
+                _hand_out(keys[: len(x)], rank, level, missing, y)
+            else:
+                _hand_out_evenly(keys[: len(x)], hashed, level, missing, y)
+            return level, True
+        for i in range(len(x)):
+            if keys[i] == level:
+                y[i] += 1
+                keys[i] = (y[i] + 1 - offset - x[i]) / s[i]
+        missing -= ties
+    return level, False
+
+
+@kernel
+def _units_at(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    problem: tuple[float, int, int],
+    level: float,
+    keys: NDArray[np.float64],
+    y: NDArray[np.int64],
+) -> int:
+    """Write the units that cost at most the level, and the next ones' costs; how many are short."""
+    offset, total, _ = problem
+    missing = total
+    for i in range(len(x)):
+        # Clipped before the cast: doubles beyond int64 have no defined integer.
+        whole = np.floor(x[i] + offset + level * s[i])
+        units = int(min(max(whole, 0.0), float(total)))
+        while units > 0 and (units - offset - x[i]) / s[i] > level:
+            units -= 1
+        following = (units + 1 - offset - x[i]) / s[i]
+        while units < total and following <= level:
+            units += 1
+            following = (units + 1 - offset - x[i]) / s[i]
+        keys[i] = following
+        y[i] = units
+        missing -= units
+    return missing
+
+
+@kernel
+def _hand_out(
+    keys: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    level: float,
+    missing: int,
+    y: NDArray[np.int64],
+) -> None:
+    """One unit each to the cells largest in (rank, index) of those whose next cost is the level."""
+    high = _rank_of_the_last(keys, rank, level, missing)
+    for i in range(len(keys)):
+        if keys[i] == level and rank[i] > high:
+            y[i] += 1
+            missing -= 1
+    for i in range(len(keys) - 1, -1, -1):
+        if missing > 0 and keys[i] == level and rank[i] == high:
+            y[i] += 1
+            missing -= 1
+
+
+@kernel
+def _hand_out_evenly(
+    keys: NDArray[np.float64],
+    hashed: int,
+    level: float,
+    missing: int,
+    y: NDArray[np.int64],
+) -> None:
+    """One unit each, evenly, to cells whose next cost is the level; to empty ones last."""
+    filled = 0
+    empty = 0
+    for i in range(len(keys)):
+        tied = keys[i] == level
+        filled += tied and y[i] > 0
+        empty += tied and y[i] == 0
+    kept = min(missing, filled)
+    rest = missing - kept
+    filled_place = 0
+    empty_place = 0
+    for i in range(len(keys)):
+        if keys[i] != level:
+            continue
+        if y[i] > 0:
+            y[i] += rest > 0 or gets_one(filled_place, hashed, kept, filled)
+            filled_place += 1
+        else:
+            y[i] += rest > 0 and gets_one(empty_place, hashed, rest, empty)
+            empty_place += 1
+
+
+@kernel
+def _rank_of_the_last(
+    keys: NDArray[np.float64], rank: NDArray[np.float64], level: float, missing: int
+) -> float:
+    """The smallest rank above which at most ``missing`` cells have the level as their next cost.
+
+    Bisection between the ranks of these cells.
+    """
+    low = np.inf
+    high = -np.inf
+    for i in range(len(keys)):
+        if keys[i] == level:
+            low = min(low, rank[i])
+            high = max(high, rank[i])
+    while low < high:
+        middle = low + (high - low) / 2.0
+        if middle >= high:
+            middle = low
+        count = 0
+        below = -np.inf
+        above = np.inf
+        for i in range(len(keys)):
+            tied = keys[i] == level
+            over = tied and rank[i] > middle
+            count += over
+            below = max(below, rank[i] if tied and not over else -np.inf)
+            above = min(above, rank[i] if over else np.inf)
+        if count <= missing:
+            high = below
+        else:
+            low = above
+    return high
+
+
+@kernel
+def _share_between_two(
+    x: NDArray[np.float64],
+    s: NDArray[np.float64],
+    rank: NDArray[np.float64],
+    problem: tuple[float, int, int],
+    y: NDArray[np.int64],
+) -> tuple[float, bool]:
+    """`cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    offset, total, hashed = problem
+    level = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
+    ideal = np.floor(x[0] + offset + level * s[0])
+    first = int(min(max(ideal, 0.0), float(total)))
+    second = total - first
+    while True:
+        take = (first + 1 - offset - x[0]) / s[0]
+        last = (second - offset - x[1]) / s[1]
+        if second == 0 or take > last:
+            break
+        if take == last and not _is_first(rank, hashed, first, second - 1):
+            break
+        first += 1
+        second -= 1
+    while True:
+        last_first = (first - offset - x[0]) / s[0]
+        take_second = (second + 1 - offset - x[1]) / s[1]
+        if first == 0 or take_second > last_first:
+            break
+        if take_second == last_first and _is_first(rank, hashed, first - 1, second):
+            break
+        first -= 1
+        second += 1
+    y[0] = first
+    y[1] = second
+    take = (first + 1 - offset - x[0]) / s[0]
+    last = (second - offset - x[1]) / s[1]
+    highest = -np.inf
+    if first > 0:
+        highest = last_first
+    if second > 0:
+        highest = max(highest, last)
+    return highest, highest in (take, take_second)
+
+
+@kernel
+def _is_first(rank: NDArray[np.float64], hashed: int, first: int, second: int) -> bool:
+    """Whether of two cells that hold so much, a unit that costs both the same is the first's."""
+    if len(rank) > 0:
+        return bool(rank[0] > rank[1])
+    if (first > 0) != (second > 0):
+        return first > 0
+    return gets_one(0, hashed, 1, 2)

@@ -1,0 +1,152 @@
+"""The exact variance of the estimates of a whole tree, from its real family sizes.
+
+*Combined*: the least-squares estimate from the measurements of all depths (Hay et al. 2010, with
+families and variances of any size). With own variance v_t of a measurement of depth t, from the
+leaves up: S is the sum of the children's combined variances and u = 1/(1/v_t + 1/S) the variance of
+what a node and its subtree say. From the root down: the root has variance u, and a child c of a
+parent p, whose family is corrected by x_c += (u_c/S) (x_p - Σ x), has
+
+    Var(x_c) = (u_c/S)² Var(x_p) + u_c - u_c²/S.
+
+*Projected*: families are projected onto their parents' counts from the root down, and measurements
+of different depths are not combined: u = v_t where a depth is measured and u = S where it is not
+(its counts are sums of what is measured next). While no count is cut off at 0 the same formula
+holds; where all depths are measured it is Var(x_p)/n² + v_t (1 - 1/n) for a child among n.
+
+A variance of 0 is a public depth, an infinite one an unmeasured depth. All is exact for real-valued
+estimates; rounding to integers and cutting off at 0 are not in it. The work is that of the distinct
+subtrees (`Shapes`), never that of the nodes.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.tree.passes import Passes, last_measured
+from hedgerow.estimate.tree.shapes import Shapes
+
+Floats = NDArray[np.float64]
+Numbers = Sequence[float] | Floats
+
+
+def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Floats:
+    """The mean variance of the estimates of the nodes of each depth: float64 (T + 1), records².
+
+    Args:
+        shapes: of the tree.
+        own_variance: one a depth 0..T, records²: 0 for a public depth, inf for an unmeasured one.
+        combine: by least squares over all depths; otherwise projected from the root down.
+
+    Returns:
+        inf for a depth about which the measurements do not say enough.
+
+    Raises:
+        EstimateError: these are no variances, nothing is measured, or too many distinct subtrees.
+    """
+    own = _checked(shapes, own_variance)
+    if not combine and _is_measured_throughout(shapes, own):
+        sums: Floats = _by_source(shapes.projection, own).sum(axis=1)
+        return sums / shapes.sizes
+    sums = Passes(shapes, own, combine=combine).sums()
+    return _with_unmeasured_tail(shapes, own, sums) / shapes.sizes
+
+
+def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Floats:
+    """The largest variance among the nodes of each depth: float64 (T + 1), records².
+
+    Exact; but where a tree has too many distinct subtrees and is projected, an upper bound: every
+    parent is taken for the worst one of its depth. Arguments and errors are those of
+    `mean_variances`.
+    """
+    own = _checked(shapes, own_variance)
+    if combine or shapes.fit or not _is_measured_throughout(shapes, own):
+        largest = Passes(shapes, own, combine=combine).largest()
+        return _with_unmeasured_tail(shapes, own, largest)
+    found = own.copy()
+    for t, (axis, level) in enumerate(shapes.steps, start=1):
+        n = np.unique(shapes.levels[axis][level - 1].families)
+        n_own = np.where(n > 1, own[t], 0.0)  # an only child is its parent
+        found[t] = (found[t - 1] / n**2 + n_own * (1 - 1 / n)).max()
+    return found
+
+
+def weighted_variance_and_gradient(
+    shapes: Shapes, own_variance: Numbers, weights: Numbers, *, combine: bool
+) -> tuple[float, Floats]:
+    """Σ_t weights_t Σ_{nodes of t} Var, and its derivatives by the depths' precisions 1/v_t.
+
+    By reverse differentiation of the two passes, so both cost a few evaluations.
+
+    Args:
+        shapes: of the tree.
+        own_variance: as in `mean_variances`.
+        weights: one a depth 0..T, at least 0: what a squared error of one node costs there.
+        combine: as in `mean_variances`.
+
+    Returns:
+        The sum (inf where a weighted depth is not determined), and float64 (T + 1): at most 0, and
+        0 for public depths. Combined, it says of an unmeasured depth what measuring it would begin
+        to gain; projected, it is 0 there, for a bad measurement would be worse than none.
+
+    Raises:
+        EstimateError: as `mean_variances`, or weights that are no weights.
+    """
+    own = _checked(shapes, own_variance)
+    weight = _numbers(shapes, weights, "weights")
+    if not np.isfinite(weight).all():
+        raise EstimateError("weights must be finite")
+    if not combine and _is_measured_throughout(shapes, own):
+        effect = weight @ shapes.projection
+        with np.errstate(invalid="ignore"):
+            costs = np.where(effect > 0, effect * own, 0.0)
+            return float(costs.sum()), np.where(effect > 0, -costs * own, 0.0)
+    last = last_measured(own)
+    beyond = weight.copy()
+    for t in range(shapes.depth, last, -1):
+        if not shapes.is_single(t):
+            if weight[t:].any():
+                return float("inf"), np.full(len(own), -np.inf)
+            continue
+        beyond[t - 1] += beyond[t]  # an unmeasured only child has its parent's estimate
+    return Passes(shapes, own, combine=combine).value_and_gradient(beyond[: last + 1])
+
+
+def _checked(shapes: Shapes, own_variance: Numbers) -> Floats:
+    own = _numbers(shapes, own_variance, "own_variance")
+    if not np.isfinite(own).any():
+        raise EstimateError("own_variance must be finite for at least one depth: none is measured")
+    return own
+
+
+def _numbers(shapes: Shapes, given: Numbers, name: str) -> Floats:
+    """The numbers, one a depth and none below 0."""
+    numbers = np.asarray(given, dtype=np.float64)
+    if numbers.shape != (shapes.depth + 1,):
+        raise EstimateError(
+            f"{name} must hold one number for each of {shapes.depth + 1} depths, got {numbers.size}"
+        )
+    if not (numbers >= 0).all():
+        raise EstimateError(f"{name} must not hold numbers below 0 or NaN, got {list(given)}")
+    return numbers
+
+
+def _is_measured_throughout(shapes: Shapes, own: Floats) -> bool:
+    """Whether all depths down to the last measured one are, but for those of only children."""
+    unmeasured = np.flatnonzero(np.isinf(own[: last_measured(own)]))
+    return all(t > 0 and shapes.is_single(int(t)) for t in unmeasured)
+
+
+def _by_source(projection: Floats, own: Floats) -> Floats:
+    """What each depth's own variance adds to each depth's sum; an only child's adds nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.where(projection > 0, projection * own, 0.0)
+
+
+def _with_unmeasured_tail(shapes: Shapes, own: Floats, found: Floats) -> Floats:
+    """Depths below the last measured one: only children are as good as their parents."""
+    whole = np.append(found, np.zeros(len(own) - len(found)))
+    for t in range(len(found), len(own)):
+        whole[t] = whole[t - 1] if shapes.is_single(t) else np.inf
+    return whole

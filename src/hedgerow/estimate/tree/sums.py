@@ -1,0 +1,179 @@
+"""Least-squares estimates of sums of leaves that are no nodes, with exact variances, in one pass.
+
+Below a parent p, `hedgerow.estimate.tree.least_squares.spread` gives a child c the final estimate
+
+    y_c = a_c y_p + r_c,   a_c = u_c / S,
+
+u being the family's combined variances (records²) and S their sum. The residuals r of a family
+are uncorrelated with y_p and with everything outside p's subtree, and Cov(r_c, r_d) is
+``u_c [c = d] - u_c u_d / S``: see `hedgerow.estimate.tree.covariance` for why.
+
+*The variance of a sum.* Write the sum over a group of leaves as Σ g_c y_c over the leaves, with
+g_c = 1 in the group and 0 elsewhere. Over one family, with ``g_p = Σ a_c g_c``,
+
+    Σ g_c y_c = g_p y_p + Σ g_c r_c,   Var(Σ g_c r_c) = Σ g_c² u_c - S g_p² = Σ u_c (g_c - g_p)².
+
+The two terms are uncorrelated, and the first is a weighted sum over the depth above. So, from the
+leaves up, the group's variance is the sum of Σ u_c (g_c - g_p)² over all families, plus
+g_root² Var(y_root). Terms are positive, and 0 where a group holds a family whole. Each depth keeps
+the pairs (node, group) with g other than 0: as groups are disjoint, never more than leaves.
+
+*Limits.* S = 0: children are exact and stay, so they take nothing from above, g_p = 0. Infinite u
+(what was measured does not tell): the children that have one take what the others leave of y_p;
+their sum follows, none of several alone. So g_p is their common g if they have one, with terms from
+the others alone; if they differ, the group is not identified and its variance is infinite. Such g
+are 0 or 1 exactly, as they come down to those of leaves without any mean taken.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import check_vector
+from hedgerow.estimate.tree.layers import Estimate, Layer, check_length, start_of
+from hedgerow.estimate.tree.least_squares import least_squares, upward
+from hedgerow.estimate.tree.two_passes import Float64, Int64
+from hedgerow.kernels import kernel
+
+Pairs: TypeAlias = tuple[Int64, Int64, Float64]
+"""Node, group and g of each pair, by node."""
+
+
+def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
+    """The best linear unbiased estimate of the sum of each group of leaves, and its variance.
+
+    Args:
+        layers: the tree, as in `least_squares`; its leaves are the nodes of the last layer.
+        groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
+
+    Raises:
+        EstimateError: arrays that do not fit together, a negative group; see `least_squares`.
+    """
+    variance = variance_of_sums(layers, groups)
+    leaves = least_squares(layers)[-1].estimate
+    estimate = np.bincount(groups, leaves, minlength=len(variance)).astype(np.float64)
+    return Estimate(estimate, variance)
+
+
+def variance_of_sums(
+    layers: Sequence[Layer],
+    groups: Int64,
+    combined: Sequence[tuple[Float64, Float64]] | None = None,
+) -> Float64:
+    """The variance of the least-squares estimate of each group's sum: float64 (groups), records².
+
+    It is infinite for a group that the measurements do not identify. Takes O(nodes).
+
+    Args:
+        layers: as in `sums_of_leaves`.
+        groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
+        combined: what `upward` returned for these layers, to spare that pass.
+
+    Raises:
+        EstimateError: arrays that do not fit together; a negative group.
+    """
+    combined = upward(layers) if combined is None else combined
+    check_vector("groups", groups, np.int64)
+    check_length("groups", groups, layers[-1].nodes)
+    if len(groups) and groups.min() < 0:
+        raise EstimateError(f"groups are numbered from 0, got {groups.min()}")
+    variance = np.zeros(int(groups.max(initial=-1)) + 1)
+    pairs: Pairs = np.arange(len(groups)), groups, np.ones(len(groups))
+    for layer, (_, own) in zip(layers[:0:-1], combined[:0:-1], strict=True):
+        pairs = _climb(pairs, own, start_of(layer), variance)
+    _, group, weight = pairs
+    at_root = combined[0][1][0]
+    for_root = np.bincount(group, weight, minlength=len(variance))
+    touched = for_root != 0  # of a root that is not identified a weight of 0 takes nothing
+    variance[touched] += for_root[touched] ** 2 * at_root
+    return variance
+
+
+def _climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
+    """The pairs of the depth above; adds what the families' residuals say to the variances."""
+    node, group, weight = pairs
+    start = np.searchsorted(node, family_start)
+    above = np.empty(len(node), np.int64), np.empty(len(node), np.int64), np.empty(len(node))
+    written = _climb_families((node, group, weight, start), own, family_start, above, variance)
+    return above[0][:written], above[1][:written], above[2][:written]
+
+
+@kernel
+def _climb_families(
+    pairs: tuple[Int64, Int64, Float64, Int64],
+    own: Float64,
+    family_start: Int64,
+    above: Pairs,
+    variance: Float64,
+) -> int:
+    """Write the pairs of all parents, and return how many there are."""
+    node, group, weight, start = pairs
+    parents, members, mean = above
+    seen = np.zeros(len(node))  # the sum of the finite u of a family's children in a group
+    unknown = np.zeros(len(node), dtype=np.int64)  # how many of them have an infinite u
+    place = np.full(len(variance), -1)
+    written = 0
+    for family in range(len(family_start) - 1):
+        finite, infinite = _sums_of_family(own, family_start[family], family_start[family + 1])
+        first = written
+        for j in range(start[family], start[family + 1]):
+            i = place[group[j]]
+            if i < 0:
+                i = written
+                place[group[j]] = i
+                parents[i], members[i] = family, group[j]
+                mean[i], seen[i], unknown[i] = 0.0, 0.0, 0
+                written += 1
+            u = own[node[j]]
+            if u == np.inf:
+                unknown[i] += 1
+            else:
+                seen[i] += u
+                mean[i] += weight[j] * u
+        for i in range(first, written):
+            mean[i] = _share_from_above(mean[i], unknown[i], finite, infinite)
+            variance[members[i]] += mean[i] * mean[i] * max(finite - seen[i], 0.0)
+            if 0 < unknown[i] < infinite:
+                variance[members[i]] = np.inf
+        for j in range(start[family], start[family + 1]):
+            u = own[node[j]]
+            if u < np.inf:
+                variance[group[j]] += u * (weight[j] - mean[place[group[j]]]) ** 2
+        for j in range(start[family], start[family + 1]):
+            place[group[j]] = -1
+        written = _without_zeros(above, first, written)
+    return written
+
+
+@kernel
+def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
+    """The sum of the finite u, and how many are infinite."""
+    finite = 0.0
+    infinite = 0
+    for c in range(begin, end):
+        if own[c] == np.inf:
+            infinite += 1
+        else:
+            finite += own[c]
+    return finite, infinite
+
+
+@kernel
+def _share_from_above(weighted: float, unknown: int, finite: float, infinite: int) -> float:
+    """The g of a parent from Σ g u over its children in the group."""
+    if infinite > 0:
+        return 1.0 if unknown == infinite else 0.0
+    return weighted / finite if finite > 0.0 else 0.0
+
+
+@kernel
+def _without_zeros(above: Pairs, first: int, last: int) -> int:
+    """The end of the pairs once those of this family with g = 0 are dropped."""
+    parents, members, mean = above
+    for i in range(first, last):
+        if mean[i] != 0.0:
+            parents[first], members[first], mean[first] = parents[i], members[i], mean[i]
+            first += 1
+    return first

@@ -1,0 +1,163 @@
+"""δ(ε) of any composition as a contour integral, with certified error.
+
+For c > 0 and K(s) = log E[e^(sL); L < ∞] (Mellin's inversion of (1 - e^(ε-ℓ))₊ in s),
+
+    δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds.
+
+The line passes through the saddle point, where K(c) - cε - log c - log(c+1) is least: there nothing
+cancels, however small δ is. The trapezoidal rule of spacing h gives Σ_k e^(ckT) δ(ε + kT) with
+T = 2π/h over all integers k (Poisson) instead of its term k = 0. All terms are positive, so it errs
+upwards only, and by Chernoff bounds, (1 - e^-u)₊ ≤ C(z) e^(zu) with C(z) = z^z/(1+z)^(1+z), by at
+most
+
+    C(z₁) e^(K(z₁) - z₁ε) / (e^((c-z₁)T) - 1) + C(z₂) e^(K(z₂) - z₂ε) / (e^((z₂-c)T) - 1)
+
+for any 0 ≤ z₁ < c < z₂. `contour_kernel` has the weights that make finitely many nodes enough,
+`contour_sieve` finds those worth a visit, `contour_sum` adds them up. Until the end everything is
+relative to e^(K(c) - c·target), so δ may be as small as a float can be.
+
+Round-off is bounded under one assumption: that exp, log, sin, … of NumPy and the C library are
+right to 4 units in the last place.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import GaussianLoss, Losses
+from hedgerow.privacy.accountant.contour_kernel import HIGH, LOW, POINT
+from hedgerow.privacy.accountant.contour_plan import Contour, contours
+from hedgerow.privacy.accountant.contour_sum import weighted_sums
+from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, log_finite
+
+WIDEST = 1e-6
+"""Of certified bounds, relative: wider ones are not reported."""
+
+# Where no more than this is missing from P[L < ∞] there is no need to know how much.
+_MISSING = 1e-13
+SMALLEST = 1e-280
+"""What is left of δ without P[L = ∞] is not told from 0 below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    low: float
+    point: float
+    high: float
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.high - self.low <= max(WIDEST * self.low, 3 * SMALLEST)
+
+
+def delta(losses: Losses, epsilon: float) -> float | None:
+    """δ(ε), within `delta_bounds` and mostly far closer to the truth than they are apart.
+
+    Returns:
+        None where `delta_bounds` returns None.
+
+    Raises:
+        BudgetError: ε is no finite number.
+    """
+    figures = _figures(losses, epsilon)
+    return None if figures is None else figures.point
+
+
+def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
+    """Numbers between which δ(ε) certainly lies, round-off included, at most 1e-6 apart relatively.
+
+    Below `SMALLEST` they are 0 and twice that.
+
+    Args:
+        losses: the composition.
+        epsilon: any finite number; 0 asks for the total variation distance.
+
+    Returns:
+        None where the integrand has too many revivals to follow (few uses with wide steps on a
+        very fine common lattice): enumerate or convolve there.
+
+    Raises:
+        BudgetError: ε is no finite number.
+    """
+    figures = _figures(losses, epsilon)
+    return None if figures is None else (figures.low, figures.high)
+
+
+def _figures(losses: Losses, epsilon: float) -> _Figures | None:
+    known = _without_integral(losses, _checked(epsilon))
+    if known is not None:
+        return _with_infinite(losses, known)
+    for contour in contours(losses, epsilon):
+        figures = _with_infinite(losses, _evaluated(contour))
+        if figures.is_narrow:
+            return figures
+    return None
+
+
+def _checked(epsilon: float) -> float:
+    if not math.isfinite(epsilon):
+        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    return epsilon
+
+
+def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
+    """The finite part of δ where it is plain: none is above ε, all are 0, or all far above."""
+    finite = math.exp(_log_finite(losses))
+    if not any(isinstance(loss, GaussianLoss) for loss, _ in losses):
+        # Laplace losses and pairs lie between their offset and its negative.
+        largest = sum((-times * loss.offset for loss, times in losses), Fraction(0))
+        if Fraction(epsilon) >= largest:
+            return _Figures(0.0, 0.0, 0.0)
+        if largest == 0:
+            return _about(-math.expm1(epsilon) * finite)
+    missing = _missing(losses, epsilon)
+    return None if missing > _MISSING else _about(finite)
+
+
+def _about(value: float) -> _Figures:
+    return _Figures(value * (1 - 1e-12), value, value * (1 + 1e-12))
+
+
+def _missing(losses: Losses, epsilon: float) -> float:
+    """At least 1 - δ(ε)/P[L < ∞], δ without P[L = ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
+
+    Of a finite loss 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
+    """
+    powers = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.45])
+    exponents = cumulant(losses, -powers) + powers * epsilon - _log_finite(losses)
+    return math.exp(min(float(np.min(exponents)), 0.0)) * (1 + 1e-6)
+
+
+def _evaluated(contour: Contour) -> _Figures:
+    """The sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
+    grid, line = contour.grid, contour.grid.line
+    sums, error = weighted_sums(
+        contour.product, grid.kernel, line.tilt, grid.spacing, contour.nodes
+    )
+    rest = error + contour.left_out
+    low = max(float(sums[LOW]) - rest - grid.aliased, 0.0)
+    high = max(float(sums[HIGH]) + rest, 0.0)
+    moment = float(cumulant(line.losses, np.array([line.tilt]))[0])
+    factor = math.exp(moment - line.tilt * line.target)
+    doubt = 8 * UNIT_ROUNDOFF * (line.tilt * abs(line.target) + abs(moment) + 3)
+    doubt += cumulant_error(line.losses, line.tilt)
+    low, high = low * factor * (1 - doubt), high * factor * (1 + doubt)
+    if high < SMALLEST:  # close to where floats lose digits
+        low, high = 0.0, 2 * SMALLEST
+    return _Figures(low, min(max(float(sums[POINT]) * factor, low), high), high)
+
+
+def _with_infinite(losses: Losses, finite: _Figures) -> _Figures:
+    """With P[L = ∞] = 1 - Π (1-δ)^times added; its exponent is a sum of terms of one sign."""
+    infinite = -math.expm1(_log_finite(losses))
+    doubt = infinite * (len(losses) + 20) * UNIT_ROUNDOFF
+    low = max(infinite - doubt + finite.low * (1 - 4 * UNIT_ROUNDOFF), 0.0)
+    high = min(infinite + doubt + finite.high * (1 + 4 * UNIT_ROUNDOFF), 1.0)
+    return _Figures(low, min(max(infinite + finite.point, low), high), high)
+
+
+def _log_finite(losses: Losses) -> float:
+    return sum(times * log_finite(loss) for loss, times in losses)

@@ -1,0 +1,183 @@
+"""What multiplies the transform of a loss under the contour integral for δ(ε), and its bounds.
+
+The trapezoidal sum over the nodes s = c + imh, m any integer, of E[e^(s(L-ε))] w(s) stands for δ(ε)
+with w(s) = 1/(s(s+1)), which decays like 1/m² only. Two other weights need finitely many nodes:
+
+- `Folded`, where all of L lies on one lattice: the transform has a period in m, and w is summed
+  over all periods in closed form. Exact.
+- `Smoothed`, for any L: w times a factor that falls like 1/m⁴ more, and turns δ into averages of
+  itself that lie above and below it. Its two sums enclose δ(ε) whatever the law of L is.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hedgerow.privacy.accountant.cumulant import Array, ComplexArray
+
+POINT, LOW, HIGH = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The weight for a loss on the lattice y + u·Z, y = ε + r and 0 < r ≤ u, over one period.
+
+    A loss ℓ = y + uj contributes (1 - e^(ε-ℓ))₊, and Σ_j e^(-suj) (1 - e^(-(r+uj))) over j ≥ 0 is a
+    difference of two geometric series, on one denominator
+
+        w(s) = u [(1 - e^-r) + e^(-su) (e^-r - e^-u)] / ((1 - e^(-su)) (1 - e^(-(s+1)u))).
+
+    By inversion of Fourier series δ(ε) is 1/2π times the integral of E[e^(s(L-y))] w(s) over one
+    period 2π/u of Im s.
+
+    Attributes:
+        unit: u.
+        gap: r.
+        near: 1 - e^-r.
+        far: e^-r - e^-u.
+    """
+
+    unit: float
+    gap: float
+    near: float
+    far: float
+
+    @classmethod
+    def of(cls, unit: Fraction, gap: Fraction) -> "Folded":
+        """From exact u and r."""
+        far = -math.exp(-float(gap)) * math.expm1(-float(unit - gap))
+        return cls(float(unit), float(gap), -math.expm1(-float(gap)), far)
+
+    def weights(self, tilt: float, height: Array) -> ComplexArray:
+        """At s = tilt + i·height: complex (3, n), thrice the same as nothing is smoothed."""
+        point = (tilt + 1j * height) * self.unit
+        above = self.near + self.far * np.exp(-point)
+        below = np.expm1(-point) * np.expm1(-point - self.unit)
+        return np.broadcast_to(self.unit * above / below, (3, height.size))
+
+    def envelope(self, tilt: float, height: Array) -> Array:
+        """At least the modulus at each height in [0, π/u], where it does not increase.
+
+        |1 - e^(-(a+ib))|² = (1 - e^-a)² + 4e^-a sin²(b/2).
+        """
+        first, second = (self._below(tilt + shift, height) for shift in (0.0, 1.0))
+        above = self.near + self.far * math.exp(-tilt * self.unit)
+        return np.asarray(self.unit * above / np.sqrt(first * second))
+
+    def log_weight(self, tilts: Array) -> Array:
+        """Log w(c) at real c > 0."""
+        real = tilts * self.unit
+        below = np.log(-np.expm1(-real)) + np.log(-np.expm1(-real - self.unit))
+        return np.asarray(np.log(self.unit * (self.near + self.far * np.exp(-real))) - below)
+
+    def log_chernoff(self, tilts: Array) -> Array:
+        """A log C for which (1 - e^(ε-ℓ))₊ ≤ C e^(z(ℓ-y)) at all ℓ of the lattice, for each z ≥ 0.
+
+        The one of `log_chernoff`, or the larger of 1 - e^-r, at j = 0, and e^(-zu).
+        """
+        on_lattice = np.maximum(math.log(self.near), -tilts * self.unit)
+        return np.minimum(log_chernoff(tilts) + tilts * self.gap, on_lattice)
+
+    def _below(self, tilt: float, height: Array) -> Array:
+        real = tilt * self.unit
+        wave = np.sin(np.minimum(height * self.unit, math.pi) / 2) ** 2
+        return np.asarray(math.expm1(-real) ** 2 + 4 * math.exp(-real) * wave)
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """Weights whose sums lie above and below δ(ε), for a loss with any law.
+
+    Let b be the density of V, the sum of four independent uniforms on [-w, w], b̂(s) = E e^(sV), and
+    A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies by
+    k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
+
+        (1+λ)Aδ - λA²δ  ≤  δ  ≤  Aδ.
+
+    Proof. δ is a mixture of kinks (1 - e^(ε-ℓ))₊, and A commutes with mixtures. Times e^(-ε/2), and
+    apart from a positive constant, a kink is S(u) = 2 sinh(u/2)₊ at u = ℓ - ε, and A becomes
+    convolution with the even β = b/b̂(1/2). It keeps sinh, so H = β*S - S is even; H(u) = (β*S)(u)
+    ≥ 0 for u < 0: the upper bound. For the lower one show λ β*H ≥ H. S'' - S/4 is a unit mass at 0,
+    so H'' = H/4 + β ≥ 0 off 0: H is convex on (0, ∞), zero from 4w on, hence decreasing. Pairing
+    ±v, for u ≥ 0: H(u-v) + H(u+v) is at least 2H(u) if v ≤ u, and 2H(v) if v > u. So β*H(u)/H(u) ≥
+    J(u) = 2∫_0^u β + 2∫_u^∞ β H/H(u), and J' = 2∫_u^∞ β H · (-H'/H²)(u) ≥ 0: the worst is J(0) =
+    β*H(0)/H(0) = E|sinh((V-V')/2)| / (b̂(1/2) E|sinh(V/2)|) - 1. As |y| ≤ |sinh y| ≤ |y| sinh(x)/x
+    for |y| ≤ x, this is at least E|V-V'|/E|V| / (cosh(x) sinh(x)/x) - 1 at x = 2w, where the first
+    quotient is 7435/5292; at w = 1/40 that is 0.4026 > 1/λ.
+
+    Attributes:
+        width: w.
+    """
+
+    width: float
+
+    EXCESS = 2.5
+    FACTORS = 4
+    LARGEST_WIDTH = 1 / 40
+
+    @classmethod
+    def within(cls, tilt: float, tolerance: float) -> "Smoothed":
+        """About as wide as keeps the two averages within ``tolerance`` of each other, relatively.
+
+        Aδ - δ is about half the variance 4w²/3 of V times δ'' - δ', which is about c(c+1)δ.
+        """
+        scale = (1 + cls.EXCESS) * cls.FACTORS / 6 * tilt * (tilt + 1)
+        return cls(min(math.sqrt(tolerance / scale), cls.LARGEST_WIDTH))
+
+    def weights(self, tilt: float, height: Array) -> ComplexArray:
+        """At s = tilt + i·height: complex (3, n): for the plain δ, below it, above it."""
+        point = tilt + 1j * height
+        plain = 1 / (point * (point + 1))
+        bent = self.width * (point + 0.5)
+        half = self.width / 2
+        average = (np.sinh(bent) / bent * (half / math.sinh(half))) ** self.FACTORS
+        below = average * (1 + self.EXCESS - self.EXCESS * average)
+        return np.stack([plain, plain * below, plain * average])
+
+    def envelope(self, tilt: float, height: Array) -> Array:
+        """At least the modulus of all but the plain weights; it does not increase."""
+        plain = np.hypot(tilt, height) * np.hypot(tilt + 1, height)
+        falling = self._cosh(tilt) / np.maximum(self.width * height, 1e-9)
+        largest = np.exp(self._log_growth(np.array(tilt)))
+        bound = np.minimum(largest, falling**self.FACTORS)
+        return np.asarray((1 + 2 * self.EXCESS) * bound * np.maximum(bound, 1) / plain)
+
+    def beyond(self, tilt: float, height: float) -> float:
+        """At least (1/π) ∫ of the envelope from ``height`` on; |sinh(x+iy)| ≤ cosh x."""
+        falling = (self._cosh(tilt) / (self.width * height)) ** self.FACTORS
+        rest = (1 + 2 * self.EXCESS) * falling * max(falling, 1) / (self.FACTORS + 1)
+        return rest / (math.pi * height)
+
+    def height_for(self, tilt: float, rest: float) -> float:
+        """About the height beyond which no more than ``rest`` is left."""
+        scale = (1 + 2 * self.EXCESS) / ((self.FACTORS + 1) * math.pi)
+        falling = (self._cosh(tilt) / self.width) ** self.FACTORS
+        return float((scale * falling / rest) ** (1 / (self.FACTORS + 1)))
+
+    def log_weight(self, tilts: Array) -> Array:
+        """Log w(c) at real c > 0, before smoothing."""
+        return plain_log_weight(tilts)
+
+    def log_chernoff(self, tilts: Array) -> Array:
+        """Log C for both averages: that of δ, times (1+λ)k̂(z)² at most."""
+        return log_chernoff(tilts) + 2 * self._log_growth(tilts) + math.log(1 + self.EXCESS)
+
+    def _log_growth(self, tilts: Array) -> Array:
+        """At least log k̂ at real s ≥ 0: sinh(y)/y ≤ e^(y²/6)."""
+        return np.asarray(self.FACTORS * (self.width * (tilts + 0.5)) ** 2 / 6)
+
+    def _cosh(self, tilt: float) -> float:
+        return math.cosh(self.width * (tilt + 0.5))
+
+
+def plain_log_weight(tilts: Array) -> Array:
+    """Log of 1/(c(c+1))."""
+    return np.asarray(-np.log(tilts) - np.log1p(tilts))
+
+
+def log_chernoff(tilts: Array) -> Array:
+    """Log of C(z) = z^z/(1+z)^(1+z), the maximum of (1 - e^-u) e^(-zu) over u ≥ 0."""
+    positive = np.maximum(tilts, 1e-300)
+    return np.asarray(-positive * np.log1p(1 / positive) - np.log1p(positive))

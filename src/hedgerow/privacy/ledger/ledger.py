@@ -1,0 +1,258 @@
+"""A ledger of privacy loss: what has been spent on each dataset, and what may still be.
+
+An *account* is one dataset under one neighbouring relation (with its contributions, its unit, and
+what is public by declaration, so that neighbours agree on it), with a cap. Every release is charged
+before its noise is drawn; a charge that would exceed the cap is refused and costs nothing; no
+charge is ever taken back, for its noise may have been drawn.
+
+Why a cap in ρ holds although each ρ_i may be chosen after seeing the releases before it (a *privacy
+filter*: Rogers, Roth, Ullman & Vadhan 2016; for zCDP Whitehouse, Ramdas, Rogers & Wu 2023, and for
+one Rényi order Feldman & Zrnic 2021). Fix neighbours, an order α > 1, and let L_n be the privacy
+loss of the first n releases. Given those, release n + 1 is ρ_{n+1}-zCDP, so it multiplies the
+expectation of e^{(α-1)L_n} by at most e^{(α-1)αρ_{n+1}}, and hence
+
+    e^{(α-1)(L_n - α(ρ_1 + … + ρ_n))}
+
+is a supermartingale from 1. The ledger keeps ρ_1 + … + ρ_n ≤ ρ whatever happens, therefore
+E e^{(α-1)L_n} ≤ e^{(α-1)αρ} for each α: all together are ρ-zCDP. A cap in pure ε is simpler yet:
+the losses are bounded by ε_1, ε_2, …, and so is their sum. Releases that run at the same time
+compose alike (Haney et al. 2023, for Rényi orders and pure ε). The tight (ε, δ) profile has no such
+filter: it is shown for releases that were planned together (`PLANNED_TOGETHER`).
+
+All of it holds for each pair of tables, and so for neighbours that agree on something: a release
+is charged to the account of its own relation, and to no other, for what both promise together holds
+where both relations do. An account bounds what it was charged for and nothing else: two accounts of
+one dataset, under other neighbours or restrictions, do not know of each other.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.ledger.file import (
+    OPEN,
+    create_file,
+    damaged,
+    opened,
+    read_id,
+    transaction,
+)
+from hedgerow.privacy.ledger.ledger_records import Account, Charge, Standing, described
+from hedgerow.privacy.ledger.ledger_rows import (
+    read_account,
+    read_charge,
+    sealed,
+    written_account,
+    written_charge,
+)
+from hedgerow.privacy.promise import Protection
+
+PATIENCE = 30.0  # seconds; a charge holds the lock for milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A ledger that exists; `create_ledger` makes one.
+
+    Each method opens the file, checks it and closes it again, so that a ledger may be used by any
+    number of processes and threads at once, before and after a fork.
+
+    Attributes:
+        path: the SQLite file. It lies inside the boundary, on a disk of this machine.
+        patience: how long to wait for other runs, in seconds.
+
+    Raises:
+        BudgetError: there is no file, or it is no ledger that this version can read.
+        MachineError: here and in every method: damaged, not readable or writable, or locked.
+    """
+
+    path: Path
+    patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        with opened(self.path, self.patience):
+            pass
+
+    @property
+    def id(self) -> str:
+        """What the ledger is known by wherever it lies: random, and shared by its copies alone."""
+        with self._transaction("DEFERRED") as connection:
+            return read_id(connection, self.path)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, in the order in which they were opened.
+
+        Several of one dataset, under other neighbours or restrictions, do not limit each other.
+        """
+        with self._transaction("DEFERRED") as connection:
+            return tuple(entry.account for entry in self._entries(connection))
+
+    def account(self, dataset: str, protection: Protection) -> Account:
+        """The account of a dataset under these neighbours and restrictions.
+
+        Raises:
+            BudgetError: there is none.
+        """
+        with self._transaction("DEFERRED") as connection:
+            return self._entry(connection, dataset, protection).account
+
+    def open_account(self, dataset: str, protection: Protection, cap: Rho | Epsilon) -> Account:
+        """The account with this cap, which is opened unless it is there already.
+
+        Raises:
+            BudgetError: it is there with another cap. A cap that moves with what was seen caps
+                nothing, so it is fixed for ever.
+        """
+        wanted = Account(dataset, protection, cap)
+        row = written_account(wanted)
+        with self._transaction("IMMEDIATE") as connection:
+            for entry in self._entries(connection):
+                if (entry.account.dataset, entry.account.protection) == (dataset, protection):
+                    return _with_cap(entry.account, wanted)
+            connection.execute(
+                "INSERT INTO account (dataset, protection, measure, cap, digest) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (*row, sealed(read_id(connection, self.path), row)),
+            )
+        return wanted
+
+    def standing(self, account: Account) -> Standing:
+        """What was charged to an account, what is spent and left, and the profile of it all.
+
+        Raises:
+            BudgetError: the ledger has no such account.
+        """
+        with self._transaction("DEFERRED") as connection:
+            entry = self._entry(connection, account.dataset, account.protection)
+            return self._standing(connection, entry)
+
+    def charge(self, account: Account, charge: Charge) -> Charge:
+        """The charge as the ledger now holds it, on the disk for certain; then draw the noise.
+
+        The same release again (a resumed run) is not charged again, and its first charge is
+        returned. What counts is the ledger's own cap. Where this raises, no noise may be drawn:
+        a `BudgetError` has cost nothing; after a `MachineError` the charge may be in or not, and
+        charging the same release again settles it.
+
+        Raises:
+            BudgetError: it would exceed the cap, has no price in this account, or its id was
+                charged for another composition or plan.
+        """
+        row = written_charge(charge)
+        with self._transaction("IMMEDIATE") as connection:
+            entry = self._entry(connection, account.dataset, account.protection)
+            standing = self._standing(connection, entry)
+            for earlier in standing.charges:
+                if earlier.release_id == charge.release_id:
+                    return _repeated(earlier, charge)
+            standing.check(charge.profile)
+            number = len(standing.charges) + 1
+            connection.execute(
+                "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
+                "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (entry.id, number, *row, sealed(standing.digest, row)),
+            )
+        return charge
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
+        with opened(self.path, self.patience) as connection, transaction(connection, kind):
+            yield connection
+
+    def _entry(
+        self, connection: sqlite3.Connection, dataset: str, protection: Protection
+    ) -> "_Entry":
+        entries = [e for e in self._entries(connection) if e.account.dataset == dataset]
+        for entry in entries:
+            if entry.account.protection == protection:
+                return entry
+        lacks = (entry.account.protection.lacks(protection) for entry in entries)
+        near = next((f"; the promise of its account {lack}" for lack in lacks if lack), "")
+        raise BudgetError(
+            f"the ledger {str(self.path)!r} has no account of "
+            f"{described(dataset, protection)}{near}; open one, with its cap: {OPEN}"
+        )
+
+    def _entries(self, connection: sqlite3.Connection) -> list["_Entry"]:
+        rows = connection.execute(
+            "SELECT id, digest, dataset, protection, measure, cap FROM account ORDER BY id"
+        ).fetchall()
+        name = read_id(connection, self.path)
+        with self._trusted():
+            for _, digest, *row in rows:
+                _check_seal(digest, name, row)
+            return [_Entry(id_, digest, read_account(*row)) for id_, digest, *row in rows]
+
+    def _standing(self, connection: sqlite3.Connection, entry: "_Entry") -> Standing:
+        rows = connection.execute(
+            "SELECT digest, release_id, charged_at, plan_hash, profile FROM charge "
+            "WHERE account = ? ORDER BY number",
+            (entry.id,),
+        ).fetchall()
+        last = entry.digest
+        with self._trusted():
+            for digest, *row in rows:
+                _check_seal(digest, last, row)
+                last = digest
+            return Standing(entry.account, tuple(read_charge(*row) for _, *row in rows), last)
+
+    @contextmanager
+    def _trusted(self) -> Iterator[None]:
+        """Rows that cannot be what a ledger wrote are damage, whatever is wrong with them."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(self.path, "an entry is not as it was written") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An account as the file holds it."""
+
+    id: int
+    digest: str
+    account: Account
+
+
+def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
+    """The ledger at a path, made if nothing is there; its accounts are opened one by one.
+
+    To make one is a step of its own: a release that made its ledger where it finds none would have
+    all of the budget again whenever the path is misspelt.
+
+    Raises:
+        BudgetError: something else is there.
+        MachineError: it cannot be written.
+    """
+    create_file(path, patience)
+    return Ledger(path, patience)
+
+
+def _check_seal(digest: str, before: str, row: list[str]) -> None:
+    if digest != sealed(before, row):
+        raise ValueError("the seal does not fit")
+
+
+def _with_cap(there: Account, wanted: Account) -> Account:
+    """The account that is there, if its cap is the one wanted."""
+    if there.cap != wanted.cap:
+        raise BudgetError(
+            f"the account of {there.describe()} has the cap {there.symbol} = {there.amount}, and "
+            f"a cap is fixed when the account is opened; it cannot become {wanted.symbol} = "
+            f"{wanted.amount}"
+        )
+    return there
+
+
+def _repeated(earlier: Charge, charge: Charge) -> Charge:
+    """The earlier charge, if this is the same release again."""
+    if not charge.repeats(earlier):
+        raise BudgetError(
+            f"release {charge.release_id!r} was charged at {earlier.at:%Y-%m-%d %H:%M} UTC for "
+            f"another plan or other noise; a release keeps what it was charged for: start a new one"
+        )
+    return earlier

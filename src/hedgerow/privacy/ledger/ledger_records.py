@@ -1,0 +1,211 @@
+"""What a ledger tells: accounts, charges, and where an account stands; public facts alone."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from hedgerow.errors import BudgetError
+from hedgerow.numerals import Exact
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.promise import Promise, Protection
+from hedgerow.privacy.together import together
+
+PLANNED_TOGETHER = (
+    "The ε of all together holds for releases planned together: which ones there are, and with how "
+    "much noise, was fixed before the first was seen. The sum holds in any case."
+)
+ALL = "Everything charged here"
+LONGEST_TEXT = 500
+SMALLER = "; give it a smaller budget"
+_PLAN_HASH = re.compile("[0-9a-f]{64}")
+_SHOWN = {
+    direction: Context(prec=6, rounding=direction) for direction in (ROUND_CEILING, ROUND_FLOOR)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All that may be spent on one dataset under one neighbouring relation.
+
+    Attributes:
+        dataset: the user's name for it: one printable line.
+        protection: who is protected, and between which tables.
+        cap: what all charges together may cost: `Rho`, in which every mechanism has a price, or
+            pure `Epsilon`, which only mechanisms with a pure price can be charged to.
+    """
+
+    dataset: str
+    protection: Protection
+    cap: Rho | Epsilon
+
+    def __post_init__(self) -> None:
+        _check_line("dataset", self.dataset)
+        if self.protection.neighbours.unit is not None:
+            _check_line("unit", self.protection.neighbours.unit)
+        for restriction in self.protection.restrictions:
+            _check_line("restriction", str(restriction))
+        if not isinstance(self.cap, Rho | Epsilon):
+            raise BudgetError(
+                f"the cap of an account must be Rho(...) or Epsilon(...), whose costs add, got "
+                f"{self.cap!r}; (epsilon, delta) budgets do not add: give their rho"
+            )
+
+    @property
+    def amount(self) -> Fraction:
+        """The cap as a number, exact."""
+        return self.cap.rho if isinstance(self.cap, Rho) else self.cap.epsilon
+
+    @property
+    def symbol(self) -> str:
+        """``ρ`` or ``ε``: what the account is kept in."""
+        return "ρ" if isinstance(self.cap, Rho) else "ε"
+
+    def cost(self, profile: Profile) -> Fraction:
+        """What a release costs here, exact.
+
+        Raises:
+            BudgetError: it has no price in what the account is kept in.
+        """
+        if isinstance(self.cap, Rho):
+            cost, others = profile.rho, "mere (epsilon, delta) guarantees do not add to a rho"
+        else:
+            cost, others = profile.pure_epsilon, "use the discrete Laplace mechanism"
+        if cost is None:
+            raise BudgetError(
+                f"the account of {self.describe()} is kept in {self.symbol}, and this release has "
+                f"none: {others}"
+            )
+        return cost
+
+    def describe(self) -> str:
+        """Dataset, neighbours and restrictions, for a sentence."""
+        return described(self.dataset, self.protection)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One release, as it is charged before its noise is drawn.
+
+    Attributes:
+        release_id: names the release and its one key; a resumed run gives the same again.
+        profile: the composition that it draws.
+        plan_hash: SHA-256 of its plan, in hexadecimal.
+        at: when; must know its offset from UTC.
+    """
+
+    release_id: str
+    profile: Profile
+    plan_hash: str
+    at: datetime
+
+    def __post_init__(self) -> None:
+        _check_line("release id", self.release_id)
+        if not isinstance(self.plan_hash, str) or not _PLAN_HASH.fullmatch(self.plan_hash):
+            raise BudgetError(f"a plan's hash is 64 hexadecimal digits, got {self.plan_hash!r}")
+        if not isinstance(self.at, datetime) or self.at.utcoffset() is None:
+            raise BudgetError(
+                f"the time of a charge must know its offset from UTC, got {self.at!r}"
+            )
+        object.__setattr__(self, "at", self.at.astimezone(UTC))
+
+    def repeats(self, earlier: "Charge") -> bool:
+        """Whether this is the same release again, whenever."""
+        return (self.release_id, self.profile, self.plan_hash) == (
+            earlier.release_id,
+            earlier.profile,
+            earlier.plan_hash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an account stands.
+
+    Attributes:
+        account: the account.
+        charges: its charges, oldest first.
+        digest: SHA-256 over the account and all charges, each sealing those before it. Noted
+            elsewhere (on paper, in a manifest), it shows whether any of them was changed since.
+    """
+
+    account: Account
+    charges: tuple[Charge, ...]
+    digest: str
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of all costs, exact, in the account's ρ or ε."""
+        return sum((self.account.cost(charge.profile) for charge in self.charges), Fraction(0))
+
+    @property
+    def left(self) -> Fraction:
+        """The cap less what is spent, exact."""
+        return self.account.amount - self.spent
+
+    @property
+    def together(self) -> Profile | None:
+        """The profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
+        return together([charge.profile for charge in self.charges]) if self.charges else None
+
+    def statement(self, delta: Exact | float) -> str:
+        """What all charges together promise, and to whom, ε at δ included; of none, to whom."""
+        if self.together is None:
+            return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"
+        promise = Promise(self.account.protection, self.together)
+        return f"{promise.statement(delta, what=ALL)} {PLANNED_TOGETHER}"
+
+    def describe(self) -> str:
+        """Spent and left in one sentence; what is spent is rounded up, what is left down."""
+        symbol, spent = self.account.symbol, self.spent
+        return (
+            f"{self.account.describe()}: of the cap {symbol} = {_below(self.account.amount)}, "
+            f"{_above(spent)} is spent and {_below(self.account.amount - spent)} is left"
+        )
+
+    def check(self, profile: Profile) -> None:
+        """Refuse a release that would exceed the cap.
+
+        Raises:
+            BudgetError: it would, or it has no price here.
+        """
+        cost = self.account.cost(profile)
+        if self.spent + cost > self.account.amount:
+            raise BudgetError(
+                f"this release costs {self.account.symbol} = {_above(cost)}, which is more than is "
+                f"left for {self.describe()}{SMALLER}"
+            )
+
+
+def described(dataset: str, protection: Protection) -> str:
+    """A dataset and who is protected in it, for a sentence."""
+    return f"dataset {dataset!r} ({protection.label})"
+
+
+def _check_line(what: str, text: str) -> None:
+    if (
+        not isinstance(text, str)
+        or not 0 < len(text) <= LONGEST_TEXT
+        or not text.isprintable()
+        or text != text.strip()
+    ):
+        raise BudgetError(
+            f"a ledger's {what} is one printable line of at most {LONGEST_TEXT} characters, "
+            f"without spaces around it, got {text!r:.100}"
+        )
+
+
+def _above(value: Fraction) -> str:
+    return _shown(value, ROUND_CEILING)
+
+
+def _below(value: Fraction) -> str:
+    return _shown(value, ROUND_FLOOR)
+
+
+def _shown(value: Fraction, direction: str) -> str:
+    """Six significant digits, rounded as told."""
+    digits = _SHOWN[direction].divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{digits.normalize():{'f' if -6 <= digits.adjusted() <= 12 else 'g'}}"
