@@ -20,8 +20,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.depth_errors import Certainty, certainty

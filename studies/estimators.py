@@ -28,20 +28,17 @@ from hedgerow.estimate.tree.error import (
 )
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
-from hedgerow.evaluate.error_picture import picture_of_errors
-from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
+from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes, picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.allocation.optimal import rounded_shares
-from hedgerow.privacy.zcdp import rho_within
+from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.reestimate.again import estimated
-from hedgerow.release.reestimate.estimates import least_squares_of
+from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import markdown

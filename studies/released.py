@@ -22,16 +22,15 @@ from hedgerow.evaluate.forecast import simulated_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.measurable import measurable_depths
+from hedgerow.plan.depths import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.reestimate.estimates import least_squares_of
-from hedgerow.tables.order import Codes
+from hedgerow.release.reestimate.measured_nodes import least_squares_of
+from hedgerow.tables.tree import Codes
 from studies.page import markdown
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import HedgerowError
 from tests.made import fixed_axis
 

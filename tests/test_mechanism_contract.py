@@ -17,18 +17,17 @@ import hedgerow as hr
 from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.noise.loss import GaussianLoss
+from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import MECHANISMS, PIECES, Mechanism, check_mechanism
-from hedgerow.noise.price import InEpsilon, precision_of
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.plan import read_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.read import read_plan
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.ledger.ledger import create_ledger
-from hedgerow.privacy.ledger.ledger_records import Charge
+from hedgerow.privacy.ledger.records import Charge
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use, read_use

@@ -17,16 +17,7 @@ ROOMS = [
     "spark",
     "evaluate",
 ]
-SHARED_GROUND = {
-    "errors",
-    "figures",
-    "kernels",
-    "machine",
-    "numerals",
-    "picture",
-    "plain_files",
-    "text",
-}
+SHARED_GROUND = {"arrays", "errors", "kernels", "machine", "picture", "text"}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -15,7 +15,7 @@ from .estimate.families.chebyshev import Chebyshev as Chebyshev
 from .estimate.families.euclidean import Euclidean as Euclidean
 from .estimate.intervals import Confidence as Confidence
 from .estimate.tree.least_squares import LeastSquares as LeastSquares
-from .estimate.families.nearest_cdf import Isotonic as Isotonic
+from .estimate.families.isotonic import Isotonic as Isotonic
 from .estimate.families.sparse import Sparse as Sparse
 from .noise.mechanisms import (
     DiscreteGaussian as DiscreteGaussian,
@@ -39,12 +39,12 @@ from .plan.depths import (
     Survivors as Survivors,
     Unmeasured as Unmeasured,
 )
-from .distribution.distribution import plan_distribution as plan_distribution
+from .distribution.plan import plan_distribution as plan_distribution
 from .plan.allocation.fair import Fair as Fair
 from .plan.allocation.fairness import fairness as fairness
-from .distribution.for_distribution import ForDistribution as ForDistribution
+from .distribution.plan import ForDistribution as ForDistribution
 from .plan.forecast import forecast as forecast
-from .plan.allocation.importance import PerLevel as PerLevel, Relative as Relative
+from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relative
 from .plan.allocation.optimal import Optimal as Optimal
 from .plan.plan import Plan as Plan, make_plan as make_plan
 from .plan.prior import Prior as Prior

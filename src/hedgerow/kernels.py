@@ -20,7 +20,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 from filelock import FileLock
-from numpy.typing import NDArray
+
+from hedgerow.arrays import Int64
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -105,7 +106,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(core_count(), thread_name_prefix="hedgerow")
 
 
-def over_families(task: Callable[[int, int], None], family_start: NDArray[np.int64]) -> None:
+def over_families(task: Callable[[int, int], None], family_start: Int64) -> None:
     """Run ``task(first, last)`` over runs of families that cover all of them once.
 
     Args:

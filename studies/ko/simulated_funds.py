@@ -7,12 +7,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.evaluate.cells import Cells
 from hedgerow.evaluate.funds import Rule
-from hedgerow.evaluate.method import Method
+from hedgerow.evaluate.method import Cells, Method
 from hedgerow.evaluate.simulate import check_simulation, run_bits
 from hedgerow.kernels import core_count
-from hedgerow.release.descent.local import LocalEngine
+from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 from studies.ko.misallocation import SIZES, misallocation
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 import hedgerow as hr
-from hedgerow.privacy.accountant.lattice_curve import atoms
+from hedgerow.privacy.accountant.lattice import atoms
 from hedgerow.privacy.calibrate import matched
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from matplotlib import pyplot as plt
 
-from hedgerow.privacy.accountant.lattice_curve import tradeoff_bounds
+from hedgerow.privacy.accountant.lattice import tradeoff_bounds
 from hedgerow.privacy.calibrate import matched
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.distribution.distribution import plan_distribution
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.estimate.families.nearest_cdf import Isotonic
-from hedgerow.noise import draws
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.depths import RunningSums
 from hedgerow.release.descent import outline, source

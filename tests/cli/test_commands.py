@@ -16,7 +16,7 @@ import pytest
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples import EXAMPLES
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.charging import Charging
+from hedgerow.release.directory.keys import Charging
 
 SIGNAL_EXIT = 130
 PATIENCE = 600  # seconds, for a machine that does much else

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from hedgerow.distribution.cumulative_error import CumulativeError
+from hedgerow.distribution.cut_error import CumulativeError
 from hedgerow.distribution.ranges import Ranges
 
 

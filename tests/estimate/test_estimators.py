@@ -15,7 +15,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import LARGEST_FAMILY, check_structure
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
 from tests.estimate.families import Given, family, one_family, sparse_table, total
 

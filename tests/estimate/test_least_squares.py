@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from numpy import inf
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.tree.covariance import covariance
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import (
     LeastSquares,
@@ -17,6 +16,7 @@ from hedgerow.estimate.tree.least_squares import (
     spread,
     upward,
 )
+from hedgerow.estimate.tree.sums import covariance
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60)

@@ -8,7 +8,7 @@ import pytest
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.sparse import Sparse
-from hedgerow.estimate.families.spread import gets_one, hash_of
+from hedgerow.estimate.families.units import gets_one, hash_of
 from tests.estimate.families import Given
 
 FAMILIES = 40_000

@@ -13,8 +13,7 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from tests.made import fixed_axis, random_axis

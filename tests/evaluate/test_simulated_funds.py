@@ -5,8 +5,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.evaluate.baselines import LeafNoise
 from hedgerow.evaluate.funds import Above, Proportional, Seats
-from hedgerow.evaluate.leaf_noise import LeafNoise
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import run_bits
 from hedgerow.release.execution import in_memory

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow.distribution.branching import best_branching
-from hedgerow.distribution.cumulative_error import CumulativeError
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace

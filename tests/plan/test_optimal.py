@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.importance import Relative, mean_importances
+from hedgerow.plan.allocation.allocation import Problem, Relative, mean_importances
 from hedgerow.plan.allocation.optimal import Optimal, levels_of, rounded_shares
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior

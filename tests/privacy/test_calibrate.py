@@ -13,12 +13,11 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, gathered
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.accountant import accountant
-from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
-from hedgerow.privacy.zcdp import optimal_epsilon, rho_within
 from tests.privacy.oracles_domination import dominated_delta
 from tests.privacy.oracles_loss import enclosure
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError
-from hedgerow.privacy import together as combining
+from hedgerow.privacy import promise as combining
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.together import together
+from hedgerow.privacy.promise import together
 from hedgerow.privacy.use import Use, read_use
 
 AREAS = pl.DataFrame({"county": ["A", "A", "B", "B"], "tract": ["A1", "A2", "B1", "B2"]})

@@ -11,9 +11,9 @@ import pytest
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
-from hedgerow.privacy.accountant import contour_plan
+from hedgerow.privacy.accountant import contour as contour_plan
 from hedgerow.privacy.accountant.contour import WIDEST, _evaluated, delta, delta_bounds
-from hedgerow.privacy.accountant.contour_kernel import Folded, Smoothed
+from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from tests.privacy import oracles_loss as oracle
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
-from hedgerow.privacy.accountant.contour_kernel import Folded, Smoothed
-from hedgerow.privacy.accountant.contour_sieve import node_blocks, surviving_nodes
-from hedgerow.privacy.accountant.contour_sum import Product, _polar
+from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
+from hedgerow.privacy.accountant.contour_sum import Product, _polar, node_blocks, surviving_nodes
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilted
 
 mp = mpmath.MPContext()

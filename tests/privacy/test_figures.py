@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import BudgetError
-from hedgerow.figures import asked, delta_text, figure_above
+from hedgerow.text import asked, delta_text, figure_above
 
 
 @given(st.fractions(min_value="1e-9", max_value=10**6, max_denominator=10**12))

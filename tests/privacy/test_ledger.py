@@ -16,16 +16,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import BudgetError
-from hedgerow.figures import figure_above
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger.ledger_records import PLANNED_TOGETHER, Account, Charge, Standing
-from hedgerow.privacy.ledger.ledger_rows import read_charge, written_charge
+from hedgerow.privacy.ledger.records import (
+    PLANNED_TOGETHER,
+    Account,
+    Charge,
+    Standing,
+    read_charge,
+    written_charge,
+)
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.privacy.use import Use
+from hedgerow.text import figure_above
 from tests.own_mechanisms import TwoLaplace
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64

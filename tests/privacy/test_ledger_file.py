@@ -19,8 +19,7 @@ from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger.file import _FORM, VERSION, opened
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger.ledger_records import Account, Charge
-from hedgerow.privacy.ledger.ledger_rows import read_charge, sealed, written_charge
+from hedgerow.privacy.ledger.records import Account, Charge, read_charge, sealed, written_charge
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection

@@ -8,7 +8,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.release.descent import block, outline
-from hedgerow.release.directory.charging import Charging
+from hedgerow.release.directory.keys import Charging
 from tests.made import fixed_axis
 
 PROCESSES = multiprocessing.get_context("forkserver")

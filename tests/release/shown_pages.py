@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.distribution.bin_codes import coded_axis
-from hedgerow.distribution.distribution import plan_distribution
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.allocation import Shares

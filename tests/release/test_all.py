@@ -9,12 +9,11 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
 from hedgerow.release.descent import block, outline
-from hedgerow.release.descent.outline import Outline, cut_depth
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, cut_depth, gathered
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
-from hedgerow.release.reestimate.again import estimated
+from hedgerow.release.reestimate.measured_nodes import estimated
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 

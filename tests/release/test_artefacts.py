@@ -12,7 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.release.descent.progress import Progress
+from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory import staging
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree

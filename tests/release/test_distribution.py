@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from hedgerow.distribution.bin_codes import coded_axis
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching import AllRanges, Cdf, Quantiles, best_branching
-from hedgerow.distribution.distribution import plan_distribution
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import HedgerowError, PlanError, ReleaseError, TableError
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -26,8 +26,11 @@ from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.directory.check import check
-from hedgerow.release.distribution.distribution import Distribution, read_distribution
-from hedgerow.release.distribution.distribution_picture import picture_of_distribution
+from hedgerow.release.distribution.distribution import (
+    Distribution,
+    picture_of_distribution,
+    read_distribution,
+)
 from hedgerow.release.distribution.release import (
     column_counts,
     distribution_in_memory,

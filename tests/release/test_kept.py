@@ -8,8 +8,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent import block, jobs, outline
 from hedgerow.release.descent import job_cache as kept
 from hedgerow.release.descent.job_cache import KeptOnDisk
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from tests.made import random_counts, random_tree

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.distribution.bin_codes import coded_axis
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean

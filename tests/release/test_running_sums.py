@@ -11,13 +11,12 @@ import pytest
 from scipy.stats import chi2
 
 from hedgerow.cli import run
-from hedgerow.distribution.bin_codes import coded_axis
-from hedgerow.distribution.distribution import plan_distribution
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import ForDistribution, plan_distribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import BudgetError, EstimateError, PlanError, ReleaseError
 from hedgerow.estimate.families.chebyshev import Chebyshev
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
@@ -26,8 +25,7 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.depths import All, RunningSums, Summed
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.plan import make_plan
-from hedgerow.plan.read import read_plan
+from hedgerow.plan.plan import make_plan, read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use

@@ -10,9 +10,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent import block, outline
-from hedgerow.release.descent.local import LocalEngine
+from hedgerow.release.descent.jobs import LocalEngine, Progress
 from hedgerow.release.descent.outline import Outline, cut_depth
-from hedgerow.release.descent.progress import Progress
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory

@@ -16,9 +16,9 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent import outline
 from hedgerow.release.directory import staging
-from hedgerow.spark import cluster
 from hedgerow.spark import driver as on_spark
-from hedgerow.spark.parts import take_parts, write_run
+from hedgerow.spark import executors as cluster
+from hedgerow.spark.executors import take_parts, write_run
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkTable, read_files
 from tests.made import random_counts, random_tree

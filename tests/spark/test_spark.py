@@ -29,15 +29,16 @@ from hedgerow.privacy.ledger.ledger import create_ledger
 from hedgerow.release import execution
 from hedgerow.release.descent import outline
 from hedgerow.release.directory import keys, staging
-from hedgerow.release.directory.charging import Charging
 from hedgerow.release.directory.check import check
+from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from hedgerow.spark import cluster, cluster_top
 from hedgerow.spark import driver as on_spark
+from hedgerow.spark import executors as cluster
+from hedgerow.spark import subtree as cluster_top
 from hedgerow.spark.driver import release_on_spark
-from hedgerow.spark.parts import write_run
+from hedgerow.spark.executors import write_run
 from hedgerow.spark.session import SEALED, SparkEngine, collected
 from hedgerow.spark.table import SparkTable, read_files, read_source
 from tests.made import random_counts, random_tree

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.spec.allocation import AllocationSpec

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.distribution.bin_codes import coded_axis, ranges_of
+from hedgerow.distribution.bins import coded_axis, ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import join, tree_rank, word_depths
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, join, tree_rank, word_depths
 from tests.made import fixed_axis, random_axis
 from tests.refused import refused
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.plain_files import check_plain, small_file
+from hedgerow.machine import check_plain, small_file
 
 
 @pytest.mark.parametrize(

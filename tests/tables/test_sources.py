@@ -12,12 +12,13 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import MachineError, TableError
-from hedgerow.tables import database, query
+from hedgerow.tables import database
+from hedgerow.tables import database as query
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
 from hedgerow.tables.files import HEADER_BYTES
-from hedgerow.tables.frames import as_arrow
 from hedgerow.tables.read import Query, read_areas, read_leaves
+from hedgerow.tables.sources import as_arrow
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 

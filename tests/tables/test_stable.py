@@ -16,14 +16,15 @@ import hedgerow as hr
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent import outline
 from hedgerow.release.descent.outline import Outline
-from hedgerow.spark import cluster_top
+from hedgerow.spark import subtree as cluster_top
 from hedgerow.spark import table as spark_table
-from hedgerow.spark.cluster_top import Top
+from hedgerow.spark.subtree import Top
 from hedgerow.spark.table import SparkTable
 from hedgerow.tables import counts as counts_module
-from hedgerow.tables import ordered, whole
+from hedgerow.tables import ordered
+from hedgerow.tables import ordered as whole
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.made import fixed_axis
 
 LIMIT = 5

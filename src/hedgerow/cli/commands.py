@@ -15,7 +15,6 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli.check import check
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.estimate import estimate
 from hedgerow.cli.funds import funds
@@ -23,9 +22,8 @@ from hedgerow.cli.new import new
 from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
 from hedgerow.cli.privacy import account, ledgers, tell_others
-from hedgerow.cli.report import report
+from hedgerow.cli.released import check, report, table
 from hedgerow.cli.simulate import simulate
-from hedgerow.cli.table import table
 from hedgerow.cli.terminal import (
     PLAIN,
     bar,
@@ -48,9 +46,8 @@ from hedgerow.errors import (
     bounded,
     nearest,
 )
-from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
-from hedgerow.evaluate.metrics import error_by_depth, rows_beside_forecast
+from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors, rows_beside_forecast
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
@@ -59,8 +56,7 @@ from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.directory.stored import stated_plan, undamaged
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.memory import check_memory, read_memory
-from hedgerow.release.refusals import check_combines
+from hedgerow.release.preflight import check_combines, check_memory, read_memory
 from hedgerow.release.release import Release, read_release
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine

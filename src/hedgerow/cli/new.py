@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.output_file import refuse_within_a_release
-from hedgerow.cli.pairs import pairs
+from hedgerow.cli.output_file import pairs, refuse_within_a_release
 from hedgerow.cli.terminal import escape, shown, told
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta

@@ -11,9 +11,34 @@ import polars as pl
 import typer
 
 from hedgerow.cli.terminal import escape, told
-from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
+from hedgerow.errors import HedgerowError, ReleaseError, SpecError, machine_errors
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.directory.manifest import check_outside
+
+# Options that are given as NAME=VALUE, and may be repeated.
+
+
+def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """Name → value, in the order in which they were given.
+
+    Args:
+        words: what was given for the option.
+        option: its name, for the error's sentence.
+        example: a word that it takes.
+
+    Raises:
+        SpecError: a word without its name or value, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not (name and value):
+            raise SpecError(f"{option} takes words such as {example}, got {word!r}")
+        if name in found:
+            raise SpecError(f"{option} gives {name!r} twice; give it once")
+        found[name] = value
+    return found
+
 
 TABLES = (".csv", ".parquet")
 

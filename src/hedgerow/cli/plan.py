@@ -10,8 +10,7 @@ import typer
 
 from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.terminal import escape, shown, stage, told
-from hedgerow.distribution.distribution import mean_cut_variance
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
@@ -22,18 +21,21 @@ from hedgerow.evaluate.forecast import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
-from hedgerow.plan.cost import expected_cost
+from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_told
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_picture import picture_of_forecast
-from hedgerow.plan.forecast_table import forecast_legend, forecast_table, shares_are_relative
+from hedgerow.plan.forecast import (
+    forecast,
+    forecast_legend,
+    forecast_table,
+    picture_of_forecast,
+    shares_are_relative,
+)
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.sums import sums_off_the_chain, sums_told
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.refusals import check_combines
-from hedgerow.spec.lines import lines_of
+from hedgerow.release.preflight import check_combines
+from hedgerow.spec.allocation import lines_of
 from hedgerow.spec.release_spec import ReleaseSpec
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]

@@ -14,21 +14,20 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.cli.terminal import escape, shown, stage, told
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.figures import figure_above
-from hedgerow.noise.price import InEpsilon
+from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matched
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger.ledger_records import ALL
+from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.zcdp import float_above
 from hedgerow.release.directory.manifest import MANIFEST
 from hedgerow.release.directory.stored import verified_plan
-from hedgerow.release.page.profile_picture import epsilon_grid, picture_of_profile
+from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.text import figure_above
 
 ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
 SIGNED_OFF = (

@@ -16,9 +16,9 @@ from hedgerow.evaluate.simulation_output import (
     WORDS,
     legend,
     metric_rows,
+    picture_of_simulation,
     write_simulation,
 )
-from hedgerow.evaluate.simulation_picture import picture_of_simulation
 from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import polars as pl
 from rich import markup
@@ -16,13 +17,38 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
-from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
-from hedgerow.release.descent.progress import Progress as PassProgress
+from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.text import visible
+
+# How much a release has done by depth: for the terminal alone, never for a file.
+#
+# The numbers of cells and survivors are confidential until the release appears, and how long the
+# work took is so for ever: both tell of the table.
+
+HEADINGS = ("depth", "cells", "survivors", "core seconds")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums by depth of what `hedgerow.release.descent.jobs.Progress.on_depth` is told."""
+
+    work: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+
+    def on_depth(self, depth: int, cells: int, survivors: int, seconds: float) -> None:
+        """Add what was found at a depth."""
+        before = self.work.get(depth, (0, 0, 0.0))
+        self.work[depth] = before[0] + cells, before[1] + survivors, before[2] + seconds
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One row a depth: `HEADINGS` in words."""
+        return [
+            (str(depth), f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")
+            for depth, (cells, survivors, seconds) in sorted(self.work.items())
+        ]
+
 
 PLAIN = "hedgerow.plain"
 LETTERS = {
@@ -209,4 +235,4 @@ def bar(what: str) -> Iterator[PassProgress]:
             tally.on_depth,
         )
     if tally.work:
-        told.print(f"\n{aligned([TALLY_HEADINGS, *tally.rows()])}")
+        told.print(f"\n{aligned([HEADINGS, *tally.rows()])}")

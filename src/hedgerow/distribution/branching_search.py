@@ -19,9 +19,187 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.distribution.branching_error import best_shares, level_coefficients
+from hedgerow.arrays import Float64, Int64
+from hedgerow.kernels import kernel
+
+# What a tree of given branching factors costs: error coefficients of levels, and best shares.
+#
+# A uniform tree has factors n_1 … n_m and K̄ = Π n_i leaves; M_i = Π_{k>i} n_k leaves lie below a
+# node of level i, and Q_i = Π_{k<i} n_k families make up level i. The root is public. A cut before
+# leaf b splits the records into those of leaves 0 … b - 1 and the rest. At level i its path passes
+# j_i siblings that lie wholly before the cut, and enters the next one at the fraction
+# t_i = (b mod M_i)/M_i.
+#
+# *Covering sums.* The estimate adds the j_i noisy counts of each level (Rameshwar, Lemma IV.1), so
+# its variance is Σ j_i v_i, with v_i the noise variance of level i. Over all cuts j_i averages
+# (n_i - 1)/2, so the mean squared error is Σ a_i v_i with ``a_i = (n_i - 1)/2`` (Theorem IV.1 says
+# the same of the sum).
+#
+# *Least squares with a public total.* From below a node's count has the precision ``w_i = p_i +
+# w_{i+1}/n_{i+1}`` with p_i = 1/v_i and w_m = p_m. From above, a child is ``x_p/n + r_c``: an equal
+# part of its parent plus the deviation of its own estimate from its family's mean. The deviations
+# have the covariance ``(I - 11'/n)/w_i`` and are uncorrelated with everything outside the family.
+# So a cut has the variance ``Σ_i (j_i + t_i² - (j_i + t_i)²/n_i)/w_i``. Averaged over all cuts (j_i
+# uniform on 0 … n_i - 1, t_i on 0, 1/M_i, …) the bracket is ``a_i = (n_i - 1)(n_i + M_i⁻²)/(6
+# n_i)``, and the mean squared error is Σ a_i/w_i.
+#
+# *All ranges.* The difference of two independent uniform cuts: twice the above, less what the two
+# share where both lie in one family, which happens with probability 1/Q_i.
+#
+# *Quantiles.* Of a cut at the fraction q of the leaves only the top level is special: which leaf of
+# a child the quantile falls in is unknown, so t_1 is taken as uniform: j_1 = n_1 q - t_1.
+#
+# Shares s_i sum to 1. For noise of variance ∝ 1/s² (pure ε, power 2) or ∝ 1/s (zCDP, power 1),
+# errors are in units of the variance that one count would have with the whole budget.
+
+MOST_STEPS = 2000
+RESOLUTION = 1e-13
+
+
+@kernel
+def level_coefficients(
+    branching: Int64,
+    combine: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
+    ranges: bool,  # noqa: FBT001
+    quantiles: Float64,
+    out: Float64,
+) -> None:
+    """Write a_i, float64 (levels): all cuts, all ranges, or the cuts at given quantiles."""
+    above = 1.0
+    below = 1.0
+    for i in range(len(branching)):
+        below *= branching[i]
+    for i in range(len(branching)):
+        n = float(branching[i])
+        below /= n
+        if i == 0 and len(quantiles) > 0:
+            out[i] = _top_of_quantiles(n, below, combine, quantiles)
+        else:
+            out[i] = (n - 1) * (n + below**-2) / (6 * n) if combine else (n - 1) / 2
+            if ranges:
+                shared = (n * n - 1) / (6 * n) if combine else n - 1 - (n * n - 1) / (3 * n)
+                out[i] = 2 * out[i] - shared / above
+        above *= n
+
+
+@kernel
+def _top_of_quantiles(
+    n: float,
+    below: float,
+    combine: bool,  # noqa: FBT001
+    quantiles: Float64,
+) -> float:
+    total = 0.0
+    for q in quantiles:
+        end = n * min(q, 1 - q)  # how many children lie between the cut and the nearer end
+        if not combine:
+            total += n * q / 2 if n * q < 1 else n * q - (below - 1) / (2 * below)
+        elif end < 1:
+            total += end * end * (1 - 1 / n)
+        else:
+            total += n * q * (1 - q) - (1 - below**-2) / 6
+    return total / len(quantiles)
+
+
+@kernel
+def mean_error(
+    branching: Int64,
+    coefficients: Float64,
+    shares: Float64,
+    power: int,
+    combine: bool,  # noqa: FBT001
+) -> float:
+    """``Σ a_i/w_i`` with w from below, or ``Σ a_i v_i`` without combining."""
+    total = 0.0
+    precision = 0.0
+    for i in range(len(branching) - 1, -1, -1):
+        carried = precision / branching[i + 1] if combine and i + 1 < len(branching) else 0.0
+        precision = shares[i] ** power + carried
+        total += coefficients[i] / precision
+    return total
+
+
+@kernel
+def best_shares(
+    branching: Int64,
+    coefficients: Float64,
+    power: int,
+    combine: bool,  # noqa: FBT001
+    shares: Float64,
+) -> float:
+    """Write the shares of least error; that error, infinite where a level is best unmeasured.
+
+    Without combining, Lagrange gives ``s_i ∝ a_i^{1/(power + 1)}`` (Theorem IV.2). With combining
+    and power 1 the budget is linear in w: ``Σ p_i = Σ c_i w_i``, c_1 = 1 and c_i = 1 - 1/n_i below,
+    so ``w_i ∝ sqrt(a_i/c_i)``. With power 2 see `_descend`. A tree whose best shares leave a level
+    unmeasured is a lower tree with two factors multiplied, which the search meets on its own.
+    """
+    root = 1.0 / (power + 1)
+    for i in range(len(branching)):
+        if coefficients[i] <= 0:
+            return np.inf
+        shares[i] = (coefficients[i] * (_kept(branching, i) if combine else 1.0)) ** root
+    measured = True
+    if combine and power == 2:
+        measured = _descend(branching, coefficients, shares)
+    elif combine:
+        measured = _precisions_added(branching, shares)
+    if not measured:
+        return np.inf
+    shares /= shares.sum()
+    return mean_error(branching, coefficients, shares, power, combine)
+
+
+@kernel
+def _kept(branching: Int64, i: int) -> float:
+    """c_i: what of w_i the level itself must bring, w_1 being that of the top."""
+    return 1.0 - 1.0 / branching[i] if i > 0 else 1.0
+
+
+@kernel
+def _precisions_added(branching: Int64, shares: Float64) -> bool:
+    """Turn ``sqrt(a_i c_i)`` into ``p_i ∝ w_i - w_{i+1}/n_{i+1}``; whether all are positive."""
+    for i in range(len(branching)):
+        shares[i] /= _kept(branching, i)
+    for i in range(len(branching) - 1):
+        shares[i] -= shares[i + 1] / branching[i + 1]
+    return bool(shares.min() > 0)
+
+
+@kernel
+def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
+    """Write the e_i that minimise ``Σ a_i/w_i + Σ e_i``, w_i = e_i² + w_{i+1}/n_{i+1}; found?
+
+    As ``sqrt(p) = min_θ (p/θ + θ)/2``, the objective is the least over θ of a function that is
+    convex in w, with its minimum at ``w_i = sqrt(2 a_i/(1/θ_i - 1/(n_i θ_{i-1})))``; then θ_i =
+    sqrt(p_i). Each step lowers the objective. Scaling e shows that the same shares minimise
+    ``Σ a_i/w_i`` at a fixed sum.
+    """
+    levels = len(branching)
+    w = np.empty(levels)
+    for i in range(levels):
+        shares[i] *= 2.0 ** (1.0 / 3.0)
+    for _ in range(MOST_STEPS):
+        for i in range(levels):
+            slope = 1.0 / shares[i]
+            if i > 0:
+                slope -= 1.0 / (branching[i] * shares[i - 1])
+            if slope <= 0:
+                return False
+            w[i] = np.sqrt(2.0 * coefficients[i] / slope)
+        moved = 0.0
+        for i in range(levels):
+            carried = w[i + 1] / branching[i + 1] if i + 1 < levels else 0.0
+            if w[i] <= carried:
+                return False
+            root = np.sqrt(w[i] - carried)
+            moved = max(moved, abs(root / shares[i] - 1.0))
+            shares[i] = root
+        if moved < RESOLUTION:
+            return True
+    return True
+
 
 Factors = tuple[int, ...]
 WIDEST = 4096
@@ -46,14 +224,14 @@ class Costs:
     power: int
     combine: bool
     ranges: bool
-    quantiles: NDArray[np.float64]
+    quantiles: Float64
 
     @property
     def is_bounded(self) -> bool:
         """Whether `top` and the sum of `deep` never exceed the (power + 1)-th root of the error."""
         return not self.ranges and not (self.combine and self.power == 2)
 
-    def error(self, branching: Factors) -> tuple[float, NDArray[np.float64]]:
+    def error(self, branching: Factors) -> tuple[float, Float64]:
         """The least mean squared error of a tree, and the shares that reach it."""
         factors = np.array(branching, dtype=np.int64)
         coefficients, shares = np.empty(len(factors)), np.empty(len(factors))
@@ -61,7 +239,7 @@ class Costs:
         error = best_shares(factors, coefficients, self.power, self.combine, shares)
         return float(error), shares
 
-    def deep(self, n: NDArray[np.float64]) -> NDArray[np.float64]:
+    def deep(self, n: Float64) -> Float64:
         """What a level of families of n costs far from the root and the leaves."""
         coefficients = (n - 1) * (2 if self.ranges else 1) / (6 if self.combine else 2)
         kept = 1 - 1 / n if self.combine else np.ones_like(n)

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow.arrays import Float64, Int32
 from hedgerow.errors import TableError, check_kind, kind_of, outside_limits
 from hedgerow.tables.axis import Axis
 
@@ -45,7 +46,7 @@ class Ranges:
     """
 
     name: str
-    edges: NDArray[np.float64]
+    edges: Float64
     out_of_bounds: OutOfBounds
 
     def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "clamp") -> None:
@@ -120,7 +121,7 @@ class Ranges:
         """The upper bound, which is inside."""
         return float(self.edges[-1])
 
-    def bin(self, values: ArrayLike) -> NDArray[np.int32]:
+    def bin(self, values: ArrayLike) -> Int32:
         """The bin of each value: int32 (values), which is the leaf of `axis`.
 
         Args:
@@ -203,7 +204,7 @@ class Ranges:
         return widths
 
 
-def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> NDArray[np.float64]:
+def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> Float64:
     """A private copy that nobody can change."""
     try:
         found = np.array(edges, dtype=np.float64)
@@ -222,7 +223,7 @@ def _as_exact(bound: Bound) -> Fraction:
     return Fraction(repr(float(bound)))
 
 
-def _equal_edges(low: Fraction, high: Fraction, bins: int) -> NDArray[np.float64]:
+def _equal_edges(low: Fraction, high: Fraction, bins: int) -> Float64:
     """The doubles nearest to ``low + (high - low)·i/K = (start + i·step)/below``: float64 (K + 1).
 
     Python rounds a quotient of whole numbers exactly; doubles do if both are below 2^53.
@@ -243,7 +244,7 @@ def _check_count(name: str, bins: int) -> None:
         raise TableError(f"range {name!r} needs 2 to 2^20 bins, got {kind_of(bins)}")
 
 
-def _as_numbers(name: str, values: Any) -> NDArray[np.float64]:
+def _as_numbers(name: str, values: Any) -> Float64:
     """float64 (values), masked ones NaN; no cause is chained: it would quote a value."""
     if isinstance(values, pl.Series):
         values = values.to_numpy()

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
-
-Int64 = NDArray[np.int64]
 
 LARGEST_COUNT = 1 << 61
 """Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
@@ -41,11 +39,11 @@ class Estimator(Protocol):
 
     def project(
         self,
-        noisy: NDArray[np.int64] | NDArray[np.float64],
-        family_start: NDArray[np.int64],
-        totals: NDArray[np.int64],
-        variance: float | NDArray[np.float64] | None = None,
-    ) -> NDArray[np.int64]:
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
         """Non-negative counts near the noisy ones; each family sums exactly to its total.
 
         Args:
@@ -74,9 +72,7 @@ def check_combine(combine: object) -> None:
         raise EstimateError(f"combine must be True, False or None, got {combine!r}")
 
 
-def check_families(
-    noisy: NDArray[np.int64], family_start: NDArray[np.int64], totals: NDArray[np.int64]
-) -> None:
+def check_families(noisy: Int64, family_start: Int64, totals: Int64) -> None:
     """Refuse what no integer estimate can be made from; see `Estimator.project` for the rules."""
     check_vector("noisy", noisy, np.int64)
     check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
@@ -89,7 +85,7 @@ def check_families(
 
 def over_integers(
     project: Callable[[Int64, Int64, Int64, int, int, Int64], None],
-    noisy: NDArray[np.int64] | NDArray[np.float64],
+    noisy: Int64 | Float64,
     family_start: Int64,
     totals: Int64,
 ) -> Int64:
@@ -115,9 +111,7 @@ def over_integers(
     return result
 
 
-def check_structure(
-    cells: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
-) -> None:
+def check_structure(cells: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
     """Refuse families that do not partition the cells, and totals that no family can sum to."""
     check_vector("family_start", family_start, np.int64)
     check_vector("totals", totals, np.int64)
@@ -150,9 +144,7 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
     )
 
 
-def _refuse_family(
-    family: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
-) -> None:
+def _refuse_family(family: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
     cells = int(family_start[family + 1]) - int(family_start[family])
     if cells < 0:
         raise EstimateError(f"family_start must not decrease, but does after family {family}")
@@ -171,7 +163,7 @@ def _refuse_family(
 
 
 @kernel
-def _within(values: NDArray[np.int64], least: int, greatest: int) -> bool:
+def _within(values: Int64, least: int, greatest: int) -> bool:
     low = 0
     high = 0
     for value in values:
@@ -182,8 +174,8 @@ def _within(values: NDArray[np.int64], least: int, greatest: int) -> bool:
 
 @kernel
 def _first_impossible_family(
-    family_start: NDArray[np.int64],
-    totals: NDArray[np.int64],
+    family_start: Int64,
+    totals: Int64,
     largest_total: int,
     largest_family: int,
 ) -> int:

@@ -78,16 +78,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ive, ndtri
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.noise.mechanisms import Mechanism
 
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 LARGEST_INT = (1 << 62) - 1
 MOST_JUMPY_DEVIATION = 8
 JUMP_STEPS = 128

@@ -33,11 +33,9 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 MOST_BINS = 1 << 16
 """Sums and decoding take K² steps: a second at this many bins."""
@@ -132,7 +130,7 @@ def _strategy(bins: int) -> Strategy:
 class Decoded:
     """The errors of cumulative counts that were decoded from noisy sums.
 
-    It answers as `hedgerow.distribution.cumulative_error.CumulativeError` does for trees.
+    It answers as `hedgerow.distribution.cut_error.CumulativeError` does for trees.
 
     Attributes:
         strategy: the weights.

@@ -19,12 +19,10 @@ counts, of how many lie near the threshold, or of independence.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.intervals import Confidence
-
-Float64 = NDArray[np.float64]
 
 WIDTHS = (1.0, 2.0, 3.0)  # in standard deviations
 ROUND_OFF = 1e-6  # records: of estimates by least squares, in floating point

@@ -4,23 +4,22 @@ import math
 
 import polars as pl
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.sums import off_the_chain, sums_off_the_chain
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.descent.nodes import Int64
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import gathered
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.distribution.running_sums import pass_of
-from hedgerow.release.refusals import check_combines
+from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Codes, Tree
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
@@ -62,7 +61,7 @@ def simulated_releases(
     """The frame of `simulated_errors`, and one for sums of the released counts off the chain.
 
     Returns:
-        The second has one row for each of the few cuboids that `hedgerow.plan.sums` finds worst:
+        The second has one row for each of the few cuboids that `hedgerow.plan.cost` finds worst:
         ``cuboid``, ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``:
         the mean error over runs of the cell that is most too high, and most too low (records).
 

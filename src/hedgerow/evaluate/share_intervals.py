@@ -55,6 +55,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -68,13 +69,10 @@ from hedgerow.release.cuboid import Stated, stated
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.depth_errors import certainty
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.reestimate.estimates import measured_nodes
+from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import labelled
-from hedgerow.tables.order import Codes
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
+from hedgerow.tables.tree import Codes
 
 SHARE, AMOUNT = "share", "amount"
 DRAWS = 2000

@@ -20,8 +20,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
-from numpy.typing import NDArray
 
+from hedgerow.arrays import UInt64
 from hedgerow.errors import NoiseError
 
 KEY_BYTES = 32
@@ -34,7 +34,7 @@ ZEROS = memoryview(bytes(1 << 19))  # the plaintext under the key stream; kept t
 class Stream(Protocol):
     """Uniform 64-bit words that can be read from anywhere, again and again."""
 
-    def words(self, start: int, count: int) -> NDArray[np.uint64]:
+    def words(self, start: int, count: int) -> UInt64:
         """Words ``start .. start + count - 1``: uint64 (count); word i is the same every time."""
         ...
 
@@ -92,7 +92,7 @@ class KeyedStream:
     cipher_key: bytes = field(repr=False)
     branch_key: bytes = field(repr=False)
 
-    def words(self, start: int, count: int) -> NDArray[np.uint64]:
+    def words(self, start: int, count: int) -> UInt64:
         """Words ``start .. start + count - 1``: uint64 (count).
 
         Raises:

@@ -5,19 +5,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
-from hedgerow.noise import draws
+from hedgerow.arrays import Int64
+from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import Stream
 from hedgerow.noise.cell_error import CellError, DiscreteGaussianError
 from hedgerow.noise.envelope import Envelope, NormalEnvelope
-from hedgerow.noise.exact import Law, certified_tail_bound
-from hedgerow.noise.loss import GaussianLoss
-from hedgerow.noise.parameters import positive_number, raised, sensitivity, tail_probability
-from hedgerow.noise.price import InRho, Price
-from hedgerow.numerals import Exact
+from hedgerow.noise.inversion import Law, certified_tail_bound
+from hedgerow.noise.loss import (
+    GaussianLoss,
+    InRho,
+    Price,
+    positive_number,
+    raised,
+    sensitivity,
+    tail_probability,
+)
+from hedgerow.text import Exact
 
 LARGEST_SIGMA2 = Fraction(1 << 112)
 
@@ -93,11 +98,11 @@ class DiscreteGaussian:
         """The normal law of variance σ²."""
         return NormalEnvelope(float(self.sigma2))
 
-    def sample(self, n: int) -> NDArray[np.int64]:
+    def sample(self, n: int) -> Int64:
         """Draws under a fresh key of the operating system: int64 (n)."""
         return draws.sample(self.law, n)
 
-    def draw(self, stream: Stream, start: int, out: NDArray[np.int64]) -> None:
+    def draw(self, stream: Stream, start: int, out: Int64) -> None:
         """Write the noise of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
         draws.draw(self.law, stream, start, out)
 

@@ -9,18 +9,15 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hedgerow.arrays import Int64
 from hedgerow.errors import NoiseError
 from hedgerow.noise.bits import Stream
 from hedgerow.noise.cell_error import CellError
 from hedgerow.noise.discrete_gaussian import DiscreteGaussian
 from hedgerow.noise.discrete_laplace import DiscreteLaplace
 from hedgerow.noise.envelope import Envelope
-from hedgerow.noise.loss import Loss
-from hedgerow.noise.price import Price
-from hedgerow.numerals import Exact
+from hedgerow.noise.loss import Loss, Price
+from hedgerow.text import Exact
 
 __all__ = [
     "MECHANISMS",
@@ -88,11 +85,11 @@ class Mechanism(Protocol):
         """The continuous law that bounds sums of draws, for intervals of estimates."""
         ...
 
-    def sample(self, n: int) -> NDArray[np.int64]:
+    def sample(self, n: int) -> Int64:
         """Draws under a fresh key of the operating system: int64 (n)."""
         ...
 
-    def draw(self, stream: Stream, start: int, out: NDArray[np.int64]) -> None:
+    def draw(self, stream: Stream, start: int, out: Int64) -> None:
         """Write the noise of cells ``start .. start + len(out) - 1`` of a stream to ``out``.
 
         The noise of a cell is a function of (stream, cell), however the range is cut. The draw owns

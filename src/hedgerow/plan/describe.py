@@ -5,13 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedgerow.figures import delta_text, figure_above
-from hedgerow.numerals import Exact
 from hedgerow.plan.depths import DepthPlan, Measured, Summed
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Exact, delta_text, figure_above
 
 
 def hash_of(described: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,9 +9,10 @@ from typing import Any
 
 from hedgerow.errors import PlanError, check_kind, listed
 from hedgerow.estimate.running_sums import Strategy
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.depths import (
+    MEASURES,
     DepthPlan,
     Invariant,
     Measure,
@@ -21,6 +22,13 @@ from hedgerow.plan.depths import (
     Summed,
     Survivors,
     Unmeasured,
+    check_allocation,
+    check_parts,
+    check_running_sums,
+    check_size,
+    measurable_depths,
+    protection,
+    public_depth,
 )
 from hedgerow.plan.describe import (
     describe_budget,
@@ -29,24 +37,15 @@ from hedgerow.plan.describe import (
     describe_tree,
     hash_of,
 )
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_table import forecast_table
-from hedgerow.plan.kinds import check_allocation, check_parts
-from hedgerow.plan.measurable import (
-    check_running_sums,
-    check_size,
-    measurable_depths,
-    protection,
-    public_depth,
-)
+from hedgerow.plan.forecast import forecast, forecast_table
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget, rho_within
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
+from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
-from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,4 +269,41 @@ def make_plan(
         tuple(invariants),
         measure,
         prior=allocation.prior,
+    )
+
+
+# A plan read back from its description: what a manifest says was signed.
+
+
+def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.to_dict` describes, over a tree that must be its own.
+
+    Everything that follows from something else (noise, guarantee) is computed again, so a
+    description that contradicts itself does not come back as it was. Of noise that was calibrated
+    to an (ε, δ) budget it is verified that it keeps it.
+
+    Raises:
+        PlanError, BudgetError: no plan can be made of it.
+        KeyError, TypeError: it is no description of a plan.
+    """
+    who, budget = described["neighbours"], described["budget"]
+    options: dict[str, Any] = {"contributions": who["contributions"], "unit": who["unit"]}
+    if who["relation"] == Replace().name:
+        options["exactly"] = who["total_is_public"]
+    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
+    return Plan(
+        tree,
+        (Replace if "exactly" in options else AddRemove)(**options),
+        kind(*(budget[name] for name in kind.__slots__)),
+        MECHANISMS[described["mechanism"]],
+        described["allocation"],
+        tuple(
+            exact(t["share"], "share", PlanError) if "share" in t else None
+            for t in described["depths"]
+        ),
+        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
+        MEASURES[described["measure"]],
+        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
+        if kind is EpsilonDelta
+        else None,
     )

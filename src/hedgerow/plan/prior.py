@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import OUTSIDE, PlanError, check_kind, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
@@ -102,7 +102,7 @@ class Prior:
                     f"({', '.join(theirs)}), got {', '.join(ours)}; its areas alone may differ"
                 )
 
-    def values(self, depth: int, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
         """The distinct counts of a depth, and how many nodes have each.
 
         Args:
@@ -158,7 +158,7 @@ def _digest(counts: Counts) -> str:
     return hashlib.sha256(np.stack([values, times]).astype("<i8").tobytes()).hexdigest()
 
 
-def _grouped(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(counts: Int64) -> tuple[Int64, Int64]:
     """Distinct values and how often each occurs; small ones first and without sorting.
 
     Sums that wrapped may be negative; they count as large.

@@ -10,9 +10,8 @@ from fractions import Fraction
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import InEpsilon, InRho, Price, precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.price import InEpsilon, InRho, Price, precision_of
-from hedgerow.numerals import Exact
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA, TooFineError
 from hedgerow.privacy.budget import (
     WELL_BELOW,
@@ -20,11 +19,12 @@ from hedgerow.privacy.budget import (
     Epsilon,
     EpsilonDelta,
     check_budget,
+    rho_within,
 )
 from hedgerow.privacy.neighbours import Change, in_case, l1, l2_squared
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
-from hedgerow.privacy.zcdp import rho_within
+from hedgerow.text import Exact
 
 DOUBT = 1e-7
 """By how much, relatively, certified bounds of δ may differ between two machines."""

@@ -20,15 +20,21 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.figures import asked, delta_text, figure_above
 from hedgerow.noise.loss import Losses, PairLoss, gathered
-from hedgerow.numerals import Exact
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
-from hedgerow.privacy.budget import Epsilon, EpsilonDelta, probability
+from hedgerow.privacy.budget import (
+    Epsilon,
+    EpsilonDelta,
+    bun_steinke_epsilon,
+    float_above,
+    optimal_delta,
+    optimal_epsilon,
+    probability,
+)
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.privacy.zcdp import bun_steinke_epsilon, float_above, optimal_delta, optimal_epsilon
+from hedgerow.text import Exact, asked, delta_text, figure_above
 
 
 @dataclass(frozen=True)

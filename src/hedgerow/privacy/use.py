@@ -12,10 +12,10 @@ from typing import Any
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
-from hedgerow.numerals import exact
 from hedgerow.privacy.accountant.domination import Gaussians
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.neighbours import Change, Norm, in_case, l1, l2_squared
+from hedgerow.text import exact
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 

@@ -6,7 +6,7 @@ A cuboid of the tree's own chain has the errors of its depth. Off the chain ther
 the same sum from all measurements. It is unbiased, its variance is exact
 (`hedgerow.estimate.tree.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum
 of released leaves is not unbiased: each is kept from falling below 0, which adds up
-(`hedgerow.plan.sums`). Where it lies outside the intervals that hold for all sums at once it is
+(`hedgerow.plan.cost`). Where it lies outside the intervals that hold for all sums at once it is
 ``contradicted``, as on the tree (`hedgerow.release.directory.depth_errors`).
 
 *Survivors alone were measured.* Some leaves of a sum were never measured, and which ones noise
@@ -53,8 +53,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
@@ -65,11 +65,9 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.outline import Outline, gathered
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.content import InMemory, OnDisk
 from hedgerow.release.directory.depth_errors import outside
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.measurements import (
@@ -81,15 +79,12 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
     noisy_file,
 )
+from hedgerow.release.directory.output import InMemory, OnDisk
 from hedgerow.release.directory.parquet_file import rows_of
 from hedgerow.release.directory.stored import read_nodes, stated_plan
-from hedgerow.release.reestimate.again import read_stored
-from hedgerow.release.reestimate.estimates import measured_nodes
+from hedgerow.release.reestimate.measured_nodes import measured_nodes, read_stored
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
-
-Int64 = NDArray[np.int64]
+from hedgerow.tables.tree import Codes, Tree
 
 RUNS = 60
 MOST_CELLS = 1 << 24
@@ -230,7 +225,7 @@ def _digest(known: Stated) -> bytes:
     return made.digest()
 
 
-def _quantile(errors: Int64, deviation: NDArray[np.float64], confidence: Confidence) -> Any:
+def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
     """How far from its count each sum's interval reaches: float64 (sums)."""
     rank = ceil(confidence.level * (len(errors) + 1)) - 1
     if not confidence.simultaneous:

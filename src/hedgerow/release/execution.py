@@ -15,19 +15,18 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.job_cache import KeptOnDisk
-from hedgerow.release.descent.progress import Progress
-from hedgerow.release.descent.results import gathered
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.outline import gathered
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.charging import Charging
-from hedgerow.release.directory.content import InMemory
+from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles
-from hedgerow.release.directory.output import Unfinished
+from hedgerow.release.directory.output import InMemory, Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.page.report import write_report
-from hedgerow.release.refusals import check_combines, check_match, check_public_total
+from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.counts import Counts
 

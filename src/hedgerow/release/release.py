@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, kind_of, nearest
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.directory.content import InMemory, OnDisk
 from hedgerow.release.directory.depth_errors import certainty
-from hedgerow.release.directory.described import shapes_of
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -25,8 +22,9 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
 )
+from hedgerow.release.directory.output import InMemory, OnDisk
+from hedgerow.release.directory.stored import shapes_of
 
-Int64 = NDArray[np.int64]
 USUAL = Confidence()
 SURENESS = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
 

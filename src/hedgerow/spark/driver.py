@@ -1,8 +1,8 @@
 """A release on Spark: the top of the tree on the driver, its subtrees on the executors.
 
 Executors read the records (`hedgerow.spark.table`) and hand back the true counts of the
-cut (`hedgerow.spark.cluster_top`); the driver runs the pass down to it. Then the subtrees go to
-the executors (`hedgerow.spark.cluster`).
+cut (`hedgerow.spark.subtree`); the driver runs the pass down to it. Then the subtrees go to
+the executors (`hedgerow.spark.executors`).
 """
 
 import json
@@ -10,37 +10,30 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
+from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.progress import Progress
-from hedgerow.release.directory.charging import Charging
+from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
 from hedgerow.release.execution import release, release_into
-from hedgerow.release.refusals import check_combines, check_match, check_public_total
+from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release, read_release
-from hedgerow.spark.cluster import GAVE_UP, Cluster
-from hedgerow.spark.cluster_top import Top, leaves_of
-from hedgerow.spark.parts import take_parts
+from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
 from hedgerow.spark.session import (
     Frame,
     collected,
     spark_errors,
 )
-from hedgerow.spark.subtree import Subtrees, first_leaves
+from hedgerow.spark.subtree import Subtrees, Top, first_leaves, leaves_of
 from hedgerow.spark.table import SparkTable
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-
-Int64 = NDArray[np.int64]
 
 
 def release_on_spark(

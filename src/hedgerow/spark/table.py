@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hedgerow.distribution.binned import NumericColumn, binned
+from hedgerow.distribution.bins import NumericColumn, binned
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.spark.session import (
     FAULT,
@@ -30,9 +30,9 @@ from hedgerow.spark.session import (
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.domain import axis_columns
 from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.sources import Source
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import LARGEST_LEAF
 
 CATALOGUE, JDBC = "table:", "jdbc:"
 FILES = r"(s3a|hdfs|abfss?|gs|file|dbfs)://"

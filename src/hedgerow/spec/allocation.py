@@ -1,21 +1,31 @@
 """``[allocation]`` of a release file as types, with the public prior that it may follow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
 
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import PlanError, SpecError, TableError
-from hedgerow.numerals import exact
-from hedgerow.plan.allocation.allocation import Allocation, Shares, Uniform
+from hedgerow.plan.allocation.allocation import (
+    Allocation,
+    Importance,
+    PerLevel,
+    Relative,
+    Shares,
+    Uniform,
+)
 from hedgerow.plan.allocation.fair import Fair
-from hedgerow.plan.allocation.importance import Importance, PerLevel, Relative
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +175,31 @@ def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importa
 
 def _floats(numbers: list[Number]) -> list[float]:
     return [as_float(number, "importance", PlanError) for number in numbers]
+
+
+# The lines of a release file that say what a plan says: its budget and its shares.
+
+BUDGETS = ("rho", "epsilon", "delta")
+
+
+def lines_of(plan: Plan) -> str:
+    """``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
+
+    A file with these lines, and all else as the plan has it, plans with the same noise; its
+    allocation is called ``shares``.
+    """
+    budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
+    others = " and ".join(name for name in BUDGETS if name not in budget)
+    depths = measurable_depths(plan.tree, plan.neighbours, plan.invariants)
+    shares = ", ".join(f'"{plan.shares[t] or 0}"' for t in depths)
+    given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
+    return (
+        f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
+        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = [{shares}]'
+    )
+
+
+def _number(value: Fraction) -> str:
+    """As a decimal number where that is exact, as a fraction elsewhere."""
+    decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    return f"{decimal:f}" if Fraction(decimal) == value else str(value)

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hedgerow.distribution.bin_codes import coded_axis
-from hedgerow.distribution.binned import NumericColumn
-from hedgerow.distribution.for_distribution import ForDistribution
+from hedgerow.distribution.bins import NumericColumn, coded_axis
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.numerals import exact
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.axis import Axis, check_names
 from hedgerow.tables.read import Query, read_areas
+from hedgerow.text import exact
 
 Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
 """A number; infinity and NaN are refused later, in a sentence of their own."""

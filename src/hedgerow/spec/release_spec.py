@@ -9,36 +9,40 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hedgerow.distribution.distribution import plan_distribution
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.numerals import exact
 from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
-from hedgerow.plan.measurable import protection
+from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors, protection
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
-from hedgerow.release.directory.charging import Charging
+from hedgerow.release.directory.keys import Charging
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource, SparkTable
 from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
-from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of
-from hedgerow.spec.release_file import AREAS_OF_TABLE, ReleaseFile
+from hedgerow.spec.release_file import (
+    AREAS_OF_TABLE,
+    ReleaseFile,
+    budget_of,
+    mechanism_of,
+    neighbours_of,
+)
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 class ReleaseSpec:
@@ -201,7 +205,7 @@ class ReleaseSpec:
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
 
-        Its allocation is that of the lines which plan it; see `hedgerow.spec.lines`.
+        Its allocation is that of the lines which plan it; see `hedgerow.spec.allocation`.
 
         Args:
             tree: of the release.

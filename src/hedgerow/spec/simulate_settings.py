@@ -6,12 +6,10 @@ from itertools import product
 from typing import Any
 
 from hedgerow.errors import HedgerowError, SpecError
-from hedgerow.evaluate.independent import IndependentNoise
-from hedgerow.evaluate.leaf_noise import LeafNoise
+from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
 from hedgerow.evaluate.method import Method, Setting, budget_in_words
 from hedgerow.evaluate.moments import MOST_LAID_OUT
-from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
-from hedgerow.evaluate.stability import StabilityHistogram
+from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.depths import All, Survivors

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hedgerow.distribution.binned import Binned, NumericColumn, binned
+from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
 from hedgerow.spec.axis_section import numeric_column
@@ -89,7 +89,7 @@ class TableSpec:
         Args:
             records: see `Counts.from_frame`; or with their numeric columns binned.
             tree: of the release.
-            memory: bytes; see `hedgerow.release.memory`.
+            memory: bytes; see `hedgerow.release.preflight`.
             bounded: whether contributions are, as the file says; without, to compare tables.
 
         Raises:

@@ -21,8 +21,8 @@ from hedgerow.errors import (
     nearest,
     shortened,
 )
-from hedgerow.numerals import PLACES, Exact, exact
-from hedgerow.plain_files import small_file
+from hedgerow.machine import small_file
+from hedgerow.text import PLACES, Exact, exact
 
 Number = int | Decimal | str
 

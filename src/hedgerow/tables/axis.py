@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, nearest
-from hedgerow.tables.frames import as_arrow, as_codes, in_order
+from hedgerow.tables.sources import as_arrow, as_codes, in_order
 from hedgerow.text import check_name
 
 MAX_LEVELS = 64
@@ -49,7 +49,7 @@ class Axis:
     levels: tuple[str, ...]
     columns: tuple[str, ...]
     labels: tuple[pl.Series, ...]
-    child_start: tuple[NDArray[np.int64], ...]
+    child_start: tuple[Int64, ...]
     not_stated: str | None = None
     from_table: bool = False
 
@@ -129,19 +129,19 @@ class Axis:
             )
         return self.levels.index(level) + 1
 
-    def descendant_start(self, level: int, deeper: int) -> NDArray[np.int64]:
+    def descendant_start(self, level: int, deeper: int) -> Int64:
         """Where the descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
         start = np.arange(self.size(level) + 1, dtype=np.int64)
         for k in range(level, deeper):
             start = self.child_start[k][start]
         return start
 
-    def ancestors(self, level: int) -> NDArray[np.int32]:
+    def ancestors(self, level: int) -> Int32:
         """For each leaf its ancestor at a level: int32 (leaves)."""
         leaves = np.diff(self.descendant_start(level, self.depth))
         return np.repeat(np.arange(self.size(level), dtype=np.int32), leaves)
 
-    def path(self, level: int, nodes: NDArray[np.int32]) -> list[pl.Series]:
+    def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """The codes of nodes of a level and of their ancestors, coarsest first, by column."""
         found = []
         for k in range(level, 0, -1):
@@ -217,7 +217,7 @@ def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
 
 def _nest(
     paths: pl.DataFrame, what: str, *, repeated: bool
-) -> tuple[tuple[pl.Series, ...], tuple[NDArray[np.int64], ...]]:
+) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
     """Labels and child ranges of every level from the paths of the leaves."""
     names = paths.columns
     if repeated:

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, check_kind, outside_limits
-from hedgerow.tables.order import Codes, tree_rank
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.read import read_leaves
-from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.tables.tree import Codes, Tree, tree_rank
 
-Sums = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+Sums = Callable[[Int64, Int64], Int64]
 """``(values, start)``: the sums of the groups that begin at ``start``."""
 
 
@@ -36,7 +36,7 @@ class Counts:
 
     tree: Tree
     codes: Codes
-    values: NDArray[np.int64]
+    values: Int64
     contributions: int | None = None
     before: int | None = None
     unlisted: tuple[int | None, ...] = ()
@@ -48,7 +48,7 @@ class Counts:
         cls,
         tree: Tree,
         codes: Codes,
-        values: NDArray[np.int64],
+        values: Int64,
         *,
         contributions: int | None = None,
         before: int | None = None,
@@ -58,7 +58,7 @@ class Counts:
         Of a leaf with more than `LARGEST_LEAF` records these are counted. What is counted is
         ``min(x, LARGEST_LEAF)`` of all x records of the leaf, in whichever rows they come: a row is
         cut before it is added, which changes no such minimum, and the sum saturates. So a function
-        of the multiset of rows; see `hedgerow.tables.whole.LARGEST_LEAF` for why it is stable.
+        of the multiset of rows; see `hedgerow.tables.ordered.LARGEST_LEAF` for why it is stable.
 
         Raises:
             TableError: a negative count.
@@ -74,7 +74,7 @@ class Counts:
 
     @classmethod
     def from_nodes(
-        cls, tree: Tree, codes: Codes, values: NDArray[np.int64], contributions: int | None = None
+        cls, tree: Tree, codes: Codes, values: Int64, contributions: int | None = None
     ) -> "Counts":
         """Counts of nodes, each told by its first leaf, in any order; one may come more than once.
 
@@ -141,7 +141,7 @@ class Counts:
             )
         )
 
-    def roll_up(self, depth: int) -> tuple[Codes, NDArray[np.int64]]:
+    def roll_up(self, depth: int) -> tuple[Codes, Int64]:
         """The non-zero nodes of a depth in tree order, and their true counts.
 
         Sums of 2^23 full leaves wrap. Noise is added modulo 2⁶⁴ as well, so that is post-processing
@@ -158,13 +158,11 @@ class Counts:
         return labelled(self.tree, depth, codes, count=values)
 
 
-def _increases(words: list[NDArray[np.int64]]) -> bool:
+def _increases(words: list[Int64]) -> bool:
     return len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all())
 
 
-def _ordered(
-    tree: Tree, codes: Codes, values: NDArray[np.int64], sums: Sums
-) -> tuple[Codes, NDArray[np.int64]]:
+def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
     """Leaves in tree order, each once."""
     words = tree_rank(tree, codes)
     if _increases(words):
@@ -173,9 +171,7 @@ def _ordered(
     return _merge(tuple(code[order] for code in codes), values[order], sums)
 
 
-def _merge(
-    codes: Codes, values: NDArray[np.int64], sums: Sums = np.add.reduceat
-) -> tuple[Codes, NDArray[np.int64]]:
+def _merge(codes: Codes, values: Int64, sums: Sums = np.add.reduceat) -> tuple[Codes, Int64]:
     """Sum neighbours with equal codes."""
     if not len(values):
         return codes, values
@@ -189,7 +185,7 @@ def _merge(
     return tuple(code[start] for code in codes), sums(values, start)
 
 
-def _saturated(values: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _saturated(values: Int64, start: Int64) -> Int64:
     """The sums of groups up to `LARGEST_LEAF`, of values that are not negative; never wrapped.
 
     Doubles hold each sum below 2⁵³ exactly and never fall when something is added, so they tell

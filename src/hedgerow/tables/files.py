@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
-from hedgerow.plain_files import check_plain
+from hedgerow.machine import check_plain
 from hedgerow.tables.database import NOT_UTF8, explained, literal, quoted
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"

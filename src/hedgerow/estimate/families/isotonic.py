@@ -1,10 +1,14 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_vector
+from hedgerow.estimate.families.real_projection import project_real
 from hedgerow.kernels import kernel
 
 LARGEST_TOTAL = 1 << 53
@@ -13,12 +17,10 @@ LARGEST_TOTAL = 1 << 53
 LARGEST_SUM = 1 << 61
 """Integer cumulative counts have sums (records) that stay within this."""
 
-Cumulative = NDArray[np.int64] | NDArray[np.float64]
+Cumulative = Int64 | Float64
 
 
-def isotonic_squared(
-    cumulative: Cumulative, total: int, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.int64]:
+def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None = None) -> Int64:
     """The integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ w_i (y_i - x_i)²``; int64 (K).
 
     Problem (O^c) of Rameshwar, Section VI, for squared error; w are weights (inverse variances,
@@ -66,7 +68,7 @@ def isotonic_squared(
     return result
 
 
-def isotonic_absolute(cumulative: Cumulative, total: int) -> NDArray[np.int64]:
+def isotonic_absolute(cumulative: Cumulative, total: int) -> Int64:
     """The integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ |y_i - x_i|``; int64 (K).
 
     Problem (O^c) of Rameshwar, Section VI, for absolute error. Let h_i(y) be the least cost of the
@@ -103,7 +105,7 @@ def _check(cumulative: Cumulative, total: int) -> None:
 
 
 @kernel
-def _pool_integers(x: NDArray[np.int64], total: int, y: NDArray[np.int64]) -> None:
+def _pool_integers(x: Int64, total: int, y: Int64) -> None:
     sums = np.empty(len(x), dtype=np.int64)
     sizes = np.empty(len(x), dtype=np.int64)
     blocks = 0
@@ -136,9 +138,7 @@ def _not_below(first: int, first_size: int, second: int, second_size: int) -> bo
 
 
 @kernel
-def pool(
-    x: NDArray[np.float64], weights: NDArray[np.float64], total: int, y: NDArray[np.int64]
-) -> None:
+def pool(x: Float64, weights: Float64, total: int, y: Int64) -> None:
     """The weighted real fit of x, rounded half up and clipped to 0 … total, written to y."""
     means = np.empty(len(x))
     masses = np.empty(len(x))
@@ -165,7 +165,7 @@ def pool(
 
 
 @kernel
-def _slope_trick(x: NDArray[np.float64], total: int, y: NDArray[np.int64]) -> None:
+def _slope_trick(x: Float64, total: int, y: Int64) -> None:
     places = np.empty(2 * len(x) + 2, dtype=np.int64)
     masses = np.empty(2 * len(x) + 2)
     size = 0
@@ -190,9 +190,7 @@ def _slope_trick(x: NDArray[np.float64], total: int, y: NDArray[np.int64]) -> No
 
 
 @kernel
-def _push(
-    places: NDArray[np.int64], masses: NDArray[np.float64], size: int, place: int, mass: float
-) -> int:
+def _push(places: Int64, masses: Float64, size: int, place: int, mass: float) -> int:
     """Put a bend into the heap, the largest place on top; its new size."""
     child = size
     while child > 0:
@@ -208,7 +206,7 @@ def _push(
 
 
 @kernel
-def _pop(places: NDArray[np.int64], masses: NDArray[np.float64], size: int) -> int:
+def _pop(places: Int64, masses: Float64, size: int) -> int:
     """Take the top bend out of the heap; its new size."""
     size -= 1
     place = places[size]
@@ -228,3 +226,94 @@ def _pop(places: NDArray[np.int64], masses: NDArray[np.float64], size: int) -> i
     places[parent] = place
     masses[parent] = mass
     return size
+
+
+# The estimator of the nearest cumulative distribution: isotonic regression, family by family.
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic:
+    """Minimise ``Σ_j w_j (Y_j - X_j)²`` over integers ``0 <= Y_1 <= … <= Y_n = c``, by family.
+
+    X_j are the noisy counts of a family summed up to its j-th child, Y_j the released counts so
+    summed, c the family's total; consistency of Rameshwar, Section VI
+    (`hedgerow.estimate.families.isotonic` says why the rounded real fit is optimal). The weight w_j
+    is the inverse of the variance of X_j given the total: with V_j the variance of X_j and V that
+    of the whole sum, ``V_j (V - V_j)/V``. The order of the children matters, so it is for numeric
+    axes; elsewhere it is as good as any.
+
+    For running sums (`hedgerow.estimate.running_sums`) it is the only estimator; their cumulative
+    counts are decoded first, and `nearest` takes them with their own variances.
+    """
+
+    name: ClassVar[str] = "isotonic"
+    combine: ClassVar[bool | None] = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Method and parameters for the manifest."""
+        return {"method": self.name}
+
+    def project(
+        self,
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """The consistent counts, int64 (cells), in records.
+
+        Args:
+            noisy: int64 or float64 (cells), records, within ±2^40.
+            family_start: int64 (families + 1): where each family's cells begin, and the end.
+            totals: int64 (families), records, 0 to 2^40: what each family must sum to.
+            variance: records²; only ratios matter.
+
+        Raises:
+            EstimateError: for arrays that break these rules.
+        """
+        return project_real(_project, noisy, family_start, totals, variance)
+
+    @staticmethod
+    def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:
+        """The counts of single bins whose sums are nearest: int64 (K), records.
+
+        Args:
+            cumulative: float64 (K), records: estimates of the counts up to each bin; the last is
+                not used.
+            total: what all sum to, records.
+            variances: float64 (K), records²; their inverses are the weights.
+        """
+        largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+        weights = 1 / np.maximum(variances / largest, 1e-12)
+        return np.diff(isotonic_squared(cumulative, total, weights), prepend=0)
+
+
+@kernel
+def _project(
+    noisy: Float64,
+    variance: Float64,
+    family_start: Int64,
+    totals: Int64,
+    families: tuple[int, int],
+    y: Int64,
+) -> None:
+    one = len(variance) == 1
+    for family in range(families[0], families[1]):
+        begin, end = family_start[family], family_start[family + 1]
+        if begin == end:
+            continue
+        x, weights = np.empty(end - begin - 1), np.empty(end - begin - 1)
+        whole = 0.0
+        for i in range(begin, end):
+            whole += variance[0] if one else variance[i]
+        upto, spread = 0.0, 0.0
+        for i in range(begin, end - 1):
+            upto += noisy[i]
+            spread += variance[0] if one else variance[i]
+            x[i - begin] = upto
+            weights[i - begin] = whole / spread / max(whole - spread, whole * 1e-12)
+        pool(x, weights, totals[family], y[begin : end - 1])
+        before = 0
+        for i in range(begin, end - 1):
+            y[i], before = y[i] - before, y[i]
+        y[end - 1] = totals[family] - before

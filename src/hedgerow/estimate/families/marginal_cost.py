@@ -8,13 +8,13 @@ x (float64, cells) in records, s (float64, cells) positive. Within a cell costs 
 c cheapest units of a family are an estimate: ``y_i`` is the number of cell i's units among them.
 Of equal costs those of cells with the largest (rank, index) come first, where a rank is given;
 else those of cells that hold something already, and among them evenly spread ones
-(`hedgerow.estimate.families.spread`).
+(`hedgerow.estimate.families.units`).
 
 With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over integers ``y >= 0``
 with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
-twice its cost. For offsets 0 and 1 see `hedgerow.estimate.families.chebyshev_weighted`.
+twice its cost. For offsets 0 and 1 see `hedgerow.estimate.families.chebyshev`.
 
-`hedgerow.estimate.families.unit_level` finds a level λ where the units that cost at most λ fall
+`hedgerow.estimate.families.units` finds a level λ where the units that cost at most λ fall
 short of c by a few, or by units that all cost the same. Then the costs themselves, in doubles,
 decide which units cost at most λ, and the missing ones follow one group of equal costs at a time.
 
@@ -24,17 +24,14 @@ objective.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.estimate.families.spread import gets_one
-from hedgerow.estimate.families.unit_level import level_below, real_level
+from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.families.units import gets_one, level_below, real_level
 from hedgerow.kernels import kernel
 
 
 @kernel
-def write_variances(
-    variance: NDArray[np.float64], begin: int, cells: int, s: NDArray[np.float64]
-) -> bool:
+def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bool:
     """Write a family's variances to s, ones where all are equal; whether they are."""
     equal = True
     for i in range(cells if len(variance) > 1 else 0):
@@ -47,12 +44,12 @@ def write_variances(
 
 @kernel
 def cheapest_units(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
-    rank: NDArray[np.float64],
+    x: Float64,
+    s: Float64,
+    rank: Float64,
     problem: tuple[float, int, int],
-    keys: NDArray[np.float64],
-    y: NDArray[np.int64],
+    keys: Float64,
+    y: Int64,
 ) -> tuple[float, bool]:
     """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
 
@@ -87,12 +84,12 @@ def cheapest_units(
 
 @kernel
 def _add_missing(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
-    rank: NDArray[np.float64],
+    x: Float64,
+    s: Float64,
+    rank: Float64,
     problem: tuple[float, int, int],
-    keys: NDArray[np.float64],
-    y: NDArray[np.int64],
+    keys: Float64,
+    y: Int64,
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
     offset, missing, hashed = problem
@@ -120,12 +117,12 @@ def _add_missing(
 
 @kernel
 def _units_at(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
+    x: Float64,
+    s: Float64,
     problem: tuple[float, int, int],
     level: float,
-    keys: NDArray[np.float64],
-    y: NDArray[np.int64],
+    keys: Float64,
+    y: Int64,
 ) -> int:
     """Write the units that cost at most the level, and the next ones' costs; how many are short."""
     offset, total, _ = problem
@@ -148,11 +145,11 @@ def _units_at(
 
 @kernel
 def _hand_out(
-    keys: NDArray[np.float64],
-    rank: NDArray[np.float64],
+    keys: Float64,
+    rank: Float64,
     level: float,
     missing: int,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> None:
     """One unit each to the cells largest in (rank, index) of those whose next cost is the level."""
     high = _rank_of_the_last(keys, rank, level, missing)
@@ -168,11 +165,11 @@ def _hand_out(
 
 @kernel
 def _hand_out_evenly(
-    keys: NDArray[np.float64],
+    keys: Float64,
     hashed: int,
     level: float,
     missing: int,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> None:
     """One unit each, evenly, to cells whose next cost is the level; to empty ones last."""
     filled = 0
@@ -197,9 +194,7 @@ def _hand_out_evenly(
 
 
 @kernel
-def _rank_of_the_last(
-    keys: NDArray[np.float64], rank: NDArray[np.float64], level: float, missing: int
-) -> float:
+def _rank_of_the_last(keys: Float64, rank: Float64, level: float, missing: int) -> float:
     """The smallest rank above which at most ``missing`` cells have the level as their next cost.
 
     Bisection between the ranks of these cells.
@@ -232,11 +227,11 @@ def _rank_of_the_last(
 
 @kernel
 def _share_between_two(
-    x: NDArray[np.float64],
-    s: NDArray[np.float64],
-    rank: NDArray[np.float64],
+    x: Float64,
+    s: Float64,
+    rank: Float64,
     problem: tuple[float, int, int],
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> tuple[float, bool]:
     """`cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
     offset, total, hashed = problem
@@ -275,7 +270,7 @@ def _share_between_two(
 
 
 @kernel
-def _is_first(rank: NDArray[np.float64], hashed: int, first: int, second: int) -> bool:
+def _is_first(rank: Float64, hashed: int, first: int, second: int) -> bool:
     """Whether of two cells that hold so much, a unit that costs both the same is the first's."""
     if len(rank) > 0:
         return bool(rank[0] > rank[1])

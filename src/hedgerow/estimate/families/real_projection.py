@@ -9,7 +9,7 @@ was never measured. They are the limits of small and large variances, so they ar
 2. Where there are cells of infinite variance, every other cell takes the count nearest its value
    by itself (what a penalty makes 0 is 0), if these counts fit into what is left of the total; the
    cells of infinite variance, whatever their values, share the rest evenly, and some of them, as
-   `hedgerow.estimate.families.spread` has it, one record more. If the counts do not fit, the cells
+   `hedgerow.estimate.families.units` has it, one record more. If the counts do not fit, the cells
    of infinite variance are 0.
 3. All remaining cells are projected on what is left, by the estimator.
 """
@@ -19,9 +19,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_structure, check_vector
-from hedgerow.estimate.families.spread import gets_one, hash_of
+from hedgerow.estimate.families.units import gets_one, hash_of
 from hedgerow.kernels import kernel, over_families
 
 LARGEST_REAL_COUNT = 1 << 40
@@ -37,12 +38,12 @@ ones, of noise that is next to never there, count as 2^-300."""
 
 Kernel = Callable[
     [
-        NDArray[np.float64],
-        NDArray[np.float64],
-        NDArray[np.int64],
-        NDArray[np.int64],
+        Float64,
+        Float64,
+        Int64,
+        Int64,
         tuple[int, int],
-        NDArray[np.int64],
+        Int64,
     ],
     None,
 ]
@@ -51,12 +52,12 @@ Kernel = Callable[
 
 def project_real(
     solve: Kernel,
-    noisy: NDArray[np.int64] | NDArray[np.float64],
-    family_start: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    variance: float | NDArray[np.float64] | None,
+    noisy: Int64 | Float64,
+    family_start: Int64,
+    totals: Int64,
+    variance: float | Float64 | None,
     penalty: float = 0.0,
-) -> NDArray[np.int64]:
+) -> Int64:
     """The estimates, int64 (cells), of all families by one kernel, in parallel.
 
     Args:
@@ -103,9 +104,7 @@ def is_real(noisy: object, variance: object) -> bool:
     return variance is not None and not equal
 
 
-def _checked_variances(
-    x: NDArray[np.float64], variance: float | NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], bool]:
+def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Float64, bool]:
     """One variance for all or one for each, and whether any is 0 or infinite."""
     if variance is None:
         return np.ones(1), False
@@ -138,7 +137,7 @@ def _checked_variances(
 
 
 @kernel
-def _within(values: NDArray[np.float64], least: float, greatest: float) -> bool:
+def _within(values: Float64, least: float, greatest: float) -> bool:
     # A comparison with NaN is false, so NaN is counted as outside.
     outside = 0
     for value in values:
@@ -148,11 +147,11 @@ def _within(values: NDArray[np.float64], least: float, greatest: float) -> bool:
 
 @kernel
 def _settle(
-    cells: tuple[NDArray[np.float64], NDArray[np.float64]],
-    family_start: NDArray[np.int64],
+    cells: tuple[Float64, Float64],
+    family_start: Int64,
     penalty: float,
-    problem: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]],
-    y: NDArray[np.int64],
+    problem: tuple[Int64, Int64, NDArray[np.bool_]],
+    y: Int64,
 ) -> None:
     """Write what is settled to y, and the families, totals and cells that are left."""
     start, rest, left = problem
@@ -186,7 +185,7 @@ def _settle(
 
 @kernel
 def _sums(
-    x: NDArray[np.float64], variance: NDArray[np.float64], penalty: float, total: float
+    x: Float64, variance: Float64, penalty: float, total: float
 ) -> tuple[float, float, int, int]:
     """Of a family: the counts known exactly, all others' nearest counts, and how many are which."""
     exact = 0.0

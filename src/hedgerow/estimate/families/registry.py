@@ -7,7 +7,7 @@ from hedgerow.errors import EstimateError, nearest
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
 from hedgerow.estimate.tree.least_squares import LeastSquares
 

@@ -5,12 +5,210 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_combine
+from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
 from hedgerow.estimate.families.real_projection import project_real
-from hedgerow.estimate.families.support import project_penalised
+from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile, narrower, wider
+from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.kernels import kernel
+
+# Which counts of a family are not zero, when each of them costs a penalty.
+#
+# Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0`` with ``Σ y = c``.
+#
+# *Equal variances* (v = 1 and ``price = penalty · v`` without loss of generality). Let F(k) be the
+# least squared distance with at most k counts that are not 0.
+#
+# - The support is that of the k largest x. If ``x_i >= x_j`` but ``y_i = 0 < y_j``, swapping the
+# two changes the squared distance by ``-2 y_j (x_i - x_j) <= 0``. - F is convex. Let Φ_k(u) be the
+# least squared distance of the k largest cells to total u. The gain ``F(k) - F(k + 1)`` is the
+# largest ``Φ_k(c) - Φ_k(c - v) + 2 v x - v²`` over v >= 0, x being the next largest cell. Φ_k is
+# the sum of its dearest units' costs, and k cells hold u units more cheaply than k - 1 do, unit by
+# unit; so the gain falls in k, as x does.
+#
+# So the best k is the last one with ``F(k - 1) - F(k) > price``. It is at most the support of
+# integer least squares, where the gains end. In real numbers that gain is ``y_k² k / (k - 1)``, y_k
+# being the smallest count left by ``x - level``; rounding y_k to an integer u makes it some ``(2 u
+# y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price. For
+# integer x the gain is known exactly, as ``y - x`` is then as even as integers can be. For real x
+# rounding the other counts moves the gain by some 2 u + 1; where it is that near the price for the
+# last cell inside or the first one outside, F itself is computed for k and its neighbours, up and
+# down, until k is a minimum: that is the optimum, as F is convex. On the support, where every count
+# is at least 1, the estimate is integer least squares of x - 1 to the total c - k.
+#
+# *Unequal variances.* Cells are taken in the order of ``(x_i - level v_i)² / v_i``, what each would
+# cost to give up at the level of plain least squares; the gain of the last cell j in a set of total
+# variance V is ``y_j² / v_j · V / (V - v_j)``. The support is a set in this order whose last cell
+# gains more than the penalty and whose next cell would not. It need not be the best support, but
+# the estimate is exact least squares on it, for integers from 1 on. Families of two cells are
+# solved exactly, by trying all three supports.
+
+
+@kernel
+def project_penalised(
+    noisy: Float64,
+    variance: Float64,
+    structure: tuple[Int64, Int64],
+    penalty: float,
+    families: tuple[int, int],
+    result: Int64,
+) -> None:
+    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    family_start, totals = structure
+    first, last = families
+    widest = 1
+    for family in range(first, last):
+        widest = max(widest, family_start[family + 1] - family_start[family])
+    s = np.empty(widest, dtype=np.float64)
+    keys = np.empty(widest, dtype=np.float64)
+    scratch = np.empty((8, widest), dtype=np.float64)
+    units = np.empty((2, widest), dtype=np.int64)
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        y = result[begin:end]
+        equal = write_variances(variance, begin, len(x), s)
+        price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
+        price = price if equal else penalty
+        hashed = hash_of(x, totals[family])
+        level = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
+        if len(x) == 2:
+            _sparsen_two(x, s, price, hashed, y)
+        elif len(x) > 2 and price > 0.0:
+            _sparsen(x, s, (level, price, equal, hashed), scratch, units, y)
+
+
+@kernel
+def _sparsen_two(
+    x: Float64,
+    s: Float64,
+    price: float,
+    hashed: int,
+    y: Int64,
+) -> None:
+    """From integer least squares of two cells to the penalised optimum, whatever the variances."""
+    if y[0] == 0 or y[1] == 0:
+        return
+    total = y[0] + y[1]
+    both = (y[0] - x[0]) ** 2 / s[0] + (y[1] - x[1]) ** 2 / s[1] + price
+    first = (total - x[0]) ** 2 / s[0] + x[1] ** 2 / s[1]
+    second = x[0] ** 2 / s[0] + (total - x[1]) ** 2 / s[1]
+    if min(first, second) <= both:
+        ahead = first < second
+        if first == second:
+            ahead = gets_one(0, hashed, 1, 2)
+        y[0] = total if ahead else 0
+        y[1] = total - y[0]
+
+
+@kernel
+def _sparsen(
+    x: Float64,
+    s: Float64,
+    problem: tuple[float, float, bool, int],
+    scratch: Float64,
+    units: Int64,
+    y: Int64,
+) -> None:
+    """From integer least squares in y to the penalised optimum in y.
+
+    The problem: the level of least squares, the price of a count, whether variances are equal, and
+    a hash of the family.
+    """
+    level, price, equal, hashed = problem
+    size = 0
+    total = 0
+    places = units[0]
+    whole = equal
+    for i in range(len(x)):
+        if y[i] > 0:
+            whole &= x[i] == np.floor(x[i])
+            places[size] = i
+            scratch[0, size] = x[i]
+            scratch[1, size] = s[i]
+            scratch[2, size] = x[i] if equal else (x[i] + level * s[i]) / np.sqrt(s[i])
+            size += 1
+            total += y[i]
+    if size < 2:
+        return
+    cells = scratch[:3, :size]
+    ranks = scratch[2, :size]
+    k, edge = last_worthwhile(cells, total, price, whole)
+    doubtful = equal and not whole and is_doubtful(cells, total, price, k, edge)
+    if k == size and not doubtful:
+        return
+    best = scratch[3, :size]
+    trial = scratch[4, :size]
+    cost = _solve(scratch, size, (total, price, hashed), edge, units[1], best)
+    for direction in (1, -1):
+        moved = doubtful
+        while moved:
+            after = wider(ranks, edge) if direction > 0 else narrower(ranks, edge)
+            tried = np.inf
+            if after[1] > 0:
+                tried = _solve(scratch, size, (total, price, hashed), after, units[1], trial)
+            # Of two equally good supports the smaller one.
+            moved = tried < cost or (direction < 0 and tried == cost and tried < np.inf)
+            if moved:
+                cost, edge = tried, after
+                best[:] = trial
+    for i in range(size):
+        y[places[i]] = int(best[i])
+
+
+@kernel
+def _solve(
+    scratch: Float64,
+    size: int,
+    problem: tuple[int, float, int],
+    edge: tuple[float, int],
+    units: Int64,
+    found: Float64,
+) -> float:
+    """Write integer least squares on the support with this edge, 0 elsewhere; the objective.
+
+    Which of the cells of the edge's rank: of alike ones evenly spread ones, else the last ones.
+    """
+    total, price, hashed = problem
+    ranks = scratch[2]
+    ties = 0
+    alike = True
+    for i in range(size):
+        ties += ranks[i] == edge[0]
+        alike &= scratch[1, i] == scratch[1, 0]
+    place = 0
+    k = 0
+    for i in range(size):
+        inside = ranks[i] > edge[0]
+        if ranks[i] == edge[0]:
+            inside = gets_one(place, hashed, edge[1], ties)
+            if not alike:
+                inside = place >= ties - edge[1]
+            place += 1
+        found[i] = 1.0 if inside else 0.0
+        if inside:
+            scratch[5, k] = scratch[0, i] - 1.0
+            scratch[6, k] = scratch[1, i]
+            k += 1
+    if k > total:
+        return np.inf
+    x = scratch[5, :k]
+    cheapest_units(x, scratch[6, :k], x[:0], (0.5, total - k, hashed), scratch[7, :k], units[:k])
+    cost = price * k
+    k = 0
+    for i in range(size):
+        if found[i] > 0.0:
+            found[i] += units[k]
+            k += 1
+        change = found[i] - scratch[0, i]
+        cost += change * change / scratch[1, i]
+    return cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +219,7 @@ class Sparse:
     the family's total, y its estimate, both in records. For equal variances the objective is the
     squared distance plus penalty · v for every count that is not 0: a count stays where giving it
     up costs more than ``penalty`` squared standard deviations. Exact for equal variances, an
-    approximation for unequal ones: see `hedgerow.estimate.families.support`.
+    approximation for unequal ones: see `hedgerow.estimate.families.sparse`.
 
     A penalty of 0 makes it `Euclidean`, a very large one gives each family's total to one cell.
     """
@@ -45,11 +243,11 @@ class Sparse:
 
     def project(
         self,
-        noisy: NDArray[np.int64] | NDArray[np.float64],
-        family_start: NDArray[np.int64],
-        totals: NDArray[np.int64],
-        variance: float | NDArray[np.float64] | None = None,
-    ) -> NDArray[np.int64]:
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
         """The consistent counts, int64 (cells), in records.
 
         Args:
@@ -70,12 +268,12 @@ class Sparse:
         penalty = float(self.penalty)
 
         def solve(
-            x: NDArray[np.float64],
-            v: NDArray[np.float64],
-            start: NDArray[np.int64],
-            totals: NDArray[np.int64],
+            x: Float64,
+            v: Float64,
+            start: Int64,
+            totals: Int64,
             families: tuple[int, int],
-            y: NDArray[np.int64],
+            y: Int64,
         ) -> None:
             project_penalised(x, v, (start, totals), penalty, families, y)
 

@@ -1,13 +1,13 @@
 """The edge of a support: the rank of its last cell, and how many cells of that rank it holds.
 
 Cells (float64, 3 × cells) are x, s and rank; the mathematics is in
-`hedgerow.estimate.families.support`. Of cells of equal rank the last ones by index come first. No
+`hedgerow.estimate.families.sparse`. Of cells of equal rank the last ones by index come first. No
 array is sorted: bisection between ranks takes one pass over the cells a step.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.kernels import kernel
 
 
@@ -35,7 +35,7 @@ def _evenly(gap: float, cells: float) -> float:
 
 @kernel
 def last_worthwhile(
-    cells: NDArray[np.float64],
+    cells: Float64,
     total: int,
     price: float,
     whole: bool,  # noqa: FBT001
@@ -73,7 +73,7 @@ def last_worthwhile(
 
 @kernel
 def _lowest_worthwhile(
-    cells: NDArray[np.float64],
+    cells: Float64,
     total: int,
     price: float,
     whole: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
@@ -106,9 +106,7 @@ def _lowest_worthwhile(
 
 
 @kernel
-def is_doubtful(
-    cells: NDArray[np.float64], total: int, price: float, k: int, edge: tuple[float, int]
-) -> bool:
+def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[float, int]) -> bool:
     """Whether rounding may make the last cell inside or the first one outside cross the price."""
     x = cells[0]
     sum_x = 0.0
@@ -137,7 +135,7 @@ def is_doubtful(
 
 
 @kernel
-def wider(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
+def wider(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
     """The edge of the support with the next cell; no ties if there is none."""
     ties = 0
     below = -np.inf
@@ -150,7 +148,7 @@ def wider(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, i
 
 
 @kernel
-def narrower(ranks: NDArray[np.float64], edge: tuple[float, int]) -> tuple[float, int]:
+def narrower(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
     """The edge of the support without its last cell; no ties if that is the only one."""
     if edge[1] > 1:
         return edge[0], edge[1] - 1

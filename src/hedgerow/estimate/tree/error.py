@@ -21,17 +21,16 @@ subtrees (`Shapes`), never that of the nodes.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.passes import Passes, last_measured
 from hedgerow.estimate.tree.shapes import Shapes
 
-Floats = NDArray[np.float64]
-Numbers = Sequence[float] | Floats
+Numbers = Sequence[float] | Float64
 
 
-def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Floats:
+def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
     """The mean variance of the estimates of the nodes of each depth: float64 (T + 1), records².
 
     Args:
@@ -47,13 +46,13 @@ def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> F
     """
     own = _checked(shapes, own_variance)
     if not combine and _is_measured_throughout(shapes, own):
-        sums: Floats = _by_source(shapes.projection, own).sum(axis=1)
+        sums: Float64 = _by_source(shapes.projection, own).sum(axis=1)
         return sums / shapes.sizes
     sums = Passes(shapes, own, combine=combine).sums()
     return _with_unmeasured_tail(shapes, own, sums) / shapes.sizes
 
 
-def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Floats:
+def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
     """The largest variance among the nodes of each depth: float64 (T + 1), records².
 
     Exact; but where a tree has too many distinct subtrees and is projected, an upper bound: every
@@ -74,7 +73,7 @@ def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -
 
 def weighted_variance_and_gradient(
     shapes: Shapes, own_variance: Numbers, weights: Numbers, *, combine: bool
-) -> tuple[float, Floats]:
+) -> tuple[float, Float64]:
     """Σ_t weights_t Σ_{nodes of t} Var, and its derivatives by the depths' precisions 1/v_t.
 
     By reverse differentiation of the two passes, so both cost a few evaluations.
@@ -113,14 +112,14 @@ def weighted_variance_and_gradient(
     return Passes(shapes, own, combine=combine).value_and_gradient(beyond[: last + 1])
 
 
-def _checked(shapes: Shapes, own_variance: Numbers) -> Floats:
+def _checked(shapes: Shapes, own_variance: Numbers) -> Float64:
     own = _numbers(shapes, own_variance, "own_variance")
     if not np.isfinite(own).any():
         raise EstimateError("own_variance must be finite for at least one depth: none is measured")
     return own
 
 
-def _numbers(shapes: Shapes, given: Numbers, name: str) -> Floats:
+def _numbers(shapes: Shapes, given: Numbers, name: str) -> Float64:
     """The numbers, one a depth and none below 0."""
     numbers = np.asarray(given, dtype=np.float64)
     if numbers.shape != (shapes.depth + 1,):
@@ -132,19 +131,19 @@ def _numbers(shapes: Shapes, given: Numbers, name: str) -> Floats:
     return numbers
 
 
-def _is_measured_throughout(shapes: Shapes, own: Floats) -> bool:
+def _is_measured_throughout(shapes: Shapes, own: Float64) -> bool:
     """Whether all depths down to the last measured one are, but for those of only children."""
     unmeasured = np.flatnonzero(np.isinf(own[: last_measured(own)]))
     return all(t > 0 and shapes.is_single(int(t)) for t in unmeasured)
 
 
-def _by_source(projection: Floats, own: Floats) -> Floats:
+def _by_source(projection: Float64, own: Float64) -> Float64:
     """What each depth's own variance adds to each depth's sum; an only child's adds nothing."""
     with np.errstate(invalid="ignore"):
         return np.where(projection > 0, projection * own, 0.0)
 
 
-def _with_unmeasured_tail(shapes: Shapes, own: Floats, found: Floats) -> Floats:
+def _with_unmeasured_tail(shapes: Shapes, own: Float64, found: Float64) -> Float64:
     """Depths below the last measured one: only children are as good as their parents."""
     whole = np.append(found, np.zeros(len(own) - len(found)))
     for t in range(len(found), len(own)):

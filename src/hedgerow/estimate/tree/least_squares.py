@@ -26,24 +26,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.tree.layers import (
     Estimate,
     Layer,
+    Noisy,
     check_layers,
     check_length,
     column,
-    family_count,
-    start_of,
-)
-from hedgerow.estimate.tree.two_passes import (
-    Float64,
-    Int64,
-    Noisy,
     combine_families,
+    family_count,
     first_contradiction,
     spread_families,
+    start_of,
 )
 from hedgerow.kernels import over_families
 

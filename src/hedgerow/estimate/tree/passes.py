@@ -6,13 +6,10 @@ The formulas are those of `hedgerow.estimate.tree.error`; all arrays have one di
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -29,18 +26,18 @@ class Passes:
     """
 
     shapes: Shapes
-    own: Floats
+    own: Float64
     combine: bool
     top: int
     last: int
-    combined: dict[int, Floats]
-    family: dict[int, Floats]
+    combined: dict[int, Float64]
+    family: dict[int, Float64]
 
-    def __init__(self, shapes: Shapes, own: Floats, *, combine: bool) -> None:
+    def __init__(self, shapes: Shapes, own: Float64, *, combine: bool) -> None:
         exact = np.flatnonzero(own == 0)
         top, last = int(exact[-1]) if len(exact) else -1, last_measured(own)
-        combined: dict[int, Floats] = {}
-        family: dict[int, Floats] = {}
+        combined: dict[int, Float64] = {}
+        family: dict[int, Float64] = {}
         for t in range(last, top, -1):
             if t == last:
                 combined[t] = np.full([len(at.nodes) for at in shapes.cuboids[t]], own[t])
@@ -58,7 +55,7 @@ class Passes:
         ):
             object.__setattr__(self, name, value)
 
-    def totals(self) -> dict[int, Floats]:
+    def totals(self) -> dict[int, Float64]:
         """For each depth from ``top`` the sum of variances over the nodes of a distinct subtree."""
         found = {max(self.top, 0): np.zeros_like(self.shapes.nodes(max(self.top, 0)))}
         if self.top < 0:
@@ -74,14 +71,14 @@ class Passes:
             )  # fmt: skip
         return found
 
-    def sums(self) -> Floats:
+    def sums(self) -> Float64:
         """The sum of the variances of each depth 0..last."""
         found = np.zeros(self.last + 1)
         for t, totals in self.totals().items():
             found[t] = totals.sum()
         return found
 
-    def largest(self) -> Floats:
+    def largest(self) -> Float64:
         """The largest variance of each depth 0..last."""
         found = np.zeros(self.last + 1)
         above = np.zeros_like(self.shapes.nodes(max(self.top, 0)))
@@ -99,7 +96,7 @@ class Passes:
             above, found[t] = here, here.max()
         return found
 
-    def value_and_gradient(self, weight: Floats) -> tuple[float, Floats]:
+    def value_and_gradient(self, weight: Float64) -> tuple[float, Float64]:
         """Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
         The passes backwards: first the one down, whose adjoints begin at the leaves, then the one
@@ -126,7 +123,7 @@ class Passes:
             by_combined[0] += by_total
         return value, self._gradient(by_combined, by_family)
 
-    def _gradient(self, by_combined: dict[int, Floats], by_family: dict[int, Floats]) -> Floats:
+    def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
         """The pass up, backwards: adjoints of u and S to derivatives by precision."""
         found = np.zeros(len(self.own))
         for t in range(max(self.top, 0), self.last + 1):
@@ -148,13 +145,13 @@ class Passes:
         return found
 
 
-def last_measured(own: Floats) -> int:
+def last_measured(own: Float64) -> int:
     """The deepest depth whose own variance is finite."""
     return int(np.flatnonzero(np.isfinite(own))[-1])
 
 
 @kernel
-def _sum_families(start: Ints, child: Ints, times: Floats, below: Floats, out: Floats) -> None:
+def _sum_families(start: Int64, child: Int64, times: Float64, below: Float64, out: Float64) -> None:
     for i in range(out.shape[0]):
         for p in range(out.shape[1]):
             for e in range(start[p], start[p + 1]):
@@ -164,14 +161,14 @@ def _sum_families(start: Ints, child: Ints, times: Floats, below: Floats, out: F
 
 @kernel
 def _sum_down(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
-    start: Ints,
-    child: Ints,
-    times: Floats,
-    family: Floats,
-    combined: Floats,
-    nodes: Floats,
-    above: Floats,
-    out: Floats,
+    start: Int64,
+    child: Int64,
+    times: Float64,
+    family: Float64,
+    combined: Float64,
+    nodes: Float64,
+    above: Float64,
+    out: Float64,
 ) -> None:
     for i in range(above.shape[0]):
         for p in range(above.shape[1]):
@@ -186,7 +183,7 @@ def _sum_down(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 
 @kernel
 def _largest_down(
-    start: Ints, child: Ints, family: Floats, combined: Floats, above: Floats, out: Floats
+    start: Int64, child: Int64, family: Float64, combined: Float64, above: Float64, out: Float64
 ) -> None:
     for i in range(above.shape[0]):
         for p in range(above.shape[1]):
@@ -200,17 +197,17 @@ def _largest_down(
 
 @kernel
 def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
-    start: Ints,
-    child: Ints,
-    times: Floats,
-    family: Floats,
-    combined: Floats,
-    nodes: Floats,
-    above: Floats,
-    by_total: Floats,
-    by_above: Floats,
-    by_combined: Floats,
-    by_family: Floats,
+    start: Int64,
+    child: Int64,
+    times: Float64,
+    family: Float64,
+    combined: Float64,
+    nodes: Float64,
+    above: Float64,
+    by_total: Float64,
+    by_above: Float64,
+    by_combined: Float64,
+    by_family: Float64,
 ) -> None:
     """`_sum_down` backwards: adds to the last three arrays."""
     for i in range(above.shape[0]):
@@ -229,7 +226,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 
 @kernel
 def _backwards_down(
-    start: Ints, child: Ints, times: Floats, by_family: Floats, by_combined: Floats
+    start: Int64, child: Int64, times: Float64, by_family: Float64, by_combined: Float64
 ) -> None:
     """`_sum_families` backwards: adds to the last array."""
     for i in range(by_family.shape[0]):

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64, UInt64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.tables.axis import Axis
@@ -32,17 +33,17 @@ class LevelShapes:
         times: float64 (entries): how many children have it.
     """
 
-    nodes: NDArray[np.float64]
-    start: NDArray[np.int64]
-    child: NDArray[np.int64]
-    times: NDArray[np.float64]
+    nodes: Float64
+    start: Int64
+    child: Int64
+    times: Float64
 
     @property
-    def families(self) -> NDArray[np.float64]:
+    def families(self) -> Float64:
         """The number of children of a node of each shape: float64 (shapes)."""
         return self.over_children(np.ones(int(self.child.max()) + 1))
 
-    def over_children(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def over_children(self, values: Float64) -> Float64:
         """For each shape the sum, over a node's children, of the values of their shapes."""
         return np.add.reduceat(self.times * values[self.child], self.start[:-1])
 
@@ -83,7 +84,7 @@ class Shapes:
         return tuple(found)
 
     @cached_property
-    def sizes(self) -> NDArray[np.float64]:
+    def sizes(self) -> Float64:
         """The number of nodes of each depth: float64 (T + 1)."""
         return np.array([prod(float(level.nodes.sum()) for level in at) for at in self.cuboids])
 
@@ -118,7 +119,7 @@ class Shapes:
         upper, lower = len(self.levels[axis][level - 1].nodes), counts[axis]
         return self.levels[axis][level - 1], (before, upper, after), (before, lower, after)
 
-    def nodes(self, depth: int) -> NDArray[np.float64]:
+    def nodes(self, depth: int) -> Float64:
         """How many nodes have each distinct subtree of a depth: float64, one dimension an axis."""
         found = np.ones(())
         for level in self.cuboids[depth]:
@@ -126,7 +127,7 @@ class Shapes:
         return found
 
     @cached_property
-    def projection(self) -> NDArray[np.float64]:
+    def projection(self) -> Float64:
         """What own variances do to the sums of variances under projection: float64 (T + 1, T + 1).
 
         Where a family of n is projected onto its parent's count, Var(child) = Var(parent)/n² +
@@ -151,7 +152,7 @@ class Shapes:
 
 def _axis_projection(
     levels: tuple[LevelShapes, ...],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Float64, Float64]:
     """Two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
@@ -182,8 +183,8 @@ def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
 
 
 def _level_shapes(
-    child_start: NDArray[np.int64], shape: NDArray[np.integer], shapes: int
-) -> tuple[NDArray[np.int64], LevelShapes]:
+    child_start: Int64, shape: NDArray[np.integer], shapes: int
+) -> tuple[Int64, LevelShapes]:
     """The shape of each node of a level, and the distinct ones, from its children's shapes.
 
     Nodes with equal fingerprints are compared with the first of them, entry by entry; one that
@@ -203,8 +204,8 @@ def _level_shapes(
 
 
 def _entries(
-    child_start: NDArray[np.int64], shape: NDArray[np.integer], shapes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    child_start: Int64, shape: NDArray[np.integer], shapes: int
+) -> tuple[Int64, Int64, Int64]:
     """For each node its children's distinct shapes in order, and how many have each."""
     sizes, parents = np.diff(child_start), len(child_start) - 1
     if shapes == 1:
@@ -216,7 +217,7 @@ def _entries(
     return start, child, np.diff(begins, append=len(keys))
 
 
-def _mixed(child: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _mixed(child: Int64, times: Int64) -> UInt64:
     """A fingerprint of each entry: two rounds of the SplitMix64 finaliser (Steele et al. 2014)."""
     bits = child.astype(np.uint64)
     for more in (times.astype(np.uint64), np.uint64(0)):
@@ -229,10 +230,10 @@ def _mixed(child: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.uin
 
 @kernel
 def _differs(
-    start: NDArray[np.int64],
-    child: NDArray[np.int64],
-    times: NDArray[np.int64],
-    other: NDArray[np.int64],
+    start: Int64,
+    child: Int64,
+    times: Int64,
+    other: Int64,
 ) -> NDArray[np.bool_]:
     """For each node whether its entries differ from those of another."""
     found = np.zeros(len(other), dtype=np.bool_)

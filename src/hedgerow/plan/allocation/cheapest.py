@@ -7,15 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.importance import Importance, Relative, check_importance
-from hedgerow.plan.allocation.optimal import Floats, levels_of
+from hedgerow.plan.allocation.allocation import Importance, Problem, Relative, check_importance
+from hedgerow.plan.allocation.optimal import levels_of
 from hedgerow.plan.allocation.programs import Level, least_budget_of, least_budgets, total_error
-from hedgerow.plan.depths import Invariant, Measure, RunningSums, Survivors
-from hedgerow.plan.kinds import check_parts
-from hedgerow.plan.measurable import measurable_depths
+from hedgerow.plan.depths import (
+    Invariant,
+    Measure,
+    RunningSums,
+    Survivors,
+    check_parts,
+    measurable_depths,
+)
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.privacy.budget import LARGEST, budget_in
@@ -157,7 +162,7 @@ def _of_total(
     return budgets | dict(zip(measured, _kept(levels, found, target), strict=True))
 
 
-def _kept(levels: Sequence[Level], found: Floats, target: float) -> list[Fraction]:
+def _kept(levels: Sequence[Level], found: Float64, target: float) -> list[Fraction]:
     """The budgets rounded up, and by last digits more until the target is seen to be kept.
 
     The budgets found keep it to 1e-12 or so: rounded up they do, or one digit later.

@@ -20,16 +20,14 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, check_kind, listed
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.sibling_classes import Classes, along, tree_classes
+from hedgerow.plan.allocation.fairness import Classes, along, tree_classes
 from hedgerow.plan.depths import Survivors
 from hedgerow.plan.prior import Prior
-
-Floats = NDArray[np.float64]
 
 WIDEST = 1e4
 """A measurement more than so many times as variable as another counts as out of reach."""
@@ -127,7 +125,7 @@ def least_ratio(problem: Problem) -> float:
     return high * (1 + _SLACK)
 
 
-def _coefficients(problem: Problem) -> tuple[list[Floats], Floats]:
+def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
     """For each depth the distinct nonzero rows c; and the mean row of each measurable depth."""
     if not isinstance(problem.measure, Survivors):
         raise PlanError(
@@ -149,15 +147,15 @@ def _coefficients(problem: Problem) -> tuple[list[Floats], Floats]:
     return [at for at in rows if len(at) > 1], np.array(means)
 
 
-def _below(classes: Classes, depth: int, found: Floats) -> Floats:
+def _below(classes: Classes, depth: int, found: Float64) -> Float64:
     """What the parents' noise contributes: divided by n²."""
     axis, level = classes.refined(depth)
     n = along(level.siblings.astype(np.float64), axis, found.ndim)
-    below: Floats = np.take(found, level.parent, axis=axis) / n**2
+    below: Float64 = np.take(found, level.parent, axis=axis) / n**2
     return below
 
 
-def _own_part(classes: Classes, depth: int) -> Floats:
+def _own_part(classes: Classes, depth: int) -> Float64:
     """1 - 1/n of a measurement's own variance (1 at the root), spread over the other axes."""
     if depth == 0:
         return np.ones(classes.shape(0))
@@ -165,13 +163,13 @@ def _own_part(classes: Classes, depth: int) -> Floats:
     return along(1 - 1 / level.siblings, axis, len(classes.shape(depth)))
 
 
-def _costs(problem: Problem) -> Floats:
+def _costs(problem: Problem) -> Float64:
     """The variance that a share of 1 buys at each depth, but for a factor common to all."""
     power = problem.mechanism.price.power
     return np.array([problem.sensitivity(t) ** power for t in problem.depths])
 
 
-def _reachable(rows: list[Floats], costs: Floats, ratio: float) -> Floats | None:
+def _reachable(rows: list[Float64], costs: Float64, ratio: float) -> Float64 | None:
     """Variances of one measurement (the least at 1) that keep the ratio; None if there are none.
 
     A linear program in v and a b_t a depth, with b_t <= c·v <= ratio b_t for all rows c.
@@ -191,15 +189,19 @@ def _reachable(rows: list[Floats], costs: Floats, ratio: float) -> Floats | None
     return np.array(solved.x[: len(costs)]) if solved.status == 0 else None
 
 
-def _column(rows: int, depths: int, place: int, value: float) -> Floats:
+def _column(rows: int, depths: int, place: int, value: float) -> Float64:
     found = np.zeros((rows, depths))
     found[:, place] = value
     return found
 
 
 def _cheapest(
-    rows: list[Floats], costs: Floats, objective: Floats, limit: tuple[float, Floats], power: float
-) -> Floats:
+    rows: list[Float64],
+    costs: Float64,
+    objective: Float64,
+    limit: tuple[float, Float64],
+    power: float,
+) -> Float64:
     """The v with the least objective·v within the budget Σ (costs/v)^power <= 1 and the ratio.
 
     Pairs of rows enter as constraints when a solution breaks them, so that few ever do.
@@ -215,16 +217,16 @@ def _cheapest(
     start = start * ((costs / start) ** power).sum() ** (1 / power)
     scaled, cheap = [at * start for at in rows], costs / start
 
-    def left(w: Floats) -> float:
+    def left(w: Float64) -> float:
         return 1 - float(((cheap / w) ** power).sum())
 
-    def left_slope(w: Floats) -> Floats:
-        slope: Floats = power * (cheap / w) ** power / w
+    def left_slope(w: Float64) -> Float64:
+        slope: Float64 = power * (cheap / w) ** power / w
         return slope
 
     budget = {"type": "ineq", "fun": left, "jac": left_slope}
     gains = objective * start / (objective @ start)
-    pairs: list[Floats] = []
+    pairs: list[Float64] = []
     w = np.ones(len(costs))
     while True:
         fair = np.array(pairs).reshape(-1, len(costs))
@@ -240,22 +242,22 @@ def _cheapest(
         ).x
         broken = [pair for at in scaled if (pair := _broken(at, w, ratio)) is not None]
         if not broken or len(pairs) > _MOST_PAIRS:
-            found: Floats = start * w
+            found: Float64 = start * w
             return found
         pairs += broken
 
 
-def _broken(rows: Floats, w: Floats, ratio: float) -> Floats | None:
+def _broken(rows: Float64, w: Float64, ratio: float) -> Float64 | None:
     """``ratio`` times the least row minus the largest, if w breaks that it is at least 0."""
     values = rows @ w
     least, most = rows[values.argmin()], rows[values.argmax()]
     if values.max() <= ratio * values.min() * (1 + _SLACK / 2):
         return None
-    pair: Floats = (ratio * least - most) / values.max()
+    pair: Float64 = (ratio * least - most) / values.max()
     return pair
 
 
-def _rounded(shares: Floats) -> tuple[Fraction, ...]:
+def _rounded(shares: Float64) -> tuple[Fraction, ...]:
     """Nine digits each, summing to exactly 1."""
     rounded = [Fraction(round(share * 10**9), 10**9) for share in shares]
     largest = int(shares.argmax())

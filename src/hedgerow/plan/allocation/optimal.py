@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, kind_of
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.importance import (
+from hedgerow.plan.allocation.allocation import (
     Importance,
+    Problem,
     Relative,
     check_importance,
     importances,
@@ -29,8 +29,6 @@ from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate, check_spendable
-
-Floats = NDArray[np.float64]
 
 PARTS = 10_000
 """Shares are multiples of 1/10,000, so that people can read them and the price stays quick."""
@@ -134,7 +132,7 @@ def levels_of(
     return measured, levels
 
 
-def rounded_shares(shares: Sequence[float] | Floats) -> tuple[Fraction | None, ...]:
+def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
     """Shares in multiples of 1/10,000 that sum to exactly 1; None for 0, else at least one part.
 
     By largest remainders: each positive share gets one part, and of the rest what it is due.
@@ -165,13 +163,13 @@ def _level(
     return Cells(problem.mechanism.cell_error, values, weights, sensitivity)
 
 
-def _optimum(levels: Sequence[Level], budget: float) -> Floats:
+def _optimum(levels: Sequence[Level], budget: float) -> Float64:
     """Program (6); a budget with which no count is wrong is shared as the least such one."""
     enough = EXACT_BEYOND * sum(level.sensitivity for level in levels)
     return least_error(levels, min(budget, enough)).budgets
 
 
-def _alternating(problem: Problem, levels: Sequence[Level], depths: Sequence[int]) -> Floats:
+def _alternating(problem: Problem, levels: Sequence[Level], depths: Sequence[int]) -> Float64:
     """Program (6) at the ρ that an (ε, δ) budget allows with these very shares, nearly."""
     shares = [Fraction(1, len(levels))] * len(levels)
     for _ in range(3):

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.noise.cell_error import CellError
-
-Floats = NDArray[np.float64]
 
 LARGEST_RESIDUAL = 1e-10
 """How far the conditions may fail, relatively."""
@@ -66,8 +64,8 @@ class Cells:
     """
 
     kind: CellError
-    counts: Floats
-    weights: Floats
+    counts: Float64
+    weights: Float64
     sensitivity: float
 
     def error(self, budget: float) -> float:
@@ -82,7 +80,7 @@ class Cells:
         """g''(b)."""
         return self._sum(self.kind.mse_curvature, budget) / self.sensitivity**2
 
-    def _sum(self, moment: Callable[[float, Floats], Floats], budget: float) -> float:
+    def _sum(self, moment: Callable[[float, Float64], Float64], budget: float) -> float:
         precision = budget / self.sensitivity
         far = max(45 / precision, 10 / math.sqrt(2 * precision))
         near = int(np.searchsorted(self.counts, far))
@@ -134,12 +132,12 @@ class Solution:
         residual: the greatest |-g_ℓ'(b_ℓ)/λ - 1|.
     """
 
-    budgets: Floats
+    budgets: Float64
     multiplier: float
     residual: float
 
 
-def least_error(levels: Sequence[Level], budget: float, start: Floats | None = None) -> Solution:
+def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = None) -> Solution:
     """The optimum of program (6).
 
     Newton's method on u = ln b and ln λ: with h_ℓ(u) = ln(-g_ℓ'(eᵘ)) the condition is
@@ -191,8 +189,8 @@ def least_error(levels: Sequence[Level], budget: float, start: Floats | None = N
 
 
 def least_budgets(
-    levels: Sequence[Level], target: float, largest: float, floors: Floats | None = None
-) -> Floats:
+    levels: Sequence[Level], target: float, largest: float, floors: Float64 | None = None
+) -> Float64:
     """The optimum of program (7), each level having at least its floor: float64 (levels).
 
     Without floors it is the optimum of (6) for the B at which E(B) = τ. With them, a level below
@@ -232,12 +230,12 @@ def least_budget_of(level: Level, target: float, largest: float) -> float:
     return float(_reaching([level], target, largest)[0])
 
 
-def total_error(levels: Sequence[Level], budgets: Floats) -> float:
+def total_error(levels: Sequence[Level], budgets: Float64) -> float:
     """Σ_ℓ g_ℓ(b_ℓ), in records² times importance."""
     return sum(level.error(float(budget)) for level, budget in zip(levels, budgets, strict=True))
 
 
-def _reaching(levels: Sequence[Level], target: float, largest: float) -> Floats:
+def _reaching(levels: Sequence[Level], target: float, largest: float) -> Float64:
     """Newton's method on ln E(B) = ln τ in ln B, within a bracket; E'(B) = -λ."""
     if any(isinstance(level, Cells) for level in levels):
         largest = min(largest, _VANISHING * sum(level.sensitivity for level in levels))
@@ -267,17 +265,17 @@ def _reaching(levels: Sequence[Level], target: float, largest: float) -> Floats:
     return least_error(levels, math.exp(place), start).budgets
 
 
-def _heights(levels: Sequence[Level], budgets: Floats) -> Floats:
+def _heights(levels: Sequence[Level], budgets: Float64) -> Float64:
     """h_ℓ = ln(-g_ℓ'(b_ℓ))."""
     slopes = [-level.slope(float(b)) for level, b in zip(levels, budgets, strict=True)]
     with np.errstate(divide="ignore"):
         return np.log(slopes)
 
 
-def _newton_step(levels: Sequence[Level], budgets: Floats, heights: Floats) -> Floats:
+def _newton_step(levels: Sequence[Level], budgets: Float64, heights: Float64) -> Float64:
     """The change of ln b that makes all h_ℓ equal and leaves Σ b, both to first order."""
     curvatures = [level.curvature(float(b)) for level, b in zip(levels, budgets, strict=True)]
     falls = budgets * np.array(curvatures) * np.exp(-heights)  # -dh/du
     common = (budgets / falls @ heights) / (budgets / falls).sum()
-    step: Floats = (heights - common) / falls
+    step: Float64 = (heights - common) / falls
     return step

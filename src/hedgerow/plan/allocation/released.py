@@ -30,21 +30,95 @@ leave out one or two depths or the coarsest ones for more; the gap then certifie
 only. Under `Survivors` F is Σ_t D_t Δ₁²/s_t² up to a factor, convex, and certified.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.simplex import descended, multiplied
 from hedgerow.plan.depths import All
 
-Floats = NDArray[np.float64]
+# Minima on the simplex of smooth functions F that are homogeneous of degree -1 or -2.
+
+
+ACCURACY = 1e-11
+"""How small slopes must become, in units of F."""
+
+Function = Callable[[Float64], tuple[float, Float64]]
+
+
+def multiplied(objective: Function, y: Float64, power: int, times: int = 8) -> Float64:
+    """A few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), which are exact where F is separable.
+
+    The multiplicative algorithm of optimal design (Silvey, Titterington & Torsney 1978). It only
+    finds a good beginning; no rate or monotonicity is relied on.
+    """
+    for _ in range(times):
+        y = y * np.maximum(-objective(y)[1], 0.0) ** (1 / (power + 1))
+        y = y / y.sum()
+    return y
+
+
+def descended(objective: Function, y: Float64, power: int) -> tuple[float, float, Float64]:
+    """A stationary point of F on the simplex by projected Newton steps: (F, gap, y).
+
+    The gap is max_t (-∂F/∂y_t) - Σ_t y_t (-∂F/∂y_t): no convex F is lower than F - gap anywhere.
+
+    F has degree -power, so its minima on the simplex are, but for scale, those of F/power + Σy on
+    y ≥ 0 (Bertsekas 1982 for such bounds). Second derivatives are differences of the gradient.
+    """
+    scale = objective(y)[0]
+
+    def lifted(y: Float64) -> tuple[float, Float64]:
+        value, gradient = objective(y)
+        return value / scale / power + y.sum(), gradient / scale / power + 1
+
+    value, gradient = lifted(y)
+    for _ in range(100):
+        distance = _distance(y, gradient)
+        if distance < ACCURACY:
+            break
+        step = _newton_step(lifted, y, gradient)
+        for halvings in range(40):
+            ahead = np.maximum(y + step / 2**halvings, 0.0)
+            found, slope = lifted(ahead)
+            # At the bottom F is flat to the last bit; there the slopes tell.
+            is_level = found <= value * (1 + 1e-13) and _distance(ahead, slope) < distance / 2
+            if is_level or found <= value + 1e-4 * float(gradient @ (ahead - y)) < value:
+                break
+        else:
+            break
+        y, value, gradient = ahead, found, slope
+    y = y / y.sum()
+    value, gradient = objective(y)
+    return value, float((-gradient).max() + y @ gradient), y
+
+
+def _distance(y: Float64, gradient: Float64) -> float:
+    """How far y is from a minimum on y ≥ 0: slopes that fall, and slopes of what is above 0."""
+    return max(-float(gradient.min()), float(np.abs(gradient * y).max()))
+
+
+def _newton_step(lifted: Function, y: Float64, gradient: Float64) -> Float64:
+    """The step to the minimum of the quadratic model over what is not held at 0."""
+    held = (y <= 1e-9 * y.sum()) & (gradient > 0)
+    free = np.flatnonzero(~held)
+    hessian = np.empty((len(free), len(free)))
+    for row, t in enumerate(free):
+        ahead = y.copy()
+        ahead[t] += 1e-5 * max(y[t], 1e-5 * y.sum())
+        hessian[row] = (lifted(ahead)[1] - gradient)[free] / (ahead[t] - y[t])
+    curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
+    curvatures = np.maximum(np.abs(curvatures), 1e-12 * np.abs(curvatures).max())
+    step = -y
+    step[free] = -directions @ ((directions.T @ gradient[free]) / curvatures)
+    return step
+
 
 LARGEST_GAP = 1e-9
 """How far above its minimum F may be, relatively."""
@@ -87,8 +161,8 @@ class _Objective:
 
     shapes: Shapes
     depths: tuple[int, ...]
-    weights: Floats
-    sensitivities: Floats
+    weights: Float64
+    sensitivities: Float64
     combine: bool
     power: int
 
@@ -114,7 +188,7 @@ class _Objective:
         return cls(shapes, problem.depths, weights, sensitivities, combine, power)
 
     @property
-    def for_large_counts(self) -> Floats:
+    def for_large_counts(self) -> Float64:
         """The closed form of program (6) for large counts, without a prior.
 
         Shares ∝ (w n Δ₂²)^(1/2) under ρ and ∝ (w n Δ₁²)^(1/3) under ε, for n nodes of importance w
@@ -123,10 +197,10 @@ class _Objective:
         chosen = list(self.depths)
         costs = self.weights[chosen] * self.shapes.sizes[chosen] * self.sensitivities
         wanted = costs ** (1 / (self.power + 1))
-        shares: Floats = wanted / wanted.sum()
+        shares: Float64 = wanted / wanted.sum()
         return shares
 
-    def value(self, shares: Floats) -> tuple[float, Floats]:
+    def value(self, shares: Float64) -> tuple[float, Float64]:
         """F and its derivatives by the shares."""
         unit = 2.0 if self.power == 1 else 0.5  # 1/variance = 2s/Δ₂² or s²/(2Δ₁²)
         precision = unit * shares**self.power / self.sensitivities
@@ -151,7 +225,7 @@ class _Objective:
             floor[:-1], floor[-1] = 0.0, LEAST_SHARE
         mixing = (1 - LEAST_SHARE) * np.eye(count) + floor  # its columns sum to 1
 
-        def objective(y: Floats) -> tuple[float, Floats]:
+        def objective(y: Float64) -> tuple[float, Float64]:
             value, gradient = self.value(mixing @ y)
             return value, mixing.T @ gradient
 
@@ -173,7 +247,7 @@ class _Objective:
     def is_convex(self) -> bool:
         return self.power == 1 or not self.combine
 
-    def _starts(self) -> Iterator[Floats]:
+    def _starts(self) -> Iterator[Float64]:
         """Where to begin: equal shares, and program (6) for every choice of depths to try."""
         count = len(self.depths)
         yield np.full(count, 1 / count)

@@ -14,9 +14,9 @@ from scipy.optimize import brentq
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant import contour, lattice
+from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
-from hedgerow.privacy.accountant.lattice_curve import tradeoff_bounds as lattice_tradeoff_bounds
-from hedgerow.privacy.zcdp import float_above
+from hedgerow.privacy.budget import float_above
 
 FAST_CELLS = 1 << 16
 """Up to so many lattice points a convolution takes a few milliseconds."""
@@ -103,7 +103,7 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
 def asked_again(epsilon: float) -> float:
     """ε, or a little more: of which the decimal that it prints as is no less than ε.
 
-    A float in a question stands for both (`hedgerow.figures.asked`), and δ at this ε is to
+    A float in a question stands for both (`hedgerow.text.asked`), and δ at this ε is to
     be what it was.
     """
     return math.nextafter(epsilon, math.inf) if epsilon else epsilon

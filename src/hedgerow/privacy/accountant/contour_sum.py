@@ -1,14 +1,181 @@
 """The trapezoidal sum over chosen nodes of a contour, with a bound of its round-off."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.privacy.accountant.contour_kernel import Folded, Smoothed
-from hedgerow.privacy.accountant.contour_sieve import Nodes
-from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, Array, TiltedLoss
+from hedgerow.arrays import Float64, Int64
+from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
+from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
+
+# The few places on a vertical line where a product of periodic characteristic functions is large.
+#
+# The transform of a composition is Π φ_i(t · step_i)^times_i with |φ_i(v)| ≤ exp(-2B_i sin²(v/2)).
+# Each factor revives at every multiple of its period 2π/step_i, but the product is above e^-Λ only
+# where Σ 2 times_i B_i sin²(t step_i/2) < Λ: where all revive at once. The sieve first cuts the
+# line down to the neighbourhoods of the revivals of each factor that is decisive alone, the one of
+# the longest period first; then short pieces, and at last single nodes, by the whole sum.
+
+Wave = tuple[float, float]
+"""Of one factor: |step| and times · sharpness."""
+
+# What bounds memory (pieces at a time) and time (blocks).
+_LARGEST_SIEVE = 1 << 17
+_MOST_BLOCKS = 150
+_SMALLEST_BLOCK = 1 << 14
+_FIRST_BLOCK = 64
+
+
+def surviving_nodes(
+    waves: Sequence[Wave],
+    spacing: float,
+    last: int,
+    room: Callable[[int, int], float],
+    most: int,
+) -> Int64 | None:
+    """The m in 0..last at which the product at t = m · spacing may be above what the room allows.
+
+    Args:
+        waves: the factors.
+        spacing: of the nodes.
+        last: the last node.
+        room: of the block of nodes ``start .. stop - 1``: the Λ such that nodes whose product is
+            at most e^-Λ may go; where it is not positive all of them may.
+        most: how many nodes may come up.
+
+    Returns:
+        Int64 in ascending order; None if they are more than ``most``, or too hard to find.
+    """
+    ordered = sorted((step, strength) for step, strength in waves if step * strength > 0)
+    found: list[Int64] = [np.zeros(0, dtype=np.int64)]
+    count = visited = 0
+    waiting = [(block, room(*block)) for block in reversed(node_blocks(last))]
+    while waiting and count <= most and visited < _MOST_BLOCKS:
+        visited += 1
+        (start, stop), allowed = waiting.pop()
+        nodes = _block(ordered, spacing, (start, stop), allowed) if allowed > 0 else found[0]
+        if nodes is None:
+            middle = (start + stop) // 2
+            waiting += [((middle, stop), allowed), ((start, middle), allowed)]
+        else:
+            found.append(nodes)
+            count += nodes.size
+    return None if waiting or count > most else np.concatenate(found)
+
+
+def node_blocks(last: int) -> list[tuple[int, int]]:
+    """0..last cut at 64, 128, 256, …: within a block the rest of the integrand varies little."""
+    edges = [0]
+    while edges[-1] <= last:
+        edges.append(min(max(2 * edges[-1], _FIRST_BLOCK), last + 1))
+    return list(pairwise(edges))
+
+
+def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: float) -> Int64 | None:
+    """The nodes of one block; None if it should be halved first, to save memory."""
+    pieces = _decisive_pieces(waves, (block[0] * spacing, (block[1] - 1) * spacing), room)
+    if pieces is not None:
+        nodes = _between(*_within_room(*pieces, waves, room), spacing, block)
+    elif block[1] - block[0] <= _SMALLEST_BLOCK:
+        nodes = np.arange(*block)
+    else:
+        return None
+    if nodes.size > _LARGEST_SIEVE:
+        return None
+    times = np.asarray(nodes * spacing, dtype=np.float64)
+    kept, _ = _within_room(times, times, waves, room)
+    return np.rint(kept / spacing).astype(np.int64)
+
+
+def _decisive_pieces(
+    waves: list[Wave], ends: tuple[float, float], room: float
+) -> tuple[Float64, Float64] | None:
+    """Short intervals near the revivals of every factor that alone could exceed the room."""
+    low, high = np.array([ends[0]]), np.array([ends[1]])
+    for step, strength in waves:
+        if 2 * strength > room:
+            radius = 2 * math.asin(math.sqrt(room / (2 * strength)))
+            if _revivals(low, high, step, radius).sum() > _LARGEST_SIEVE:
+                return None
+            low, high = _near_revivals(low, high, step, radius)
+    count = _pieces(low, high, waves)
+    return None if count.sum() > _LARGEST_SIEVE else _cut_short(low, high, count)
+
+
+def _near_revivals(
+    low: Float64, high: Float64, step: float, radius: float
+) -> tuple[Float64, Float64]:
+    """The parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
+    wide = np.minimum(radius + _slack(high * step), math.pi)
+    count = _revivals(low, high, step, wide)
+    source = np.repeat(np.arange(low.size), count)
+    first = np.ceil((low * step - wide) / math.tau)
+    middle = math.tau * (first[source] + _ranks(count))
+    new_low = np.maximum(low[source], (middle - wide[source]) / step)
+    new_high = np.minimum(high[source], (middle + wide[source]) / step)
+    keep = new_low <= new_high
+    return new_low[keep], new_high[keep]
+
+
+def _revivals(low: Float64, high: Float64, step: float, radius: Float64 | float) -> Int64:
+    """How many multiples of 2π lie within ``radius`` of each interval."""
+    first = np.ceil((low * step - radius) / math.tau)
+    count = np.floor((high * step + radius) / math.tau) - first + 1
+    return np.asarray(np.maximum(count, 0), dtype=np.int64)
+
+
+def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
+    """Into how many pieces each interval is cut, so that most factors turn little within one."""
+    weight = sum(strength for _, strength in waves)
+    turning = sum(strength * step * step for step, strength in waves)
+    shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
+    return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
+
+
+def _cut_short(low: Float64, high: Float64, count: Int64) -> tuple[Float64, Float64]:
+    source = np.repeat(np.arange(low.size), count)
+    length = ((high - low) / count)[source]
+    start = low[source] + _ranks(count) * length
+    return start, start + length
+
+
+def _within_room(
+    low: Float64, high: Float64, waves: list[Wave], room: float
+) -> tuple[Float64, Float64]:
+    """The intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
+    spent = np.zeros(low.size)
+    for step, strength in waves:
+        middle = math.tau * np.rint((low + high) * (step / 2 / math.tau))
+        away = np.maximum(low * step - middle, middle - high * step) - _slack(high * step)
+        spent += 2 * strength * np.sin(np.clip(away, 0.0, math.pi) / 2) ** 2
+        keep = spent <= room
+        low, high, spent = low[keep], high[keep], spent[keep]
+    return low, high
+
+
+def _slack(angle: Float64) -> Float64:
+    """More than the round-off of an angle, so that the bounds do not hang on the last digit."""
+    return 1e-9 + 4e-15 * angle
+
+
+def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]) -> Int64:
+    """The nodes in ascending intervals, each once; the ends are a little wider than they are."""
+    start, stop = block
+    first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
+    end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
+    before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
+    count = np.maximum(end - np.maximum(first, before), 0)
+    return np.asarray(np.repeat(np.maximum(first, before), count) + _ranks(count))
+
+
+def _ranks(count: Int64) -> Int64:
+    """0 .. count - 1 for each count, one after the other."""
+    return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
+
 
 _CHUNK = 1 << 14
 # What stands for an error that no float holds: such bounds are far too wide to be reported.
@@ -35,8 +202,8 @@ def weighted_sums(
     kernel: Folded | Smoothed,
     tilt: float,
     spacing: float,
-    nodes: Nodes,
-) -> tuple[Array, float]:
+    nodes: Int64,
+) -> tuple[Float64, float]:
     """(h/2π) Σ over ±nodes of the product times each weight of the kernel, and its round-off.
 
     Returns:
@@ -59,7 +226,7 @@ def weighted_sums(
     return total, math.fsum(errors) * (1 + 1e-6)
 
 
-def _polar(product: Product, height: Array) -> tuple[Array, Array, Array]:
+def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
     """Modulus and angle of the product at each height, and a bound of its absolute error.
 
     With u the unit round-off, the angle t · step, less its turns, is right to 7u|t · step|. It
@@ -90,7 +257,7 @@ def _polar(product: Product, height: Array) -> tuple[Array, Array, Array]:
     return modulus, angle + log_sum.imag, error
 
 
-def _reduced(angle: Array) -> Array:
+def _reduced(angle: Float64) -> Float64:
     """The angle less the nearest multiple of 2π."""
     turns = np.rint(angle / math.tau)
     return np.asarray((angle - turns * math.tau) - turns * _TURN_REST)

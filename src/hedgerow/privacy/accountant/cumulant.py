@@ -23,12 +23,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Complex128, Float64
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -60,10 +57,10 @@ class TiltedLoss:
     spread: float
     sharpness: float
     error: float
-    log_characteristic: Callable[[Array], ComplexArray]
+    log_characteristic: Callable[[Float64], Complex128]
 
 
-def cumulant(losses: Losses, tilt: Array) -> Array:
+def cumulant(losses: Losses, tilt: Float64) -> Float64:
     """K(c) = Σ times · log E[e^(cL); L < ∞] for each real c > -1/2 in ``tilt``."""
     total = np.zeros_like(tilt)
     for loss, times in losses:
@@ -93,7 +90,7 @@ def tilted(loss: Loss, tilt: float) -> TiltedLoss:
     return _geometric(loss, tilt)
 
 
-def _log_moment(loss: Loss, tilt: Array) -> Array:
+def _log_moment(loss: Loss, tilt: Float64) -> Float64:
     if isinstance(loss, GaussianLoss):
         correction = _log_theta_ratio(float(loss.sigma2), tilt * loss.shift)
     else:
@@ -102,14 +99,14 @@ def _log_moment(loss: Loss, tilt: Array) -> Array:
     return np.asarray(_exponent(loss, tilt) + correction)
 
 
-def _exponent(loss: Loss, tilt: Array) -> Array:
+def _exponent(loss: Loss, tilt: Float64) -> Float64:
     """What stands before the logarithm of a sum: the loss at X = 0, or of the shifted Gaussian."""
     if isinstance(loss, GaussianLoss):
         return (tilt * tilt + tilt) * float(loss.offset)
     return tilt * float(-loss.offset)
 
 
-def _log_theta_ratio(sigma2: float, centre: Array) -> Array:
+def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
     """Log R(a)/R(0) at each a; it depends on a mod 1 only."""
     fraction = centre - np.rint(centre)
     if sigma2 >= _POISSON_SIGMA2:
@@ -122,7 +119,7 @@ def _log_theta_ratio(sigma2: float, centre: Array) -> Array:
     )
 
 
-def _narrow_weights(sigma2: float, fraction: Array) -> Array:
+def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
     """e^(-((y-f)²-f²)/2σ²) at y = -9..9: the tilted masses about the integer nearest to a."""
     return np.asarray(np.exp(_ATOMS * (2 * fraction - _ATOMS) / (2 * sigma2)))
 
@@ -142,7 +139,7 @@ def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
     turn = 2j * math.pi * (centre - round(centre))
     total = 1 + 2 * math.exp(-2 * math.pi**2 * sigma2) * math.cos(turn.imag)
 
-    def log_characteristic(angle: Array) -> ComplexArray:
+    def log_characteristic(angle: Float64) -> Complex128:
         if sigma2 >= _ONE_TERM_SIGMA2:
             return np.asarray(-sigma2 / 2 * angle * angle, dtype=np.complex128)
         terms = sum(
@@ -173,7 +170,7 @@ def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
     mean = float(masses @ _ATOMS)
     spread = 1.01 * float(masses @ np.abs(_ATOMS))
 
-    def log_characteristic(angle: Array) -> ComplexArray:
+    def log_characteristic(angle: Float64) -> Complex128:
         turn = np.exp(1j * angle)
         return _safe_log(np.polynomial.polynomial.polyval(turn, masses) / turn**9)
 
@@ -204,7 +201,7 @@ def log_finite(loss: Loss) -> float:
     return math.log(1 - loss.delta)
 
 
-def _geometric_sum(rate: float, shift: int, exponent: Array | ComplexArray) -> ComplexArray:
+def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> Complex128:
     """Σ_x P(x) r^x / q^x over x = 0..s for r = e^-exponent and q = e^-rate.
 
     P(0) = 1/(1+q), P(x) = (1-q)/(1+q) q^x, P(s) = q^s/(1+q): noise at or below 0, x, or at least s.
@@ -227,7 +224,7 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
     falling = (1 + 2 * tilt) * rate
     total = float(_geometric_sum(rate, shift, np.array(falling)).real)
 
-    def log_characteristic(angle: Array) -> ComplexArray:
+    def log_characteristic(angle: Float64) -> Complex128:
         # X counts downwards from the largest loss; the step below is negative instead.
         return _safe_log(_geometric_sum(rate, shift, _complex(falling, -angle)) / total)
 
@@ -252,10 +249,10 @@ def _neighbouring(rate: float, shift: int, falling: float) -> float:
     return ends + inner * inner * math.exp(-3 * falling) * pairs
 
 
-def _complex(real: float, imaginary: Array) -> ComplexArray:
+def _complex(real: float, imaginary: Float64) -> Complex128:
     return np.asarray(real + 1j * imaginary, dtype=np.complex128)
 
 
-def _safe_log(values: ComplexArray) -> ComplexArray:
+def _safe_log(values: Complex128) -> Complex128:
     """The logarithm, of 1e-30 where there is less: far below every bound of the error."""
     return np.asarray(np.log(np.where(np.abs(values) < 1e-30, 1e-30, values)))

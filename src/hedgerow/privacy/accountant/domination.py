@@ -50,14 +50,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, gammaln, ndtr
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import PairLoss
-from hedgerow.privacy.zcdp import float_above
-
-Float64 = NDArray[np.float64]
+from hedgerow.privacy.budget import float_above
 
 SPREADS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
 """Values of s², records²: C is 0.03 a changed count at the first, 2e-34 at the last."""

@@ -14,10 +14,12 @@ times max w. Sums are made of blocks of 256 terms in any order, then exactly (ma
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
@@ -28,7 +30,7 @@ from hedgerow.privacy.accountant.lattice_convolution import (
     lowest,
     twelve_bits,
 )
-from hedgerow.privacy.accountant.lattice_masses import ROUND, Floats, cumulant, infinite, largest
+from hedgerow.privacy.accountant.lattice_masses import ROUND, cumulant, infinite, largest
 
 __all__ = ["cells", "common_unit", "delta", "delta_bounds"]
 
@@ -71,8 +73,8 @@ def saddle(losses: Losses, epsilon: float) -> Fraction:
     Any c is valid; twelve bits keep later exact arithmetic short.
     """
 
-    def height(tilts: Floats) -> Floats:
-        rises: Floats = cumulant(losses, tilts) - tilts * epsilon - np.log(tilts) - np.log1p(tilts)
+    def height(tilts: Float64) -> Float64:
+        rises: Float64 = cumulant(losses, tilts) - tilts * epsilon - np.log(tilts) - np.log1p(tilts)
         return rises
 
     return twelve_bits(lowest(height))
@@ -128,7 +130,7 @@ def _hockey_stick(law: Composed, epsilon: Fraction) -> tuple[float, float]:
     return total, 1.001 * wild + (DOUBT + 6 * ROUND * min(reach, 750)) * total + 1e-300
 
 
-def block_sums(terms: Floats) -> list[float]:
+def block_sums(terms: Float64) -> list[float]:
     """Sums of up to BLOCK terms each, for math.fsum to add exactly."""
     sums: list[float] = np.add.reduceat(terms, np.arange(0, len(terms), BLOCK)).tolist()
     return sums
@@ -138,3 +140,148 @@ def exp_of_fraction(exponent: Fraction) -> float:
     """e^exponent, to a relative error below 4u; an error below 1e-300 where that is all."""
     near = float(exponent)
     return math.exp(near) * (1 + float(exponent - Fraction(near)))
+
+
+# The trade-off curve of a composition on its lattice: how well a test can tell neighbours apart.
+#
+# T(α) is the least type II error of a test, at type I error α, of "the table is y" (law Q) against
+# "the table is x" (law P). By Neyman & Pearson the best test rejects where the loss L = ln P/Q is
+# large, and flips a coin on one atom l. So T is piecewise linear with the knots
+#
+# (Q[L > l], P[L ≤ l]),   Q(l) = P(l) e^(-l),
+#
+# and slope -e^l on the segment that atom l adds; T(0) = 1 - P[L = ∞]. The noises are symmetric, so
+# P and Q may change places. For every ε, the line of slope -e^ε that supports T from below gives
+# δ(ε) = 1 - min_α (T(α) + e^ε α) (Dong, Roth & Su 2022, Proposition 2.12).
+
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """The finite losses of a composition, ascending, one an entry.
+
+    Attributes:
+        losses: l.
+        masses: P(l).
+        other_masses: Q(l) = P(l) e^(-l).
+        infinite: P[L = ∞], which is also the mass that Q has where P has none.
+    """
+
+    losses: Float64
+    masses: Float64
+    other_masses: Float64
+    infinite: float
+
+
+def atoms(losses: Losses) -> Atoms:
+    """All atoms that matter to P or to Q, for pictures of the whole curve.
+
+    They come from the tilt -1/2, halfway from P to Q: absolute errors are about 1e-16 e^(ρ/4) for
+    Gaussian noise of total ρ. Use `tradeoff` for figures in the tails.
+    """
+    law = composed(losses, Fraction(-1, 2))
+    places: Float64 = float(law.first) + float(law.unit) * np.arange(len(law.masses), dtype=float)
+    half = law.masses * exp_of_fraction(law.exponent)
+    steep = np.clip(places / 2, -700, 700)
+    return Atoms(places, half * np.exp(steep), half * np.exp(-steep), infinite(losses))
+
+
+def tradeoff(losses: Losses, alpha: float) -> float:
+    """T(α), to about 1e-12 of itself for α up to a half, and to 1e-15 absolutely beyond.
+
+    Args:
+        losses: the composition.
+        alpha: the type I error, in [0, 1], taken as the exact binary fraction that it is.
+
+    Raises:
+        BudgetError: more lattice points than LARGEST_CELLS.
+    """
+    return _tradeoff(losses, alpha)[1]
+
+
+def tradeoff_bounds(losses: Losses, alpha: float) -> tuple[float, float]:
+    """Proved lower and upper bounds of T(α); arguments as in `tradeoff`.
+
+    A segment's line supports the whole convex curve, so it is a lower bound even if α were in the
+    next one; it is an upper bound if α is proved to be within the segment, and else the height of
+    the next knot to the left is, because T decreases.
+    """
+    lower, _, upper = _tradeoff(losses, alpha)
+    return lower, upper
+
+
+def _tradeoff(losses: Losses, alpha: float) -> tuple[float, float, float]:
+    """Lower bound, value and upper bound of T(α)."""
+    never = infinite(losses)
+    start = _bracket(1 - never, 20 * ROUND)
+    if alpha <= 0:
+        return start
+    if alpha >= start[2]:  # enough to reject wherever P has any mass
+        return 0.0, 0.0, 0.0
+    if alpha < TINY:  # T falls, and here e^l might overflow
+        return _tradeoff(losses, TINY)[0], start[1], start[2]
+    law = composed(losses, _tilt(losses, alpha))
+    place = _threshold(law, alpha)
+    over, over_error = _null_above(law, place, place + 1)
+    reached, reached_error = _null_above(law, place, place)
+    missed, missed_error = _missed(law, place, never)
+    # l ≤ ln(1/α) by Markov's inequality, so this is finite
+    slope = exp_of_fraction(law.first + law.unit * place)
+    value = missed - slope * (alpha - over)
+    rounding = 20 * ROUND * (missed + slope * max(alpha, over))
+    low, value, high = _bracket(value, 1.001 * (missed_error + slope * over_error) + rounding)
+    if not over + over_error <= alpha <= reached - reached_error:
+        high = sum(_missed(law, min(place + 1, len(law.masses) - 1), never))
+    return low, value, min(1.0, high)
+
+
+def _bracket(value: float, error: float) -> tuple[float, float, float]:
+    return max(0.0, value - error), min(1.0, max(0.0, value)), min(1.0, value + error)
+
+
+def _tilt(losses: Losses, alpha: float) -> Fraction:
+    """About the c at which Chernoff's bound of Q[L > K'(c)], e^(K(c) - (c+1)K'(c)), is α."""
+    above = np.geomspace(2.0**-20, 2.0**30, 1500)  # c + 1
+    heights = cumulant(losses, above - 1)
+    reached = heights - above * np.gradient(heights, above)
+    return twelve_bits(float(above[np.argmin(np.abs(reached - math.log(alpha)))])) - 1
+
+
+def _threshold(law: Composed, alpha: float) -> int:
+    """The highest atom l with Q[L ≥ l] ≥ α, or the lowest of all; about, where α is at a knot."""
+    power, peak = law.tilt + 1, int(np.argmax(law.masses))
+    falls = float(power * law.unit) * (np.arange(len(law.masses)) - peak)
+    reached = np.cumsum((law.masses * np.exp(-np.clip(falls, -600, 600)))[::-1])
+    scale = exp_of_fraction(power * (law.first + law.unit * peak) - law.exponent)
+    return len(reached) - 1 - min(int(np.searchsorted(reached, alpha * scale)), len(reached) - 1)
+
+
+def _null_above(law: Composed, place: int, first: int) -> tuple[float, float]:
+    """Q of all atoms from ``first`` on, and a bound of its error."""
+    return _sum(law, law.tilt + 1, place, np.arange(first, len(law.masses)))
+
+
+def _missed(law: Composed, place: int, never: float) -> tuple[float, float]:
+    """P[L ≤ l], and a bound of its error: from below, or from what is above where that is less."""
+    if law.tilt < 0:
+        return _sum(law, law.tilt, place, np.arange(place + 1))
+    above, error = _sum(law, law.tilt, place, np.arange(place + 1, len(law.masses)))
+    return 1 - never - above, error + 20 * ROUND
+
+
+def _sum(law: Composed, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
+    """Σ p(l) e^((tilt - power) l) over some atoms, all on the side where e^(-power·l) falls.
+
+    Weights relative to the atom ``place`` are at most 1, so the stray mass counts once.
+    """
+    falls = float(power * law.unit) * (which - place)
+    weights = np.exp(-falls)
+    terms = law.masses[which] * weights
+    total = math.fsum(block_sums(terms))
+    squares = math.fsum(block_sums(weights * weights))
+    rounding = DOUBT * total + 6 * ROUND * float(terms @ falls)
+    error = 1.001 * (law.error * math.sqrt(squares) + law.stray + rounding)
+    scale = exp_of_fraction(law.exponent - power * (law.first + law.unit * place))
+    return scale * total, 1.001 * scale * error + 8 * ROUND * scale * total

@@ -32,16 +32,10 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Complex128, Float64
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import LaplaceLoss, Losses
-from hedgerow.privacy.accountant.lattice_masses import (
-    ROUND,
-    Floats,
-    Tilted,
-    cumulant,
-    largest,
-    tilted,
-)
+from hedgerow.privacy.accountant.lattice_masses import ROUND, Tilted, cumulant, largest, tilted
 
 Number = TypeVar("Number", np.float64, np.complex128)
 
@@ -69,7 +63,7 @@ class Composed:
     exponent: Fraction
     first: Fraction
     unit: Fraction
-    masses: Floats
+    masses: Float64
     error: float
     stray: float
 
@@ -132,7 +126,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
     (here,) = cumulant(losses, np.array([base]))
 
     def reach(side: int) -> float:
-        def bound(steps: Floats) -> Floats:
+        def bound(steps: Float64) -> Float64:
             there = cumulant(losses, base + side * steps)
             # one more, and 1e-11, for the rounding of K and of the exponent A
             slack = TAIL + 1 + 1e-11 * (np.abs(there) + abs(here))
@@ -148,7 +142,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
     return first, 1 << max(0, last - first).bit_length()
 
 
-def lowest(height: Callable[[Floats], Floats]) -> float:
+def lowest(height: Callable[[Float64], Float64]) -> float:
     """About where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
     found = coarse[np.argmin(height(coarse))]
@@ -170,9 +164,7 @@ def _levels(size: int) -> float:
     return LEVEL * (size.bit_length() + 1)
 
 
-def _spectrum(
-    parts: list[tuple[Tilted, int, int]], size: int
-) -> tuple[NDArray[np.complex128], Floats]:
+def _spectrum(parts: list[tuple[Tilted, int, int]], size: int) -> tuple[Complex128, Float64]:
     """The first half of the spectrum of the composition, and a bound of each entry's error.
 
     Args:
@@ -192,9 +184,9 @@ def _spectrum(
 
 
 def _multiply(
-    spectrum: NDArray[np.complex128],
-    doubts: Floats,
-    factor: NDArray[np.complex128],
+    spectrum: Complex128,
+    doubts: Float64,
+    factor: Complex128,
     times: int,
     doubt: float,
 ) -> None:
@@ -221,7 +213,7 @@ def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
     return result
 
 
-def _folded(part: Tilted, stride: int, size: int) -> Floats:
+def _folded(part: Tilted, stride: int, size: int) -> Float64:
     """The masses at their places modulo the size."""
     steps = np.arange(len(part.masses), dtype=np.int64)
     places = (part.start * stride % size + stride % size * steps) % size

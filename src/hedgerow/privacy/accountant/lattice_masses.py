@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from hedgerow.arrays import Float64
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
-
-Floats = NDArray[np.float64]
 
 ROUND = 2.0**-53
 """The unit round-off u of binary64: a correctly rounded result errs by at most u of itself."""
@@ -40,7 +38,7 @@ class Tilted:
     """
 
     start: int
-    masses: Floats
+    masses: Float64
     exponent: Fraction
     error: float
 
@@ -117,7 +115,7 @@ def normaliser(sigma2: Fraction) -> float:
     return 1 + 2 * math.fsum(math.exp(-half * x * x) for x in range(1, 9))
 
 
-def cumulant(losses: Losses, tilts: Floats) -> Floats:
+def cumulant(losses: Losses, tilts: Float64) -> Float64:
     """K(c) of a composition at many c, from above and to about 1e-12 of the largest |K(c)|.
 
     For wide Gaussians the value is (c+c²)s²/2σ², which is an upper bound, θ(cs) ≤ θ(0) (all terms
@@ -135,18 +133,18 @@ def cumulant(losses: Losses, tilts: Floats) -> Floats:
     return total + float(spread) * (tilts + tilts * tilts)
 
 
-def _narrowing(loss: GaussianLoss, tilts: Floats) -> Floats:
+def _narrowing(loss: GaussianLoss, tilts: Float64) -> Float64:
     """Return ln θ(cs)/θ(0), θ(m) = Σ_x e^(-(x-m)²/2σ²): never above 0."""
     half = float(1 / (2 * loss.sigma2))
     means = tilts * loss.shift
     away = (means - np.rint(means))[:, np.newaxis]
     near = np.arange(-9, 10)
-    terms: Floats = logsumexp(-half * (near - away) ** 2, axis=1)
-    narrowing: Floats = terms - math.log(normaliser(loss.sigma2))
+    terms: Float64 = logsumexp(-half * (near - away) ** 2, axis=1)
+    narrowing: Float64 = terms - math.log(normaliser(loss.sigma2))
     return narrowing
 
 
-def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Floats) -> Floats:
+def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Float64) -> Float64:
     """The sum of the masses in `_ladder`, the rungs between its ends as a geometric series.
 
     By the symmetry of the noise K(c) = K(-1-c), so c ≥ -1/2 may be assumed.
@@ -157,7 +155,7 @@ def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Floats) -> Floats:
     between = np.exp(-fall) * np.expm1(-(rungs - 1) * fall) / np.expm1(-fall)
     inside = np.log1p(np.exp(-rungs * fall) - math.expm1(-rate) * between)
     head = math.log(finite) - math.log1p(math.exp(-rate))
-    logarithms: Floats = head + above * float(rungs * rate) + inside
+    logarithms: Float64 = head + above * float(rungs * rate) + inside
     return logarithms
 
 

@@ -26,7 +26,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hedgerow.errors import BudgetError, HedgerowError, MachineError, machine_errors
-from hedgerow.plain_files import check_plain
+from hedgerow.machine import check_plain
 
 APPLICATION_ID = 0x48444752  # "HDGR"
 VERSION = 3

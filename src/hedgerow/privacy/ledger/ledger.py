@@ -41,8 +41,11 @@ from hedgerow.privacy.ledger.file import (
     read_id,
     transaction,
 )
-from hedgerow.privacy.ledger.ledger_records import Account, Charge, Standing, described
-from hedgerow.privacy.ledger.ledger_rows import (
+from hedgerow.privacy.ledger.records import (
+    Account,
+    Charge,
+    Standing,
+    described,
     read_account,
     read_charge,
     sealed,

@@ -12,10 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, spread
-from hedgerow.release.descent.nodes import Int64, Nodes
-from hedgerow.release.descent.source import Float64, Noisy, Reader, Source, Variance
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Noisy, Reader, Source, Variance
 from hedgerow.release.descent.steps import Refinement, children, descendants, families_of
 from hedgerow.tables.tree import Tree
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import Said
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.results import DepthResult, joined
+from hedgerow.release.descent.outline import DepthResult, joined
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.keys import sync
 

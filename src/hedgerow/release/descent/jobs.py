@@ -6,17 +6,83 @@ count; *down* it releases everything below, given the root's released count. Wha
 same noise; so an engine may run them anywhere, in any order.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from hedgerow.release.descent.engine import Engine
-from hedgerow.release.descent.nodes import Int64, Nodes
-from hedgerow.release.descent.results import DepthResult
-from hedgerow.release.descent.source import Float64
+from hedgerow.arrays import Float64, Int64
+from hedgerow.kernels import core_count
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import DepthResult
+
+# What an engine is: given jobs and what to do with one, it decides who runs which.
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class Engine(Protocol):
+    """Runs jobs that know nothing of each other, in any order, each as often as it has to."""
+
+    def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
+        """The results of ``work`` in the order of ``jobs``; the first failure ends the run."""
+
+
+# The local engine: jobs on the threads of one machine, results in the order of the jobs.
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Runs each job on one of ``workers`` threads, at most one job a worker ahead of the reader.
+
+    So memory holds the results of a few jobs at a time, and writing one job's results overlaps
+    with computing the next one's.
+
+    Attributes:
+        workers: threads; kernels release the interpreter's lock.
+    """
+
+    workers: int = field(default_factory=core_count)
+
+    def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
+        """The results of ``work`` in the order of ``jobs``; the first failure ends the run."""
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hedgerow-job")
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(work, job))
+                if len(waiting) > self.workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+# How far a pass is, told to whoever wants to know.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Whom to tell how far the pass is.
+
+    Attributes:
+        on_cells: called with the number of cells just measured.
+        on_fraction: called with the finished share of the pass, 0 to 1.
+        on_depth: called with each result of a depth: its number of measured cells and of survivors
+            and the seconds of work in it. These are confidential until the release appears, and
+            the seconds for ever.
+    """
+
+    on_cells: Callable[[int], None] = lambda _cells: None
+    on_fraction: Callable[[float], None] = lambda _fraction: None
+    on_depth: Callable[[int, int, int, float], None] = lambda _depth, _cells, _kept, _seconds: None
+
 
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""

@@ -5,21 +5,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Int64, Nodes, true_nodes
+from hedgerow.release.descent.nodes import Nodes, true_nodes
 from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
-Float64 = NDArray[np.float64]
-Noisy = NDArray[np.int64] | NDArray[np.float64]
+Noisy = Int64 | Float64
 Variance = float | Float64
 
 

@@ -4,16 +4,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
-from hedgerow.release.descent.nodes import Int64, Nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
-
-Int32 = NDArray[np.int32]
+from hedgerow.tables.tree import Codes, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,18 @@ from hedgerow.release.descent.block import (
     parents_below,
     survivors_of_block,
 )
-from hedgerow.release.descent.engine import Engine
-from hedgerow.release.descent.jobs import Jobs, Kept, NotKept, OnEngine, Said
-from hedgerow.release.descent.local import LocalEngine
+from hedgerow.release.descent.jobs import (
+    Engine,
+    Jobs,
+    Kept,
+    LocalEngine,
+    NotKept,
+    OnEngine,
+    Progress,
+    Said,
+)
 from hedgerow.release.descent.nodes import Nodes, placed, unknown_root
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.progress import Progress
-from hedgerow.release.descent.results import DepthResult, joined
+from hedgerow.release.descent.outline import DepthResult, Outline, joined
 from hedgerow.release.descent.source import Reader, Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children
 

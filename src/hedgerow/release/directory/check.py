@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
@@ -22,9 +21,8 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.ledger.ledger_records import LONGEST_TEXT
-from hedgerow.release.descent.families import family_starts
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.privacy.ledger.records import LONGEST_TEXT
+from hedgerow.release.descent.nodes import Nodes, family_starts
 from hedgerow.release.directory.depth_errors import certainty
 from hedgerow.release.directory.manifest import (
     MANIFEST_KEYS,
@@ -33,6 +31,7 @@ from hedgerow.release.directory.manifest import (
     made_by,
     read_manifest,
     sha256,
+    whole_names,
 )
 from hedgerow.release.directory.measurements import (
     ESTIMATE,
@@ -43,12 +42,9 @@ from hedgerow.release.directory.measurements import (
     read_counts,
     released_columns,
 )
-from hedgerow.release.directory.part_names import whole_names
 from hedgerow.release.directory.stored import check_hash, read_nodes, stated_plan
 from hedgerow.release.page.report import REPORT, check_report
-from hedgerow.release.reestimate.again import estimated_again
-
-Int64 = NDArray[np.int64]
+from hedgerow.release.reestimate.measured_nodes import estimated_again
 
 
 @dataclass(frozen=True, slots=True)

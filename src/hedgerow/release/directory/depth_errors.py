@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.depths import Summed
 
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 USUAL = Confidence()
 
 

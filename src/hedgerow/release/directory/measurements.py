@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
@@ -35,7 +36,6 @@ from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Lay
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-Int64 = NDArray[np.int64]
 Part = TypeVar("Part")
 
 ROWS_A_GROUP = 1 << 20

@@ -5,27 +5,168 @@ page is read, columns, rows and bytes are compared with what the tree has room f
 footer, and the headers of all pages, which say what reading them takes.
 """
 
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
-from hedgerow.release.directory.parquet_pages import (
-    DICTIONARY,
-    ENCODINGS,
-    PLAIN,
-    longest_entry,
-    pages,
-)
-from hedgerow.release.directory.part_names import part_files
-from hedgerow.release.memory import room
+from hedgerow.release.directory.manifest import part_files
+from hedgerow.release.preflight import room
 from hedgerow.text import visible
+
+# The pages of a Parquet file, told by their own headers before any is read.
+#
+# A footer says how large its columns are, and whoever wrote it may say anything. What a reader will
+# allocate is in the header of each page: the size of what it holds, how many values, and their
+# encoding. (Apache Parquet, ``parquet.thrift``: PageHeader; Thrift's compact protocol.)
+
+HEADER_BYTES = 1 << 14
+MOST_DEPTH = 8
+MOST_DICTIONARY = 1 << 24
+"""Bytes of a dictionary: our writer ends one at a megabyte."""
+
+PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
+ENCODINGS = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
+"""Those that our writer knows; others make much of little (a delta of long prefixes)."""
+DATA, DICTIONARY, DATA_2 = 0, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the header of a page says.
+
+    Attributes:
+        kind: data, dictionary, or data of the second kind.
+        size: bytes of what it holds, once that is not compressed.
+        packed: bytes in the file.
+        values: how many.
+        encoding: of the values.
+        at: where its bytes begin in the file.
+    """
+
+    kind: int
+    size: int
+    packed: int
+    values: int
+    encoding: int
+    at: int
+
+
+def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
+    """The pages between two places of a file.
+
+    Raises:
+        ReleaseError: what is there is no page, or is larger than its place.
+    """
+    while start < stop:
+        file.seek(start)
+        head = _Compact(file.read(HEADER_BYTES))
+        facts = head.struct()
+        kind, size, packed = (facts.get(field, -1) for field in (1, 2, 3))
+        about = facts.get({DATA: 5, DICTIONARY: 7, DATA_2: 8}.get(kind, 0))
+        if not isinstance(about, dict):
+            raise _no_page()
+        values, encoding = about.get(1, -1), about.get(4 if kind == DATA_2 else 2, -1)
+        at = start + head.at
+        numbers = (kind, size, packed, values, encoding)
+        if not all(isinstance(number, int) and number >= 0 for number in numbers):
+            raise _no_page()
+        start = at + packed
+        if start > stop:
+            raise _no_page()
+        yield Page(kind, size, packed, values, encoding, at)
+
+
+def longest_entry(file: IO[bytes], page: Page, codec: str) -> int:
+    """The bytes of the longest text in a dictionary.
+
+    Raises:
+        ReleaseError: it is larger than any of ours, or is none.
+    """
+    if page.size > MOST_DICTIONARY:
+        raise ReleaseError(f"a dictionary of {page.size:,} bytes is larger than any of a release's")
+    file.seek(page.at)
+    data = file.read(page.packed)
+    try:
+        if codec != "UNCOMPRESSED":
+            data = pa.Codec(codec.lower()).decompress(data, page.size).to_pybytes()
+        at = longest = 0
+        for _ in range(page.values):
+            (length,) = struct.unpack_from("<I", data, at)
+            at, longest = at + 4 + length, max(longest, length)
+    except (pa.ArrowException, ValueError, OSError, struct.error):
+        raise _no_page() from None
+    return longest
+
+
+class _Compact:
+    """Bytes of Thrift's compact protocol, of which whole numbers and structures are kept."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """The fields of a structure by their numbers."""
+        if depth > MOST_DEPTH:
+            raise _no_page()
+        found: dict[int, Any] = {}
+        field = 0
+        while head := self._byte():
+            field = field + (head >> 4) if head >> 4 else _signed(self._number())
+            found[field] = self._value(head & 15, depth)
+        return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in {1, 2}:
+            return kind == 1
+        if kind == 3:
+            return self._byte()
+        if kind in {4, 5, 6}:
+            return _signed(self._number())
+        if kind == 7:
+            return self._skip(8)
+        if kind == 8:
+            return self._skip(self._number())
+        if kind == 12:
+            return self.struct(depth + 1)
+        raise _no_page()  # no header has lists, sets or maps
+
+    def _byte(self) -> int:
+        if self.at >= len(self.data):
+            raise _no_page()
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _number(self) -> int:
+        found = 0
+        for place in range(0, 70, 7):
+            byte = self._byte()
+            found |= (byte & 127) << place
+            if byte < 128:
+                return found
+        raise _no_page()
+
+    def _skip(self, size: int) -> None:
+        self.at += size
+        if self.at > len(self.data):
+            raise _no_page()
+
+
+def _signed(number: int) -> int:
+    """Of a number in zigzag order."""
+    return (number >> 1) ^ -(number & 1)
+
+
+def _no_page() -> ReleaseError:
+    return ReleaseError("it holds something that is no page of a Parquet file of ours")
+
 
 TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
@@ -58,7 +199,7 @@ def read_parquet(folder: Path, name: str, layout: Layout) -> pl.DataFrame:
 
     Args:
         folder: of the release.
-        name: of the file in it; see `hedgerow.release.directory.part_names`.
+        name: of the file in it; see `hedgerow.release.directory.manifest`.
         layout: what it may hold.
 
     Raises:

@@ -21,11 +21,12 @@ from typing import IO
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.ledger.ledger_records import SMALLER
-from hedgerow.release.directory.charging import UNCHARGED, Charging
+from hedgerow.privacy.ledger.records import SMALLER
 from hedgerow.release.directory.keys import (
     KEY_FILE,
     STATE_FILE,
+    UNCHARGED,
+    Charging,
     begun_release,
     check_named,
     erase,

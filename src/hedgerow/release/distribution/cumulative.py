@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.distribution.cumulative_error import CumulativeError
-from hedgerow.distribution.distribution import SMALLEST_VARIANCE, cumulative_error
+from hedgerow.arrays import Float64, Int64
+from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.plan import SMALLEST_VARIANCE, cumulative_error
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.running_sums import Decoded
@@ -22,9 +22,6 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import uneven
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.tables.axis import Axis
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 
 class Released(Protocol):

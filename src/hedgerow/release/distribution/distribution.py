@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.distribution.bin_codes import ranges_of
+from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.picture import BLUE, figure_for, open_axes
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
@@ -57,7 +58,7 @@ class Distribution:
     Intervals hold for the column as it was released: where values outside the bounds were moved to
     them, of the moved values; where contributions were bounded, of the records that were kept. They
     rest on the best linear unbiased estimates of all noisy counts, whose cumulative counts have the
-    variances of `hedgerow.distribution.cumulative_error`, and on the reach of an unmeasured depth
+    variances of `hedgerow.distribution.cut_error`, and on the reach of an unmeasured depth
     in `hedgerow.estimate.intervals`. A released count may lie outside its interval, where counts of
     0 leave it no room.
 
@@ -235,3 +236,52 @@ def read_distribution(directory: str | Path) -> Distribution:
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
         )
     return made
+
+
+# A picture of a distribution: its CDF with the band of its intervals.
+
+MOST_POINTS = 4_000
+
+
+def picture_of_distribution(
+    distribution: Distribution,
+    path: Path,
+    *,
+    confidence: Confidence | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw the released CDF at the bins' edges, and the interval at each of them.
+
+    Args:
+        distribution: what was released.
+        path: PNG, SVG or PDF.
+        confidence: of the band; 95 % at each edge unless given.
+        title: above the picture.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written.
+    """
+    confidence = confidence or Confidence()
+    band = distribution.band(confidence)
+    kept = np.unique(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS)).astype(np.int64))
+    total = max(distribution.cumulative.total, 1)
+    x = np.append(distribution.ranges.low, band["upper"].to_numpy()[kept])
+    low, cdf, high = (
+        np.append(0.0, band[name].to_numpy()[kept] / total) for name in ("low", "count", "high")
+    )
+    with figure_for(path, (8, 4.6), ReleaseError) as figure:
+        axes = figure.subplots()
+        kind = "all edges at once" if confidence.simultaneous else "each edge"
+        axes.fill_between(
+            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=BLUE,
+            label=f"{100 * confidence.level:g} % interval ({kind})",
+        )  # fmt: skip
+        axes.plot(x, cdf, color=BLUE, lw=1.3, label="released")
+        axes.set(
+            xlabel=distribution.ranges.name, ylabel="part of the records below", ylim=(0, 1.02)
+        )
+        axes.set_xlim(x[0], x[-1])
+        axes.legend(loc="lower right", frameon=False)
+        open_axes(axes)
+        if title is not None:
+            axes.set_title(title, fontsize=10)

@@ -4,7 +4,7 @@ The column is cut into K bins between public bounds. A tree over the bins, desig
 counts, goes through the same plan, release and manifest as every other tree: all levels are
 measured, combined by least squares, and projected from the top down to whole counts that are not
 negative and add up. Their sums are a CDF that never falls. Where weighted running sums of the bins
-promise a smaller error (`hedgerow.distribution.distribution`), these are measured instead, and the
+promise a smaller error (`hedgerow.distribution.plan`), these are measured instead, and the
 nearest CDF of whole counts is released.
 """
 
@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from hedgerow.distribution.binned import codes_of_bins
+from hedgerow.distribution.bins import codes_of_bins
 from hedgerow.distribution.branching import Objective
-from hedgerow.distribution.distribution import plan_distribution
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Bound, Ranges
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.depths import Measure, RunningSums
 from hedgerow.plan.plan import Plan
@@ -32,7 +32,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours, Replace
 from hedgerow.release.distribution.distribution import Distribution
 from hedgerow.release.execution import in_memory, release
-from hedgerow.release.refusals import check_match
+from hedgerow.release.preflight import check_match
 from hedgerow.tables.counts import Counts
 
 UNIT = "unit"
@@ -64,7 +64,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
         neighbours: the unit of privacy; `Replace` with one record a unit unless given, so the
             number of records is public. `AddRemove` measures it.
         units: (values): whose record each is. At most `Neighbours.contributions` records of a unit
-            are kept (see `hedgerow.tables.bounding`): a unit with more is clipped to as many of
+            are kept (see `hedgerow.tables.read`): a unit with more is clipped to as many of
             them, chosen by a hash of its own records; the distribution is that of the kept ones.
         out_of_bounds: ``"clamp"`` moves values outside to the nearest bound; ``"refuse"`` refuses
             them, which tells whoever sees the refusal that there are some.

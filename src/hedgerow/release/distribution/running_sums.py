@@ -12,18 +12,18 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.distribution.distribution import cumulative_error
+from hedgerow.arrays import Int64
+from hedgerow.distribution.plan import cumulative_error
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.plan.depths import RunningSums, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Int64, Nodes
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.progress import Progress
-from hedgerow.release.descent.results import DepthResult
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import DepthResult, Outline
 from hedgerow.release.descent.source import Drawn, Stored, hold, uneven
 from hedgerow.release.descent.topdown import Pass
 

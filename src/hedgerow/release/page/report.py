@@ -11,17 +11,83 @@ from importlib.metadata import version
 from importlib.resources import files as package_files
 from pathlib import Path
 from string import Template
+from typing import Any
+
+import numpy as np
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.part_names import check_plain
-from hedgerow.release.page import explore, levels, markup, words
-from hedgerow.release.page.blocks import parts_of
-from hedgerow.release.page.carried import carry
-from hedgerow.release.page.facts import DepthFacts, depth_facts
-from hedgerow.release.page.numeric import distribution, is_numeric
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.manifest import check_plain
+from hedgerow.release.page import levels, markup, words
+from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
+from hedgerow.release.page.levels import DepthFacts, depth_facts
+from hedgerow.release.page.markup import shown, table
 from hedgerow.release.page.promise import Priced, curves
+from hedgerow.release.page.words import distribution, is_numeric
+from hedgerow.tables.tree import Tree
+from hedgerow.text import visible
+
+# What the picture of the hierarchy starts from: the shape of the tree, and a first table.
+
+MOST_ROWS = 60
+
+
+def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any]:
+    """The tree as the page's script reads it, and the total with its interval."""
+    root = carried.nodes[0].counts.tolist() if carried.nodes else []
+    ends = [carried.intervals[0].low.tolist(), carried.intervals[0].high.tolist()] if root else []
+    return {
+        "axes": [
+            {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
+            for axis in tree.axes
+        ],
+        "steps": tree.steps,
+        "depths": [visible(tree.cuboid_name(t)) for t in range(tree.depth + 1)],
+        "last": carried.last,
+        "numeric": numeric,
+        "total": [*root, *(end for pair in ends for end in pair)],
+    }
+
+
+def first_counts(tree: Tree, carried: Carried) -> str:
+    """The coarsest level with several possible counts as a table, for readers without scripts."""
+    depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
+    if depth is None:
+        return "<p>The counts are in the Parquet files of this release.</p>"
+    nodes, interval = _first(carried.nodes[depth]), carried.intervals[depth]
+    codes = [
+        visible_labels(axis.labels[level - 1].gather(code)).to_list()
+        for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
+        if level
+    ]
+    told = interval.told()
+    rows = [
+        [
+            " › ".join(shown(code) for code in path),
+            f"{count:,}{_contradiction(told.get(i))}",
+            f"{low:,} to {high:,}",
+        ]
+        for i, (path, count, low, high) in enumerate(
+            zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
+        )
+    ]
+    name, every = shown(tree.cuboid_name(depth)), len(carried.nodes[depth])
+    more = "" if len(rows) == every else f"; the first {len(rows)} of {every:,}"
+    return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
+
+
+def _contradiction(estimate: int | None) -> str:
+    """What stands below a count that its own measurements contradict."""
+    if estimate is None:
+        return ""
+    return f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
+
+
+def _first(nodes: Nodes) -> Nodes:
+    return nodes.taken(np.arange(min(len(nodes), MOST_ROWS)))
+
 
 REPORT = "report.html"
 PAGE_ROOM = 1 << 20
@@ -92,7 +158,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
-        explore=explore.first_counts(plan.tree, carried),
+        explore=first_counts(plan.tree, carried),
         carried=levels.carried_words(carried.last, len(facts)),
         distribution="" if shape is None else _DISTRIBUTION.format(shape),
         levels=levels.level_table(plan, facts),
@@ -101,7 +167,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         curves=curves(plan, priced),
         checks=levels.checks(plan, facts, carried.last),
         cite=words.cited(plan, total, made_by),
-        facts=markup.data(explore.shape(plan.tree, carried, numeric=numeric)),
+        facts=markup.data(first_shape(plan.tree, carried, numeric=numeric)),
         blocks="\n".join(_block(name, text) for name, text in carried.blocks),
     )
 

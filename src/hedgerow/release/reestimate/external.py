@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import TableError
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
@@ -26,9 +26,9 @@ from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import Refinement, all_children
 from hedgerow.release.directory.measurements import NOISY_COUNT
-from hedgerow.release.reestimate.again import estimated
+from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import labelled
-from hedgerow.tables.frames import as_arrow, as_codes
+from hedgerow.tables.sources import as_arrow, as_codes
 from hedgerow.tables.tree import Tree
 
 VARIANCE = "variance"
@@ -114,7 +114,7 @@ class Measurements:
             estimates.append(replace(here, estimate=made.estimate, variance=made.variance))
         return estimates, layers
 
-    def _layer(self, depth: int, start: NDArray[np.int64] | None) -> Layer:
+    def _layer(self, depth: int, start: Int64 | None) -> Layer:
         if depth in self.stored.nodes:
             return Layer(self.stored.nodes[depth].counts, 0.0, start)
         if depth in self.stored.noisy:
@@ -122,7 +122,7 @@ class Measurements:
         return Layer(np.zeros(self.outline.tree.nodes(depth)), np.inf, start)
 
 
-def check_determined(tree: Tree, depth: int, variance: NDArray[np.float64]) -> None:
+def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
     """Refuse estimates of a depth that are of infinite variance.
 
     Raises:

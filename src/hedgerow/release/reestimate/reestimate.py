@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, ReleaseError, TableError
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.intervals import Confidence, interval
-from hedgerow.estimate.tree.covariance import covariance
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
+from hedgerow.estimate.tree.sums import covariance
 from hedgerow.plan.depths import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
@@ -33,10 +33,14 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
-from hedgerow.release.reestimate.again import estimated_again, read_stored
-from hedgerow.release.reestimate.estimates import least_squares_of, projected_again
+from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
-from hedgerow.release.refusals import check_combines
+from hedgerow.release.reestimate.measured_nodes import (
+    estimated_again,
+    least_squares_of,
+    projected_again,
+    read_stored,
+)
 from hedgerow.tables.counts import labelled
 from hedgerow.tables.tree import Tree
 
@@ -78,7 +82,7 @@ class Estimates:
         self.tree.cuboid(depth or 0)
         return self.frames[depth or 0]
 
-    def covariance(self, nodes: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    def covariance(self, nodes: Sequence[tuple[int, int]]) -> Float64:
         """The covariances of least-squares estimates: float64 (nodes, nodes), records².
 
         Args:

@@ -1,19 +1,78 @@
 """A table with numeric columns → the same records with the codes of their bins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database
 from hedgerow.tables.sources import Source, check_codes, described, load, opened
+
+# Codes of bins that say which values they hold, so that a list of bins is its own legend.
+#
+# The code of a node is the number of its first bin and its range, ``"0025 [5000, 5200)"``. The last
+# range is closed. Where values outside the bounds are moved to them, the outermost ranges say so:
+# ``"0000 [0 or less, 200)"``. Edges are written with as many digits as tell doubles apart, and the
+# codes are part of the axis's digest: whoever signs a plan signs the edges too.
+
+OR_LESS, OR_MORE = " or less", " or more"
+_CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE})?[)\]]$"
+
+
+def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
+    """The axis of `Ranges.axis`, with the range of each node in its code.
+
+    Raises:
+        TableError: see `Ranges.axis`.
+    """
+    axis = ranges.axis(branching)
+    texts = _texts(ranges)
+    clamps = ranges.out_of_bounds == "clamp"
+    lower, upper = texts[:-1], texts[1:]
+    if clamps:
+        lower = pl.concat([lower[:1] + OR_LESS, lower[1:]])
+    upper = pl.concat([upper[:-1] + ")", upper[-1:] + (OR_MORE if clamps else "") + "]"])
+    labels = []
+    for number, level in enumerate(axis.labels, start=1):
+        start = axis.descendant_start(number, axis.depth)
+        low, high = lower.gather(start[:-1]), upper.gather(start[1:] - 1)
+        labels.append((level + " [" + low + ", " + high).alias(level.name))
+    return replace(axis, labels=tuple(labels))
+
+
+def ranges_of(axis: Axis) -> Ranges:
+    """The ranges that the codes of an axis's leaves say.
+
+    Raises:
+        TableError: the axis is not one of `coded_axis`.
+    """
+    found = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
+    if found["low"].null_count() or found["high"].null_count():
+        raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
+    bounds = found.select(pl.col("low", "high").cast(pl.Float64, strict=False))
+    low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
+    if not np.array_equal(low[1:], high[:-1]):
+        raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
+    clamps = found["less"][0] is not None and found["more"][-1] is not None
+    return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
+
+
+def _texts(ranges: Ranges) -> pl.Series:
+    """The edges as text that reads back as the same doubles."""
+    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
+    texts = edges.cast(pl.String).str.strip_suffix(".0")
+    if (texts.cast(pl.Float64) == edges).all():
+        return texts
+    return pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()])
+
 
 TEXT = "VARCHAR"
 NUMBERS = ("INT", "INTEGER", "DOUBLE", "FLOAT")
@@ -33,7 +92,7 @@ class NumericColumn:
     ranges: Ranges
     axis: Axis
 
-    def codes(self, values: NDArray[np.float64]) -> pa.DictionaryArray:
+    def codes(self, values: Float64) -> pa.DictionaryArray:
         """The code of the bin of each value.
 
         Raises:
@@ -42,7 +101,7 @@ class NumericColumn:
         return codes_of_bins(self.axis, self.ranges.bin(values))
 
 
-def codes_of_bins(axis: Axis, bins: NDArray[np.int32]) -> pa.DictionaryArray:
+def codes_of_bins(axis: Axis, bins: Int32) -> pa.DictionaryArray:
     """The codes of leaves by their numbers."""
     words = axis.labels[-1].to_arrow().cast(pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(bins), words)

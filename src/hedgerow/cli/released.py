@@ -7,14 +7,91 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
-from hedgerow.cli.pairs import pairs
+from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, pairs, write_table
 from hedgerow.cli.terminal import escape, shown, stage, told, warn_of_contradictions
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.release.directory.check import Finding
+from hedgerow.release.directory.check import check as check_directory
+from hedgerow.release.directory.manifest import made_by, read_manifest
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.directory.stored import stated_plan, undamaged
+from hedgerow.release.page.report import REPORT, page
 from hedgerow.release.release import USUAL, Release, axis_level, read_release
-from hedgerow.text import visible
+from hedgerow.text import one_line, visible
+
+# The command `check`: a release directory, verified again from its own files.
+
+NOT_VERIFIED = 3
+FIRST_CHECKS = 3
+"""Digests, plan and domain: where one of these fails, nothing else can be checked."""
+
+
+def check(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+) -> None:
+    """Re-verify a release directory: digests, plan, sums, whole numbers, measurements, page.
+
+    The exit code is 0 where every check passed, 2 where one failed, and 3 where none failed but
+    something could not be verified, such as a page that another version made.
+    """
+    with stage("checking"):
+        found = check_directory(directory)
+    for finding in found:
+        shown.print(_told(finding))
+    failed = [finding for finding in found if finding.failure]
+    if failed:
+        rest = "" if len(found) > FIRST_CHECKS else "; the others rest on these and were not made"
+        raise ReleaseError(
+            f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}{rest}"
+        )
+    unverified = [finding.what for finding in found if finding.unverified]
+    if unverified:
+        shown.print(
+            f"{len(found) - len(unverified)} of {len(found)} checks passed, {len(unverified)} not "
+            f"verified: {escape('; '.join(unverified))}."
+        )
+        raise typer.Exit(NOT_VERIFIED)
+    shown.print(f"All {len(found)} checks passed.")
+
+
+def _told(finding: Finding) -> str:
+    """A line that says what was found."""
+    if finding.passed:
+        return f"[green]ok[/green]   {escape(one_line(finding.what))}"
+    mark = "[red]FAIL[/red]" if finding.failure else "[yellow]NOT VERIFIED[/yellow]"
+    return f"{mark} {escape(one_line(f'{finding.what}: {finding.failure or finding.unverified}'))}"
+
+
+# The command `report`: the page of a release, written again from its directory.
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+    output: Annotated[
+        Path | None, typer.Option(help="Where the page goes; else report.html beside DIR.")
+    ] = None,
+) -> None:
+    """Write the page of a release again, from its directory alone; it costs no privacy.
+
+    The release stays as it is: its own report.html is one of the files that the manifest names.
+    """
+    place = output or _beside(directory)
+    check_place(place)
+    with stage("writing the page"), undamaged(directory):
+        manifest = read_manifest(directory)
+        plan = stated_plan(directory, manifest)
+        text = page(directory, plan, read_estimator(manifest["estimator"]), made_by(manifest))
+    with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
+        file.write(text)
+    shown.print(f"Page: [bold]{escape(str(place))}[/bold]")
+
+
+def _beside(directory: Path) -> Path:
+    """Where a page goes that nobody named a place for."""
+    named = directory.resolve()
+    return named.with_name(f"{named.name}.{REPORT}")
+
 
 FIRST_ROWS = 20
 

@@ -1,21 +1,26 @@
-"""What multiplies the transform of a loss under the contour integral for δ(ε), and its bounds.
-
-The trapezoidal sum over the nodes s = c + imh, m any integer, of E[e^(s(L-ε))] w(s) stands for δ(ε)
-with w(s) = 1/(s(s+1)), which decays like 1/m² only. Two other weights need finitely many nodes:
-
-- `Folded`, where all of L lies on one lattice: the transform has a period in m, and w is summed
-  over all periods in closed form. Exact.
-- `Smoothed`, for any L: w times a factor that falls like 1/m⁴ more, and turns δ into averages of
-  itself that lie above and below it. Its two sums enclose δ(ε) whatever the law of L is.
-"""
+"""Where the contour for δ(ε) runs, and how far apart its nodes may be."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.privacy.accountant.cumulant import Array, ComplexArray
+from hedgerow.arrays import Complex128, Float64
+from hedgerow.noise.loss import Losses
+from hedgerow.privacy.accountant.cumulant import cumulant
+
+# What multiplies the transform of a loss under the contour integral for δ(ε), and its bounds.
+#
+# The trapezoidal sum over the nodes s = c + imh, m any integer, of E[e^(s(L-ε))] w(s) stands for
+# δ(ε) with w(s) = 1/(s(s+1)), which decays like 1/m² only. Two other weights need finitely many
+# nodes:
+#
+# - `Folded`, where all of L lies on one lattice: the transform has a period in m, and w is summed
+# over all periods in closed form. Exact.
+# - `Smoothed`, for any L: w times a factor that falls like 1/m⁴ more, and turns δ into averages of
+# itself that lie above and below it. Its two sums enclose δ(ε) whatever the law of L is.
 
 POINT, LOW, HIGH = range(3)
 
@@ -50,14 +55,14 @@ class Folded:
         far = -math.exp(-float(gap)) * math.expm1(-float(unit - gap))
         return cls(float(unit), float(gap), -math.expm1(-float(gap)), far)
 
-    def weights(self, tilt: float, height: Array) -> ComplexArray:
+    def weights(self, tilt: float, height: Float64) -> Complex128:
         """At s = tilt + i·height: complex (3, n), thrice the same as nothing is smoothed."""
         point = (tilt + 1j * height) * self.unit
         above = self.near + self.far * np.exp(-point)
         below = np.expm1(-point) * np.expm1(-point - self.unit)
         return np.broadcast_to(self.unit * above / below, (3, height.size))
 
-    def envelope(self, tilt: float, height: Array) -> Array:
+    def envelope(self, tilt: float, height: Float64) -> Float64:
         """At least the modulus at each height in [0, π/u], where it does not increase.
 
         |1 - e^(-(a+ib))|² = (1 - e^-a)² + 4e^-a sin²(b/2).
@@ -66,13 +71,13 @@ class Folded:
         above = self.near + self.far * math.exp(-tilt * self.unit)
         return np.asarray(self.unit * above / np.sqrt(first * second))
 
-    def log_weight(self, tilts: Array) -> Array:
+    def log_weight(self, tilts: Float64) -> Float64:
         """Log w(c) at real c > 0."""
         real = tilts * self.unit
         below = np.log(-np.expm1(-real)) + np.log(-np.expm1(-real - self.unit))
         return np.asarray(np.log(self.unit * (self.near + self.far * np.exp(-real))) - below)
 
-    def log_chernoff(self, tilts: Array) -> Array:
+    def log_chernoff(self, tilts: Float64) -> Float64:
         """A log C for which (1 - e^(ε-ℓ))₊ ≤ C e^(z(ℓ-y)) at all ℓ of the lattice, for each z ≥ 0.
 
         The one of `log_chernoff`, or the larger of 1 - e^-r, at j = 0, and e^(-zu).
@@ -80,7 +85,7 @@ class Folded:
         on_lattice = np.maximum(math.log(self.near), -tilts * self.unit)
         return np.minimum(log_chernoff(tilts) + tilts * self.gap, on_lattice)
 
-    def _below(self, tilt: float, height: Array) -> Array:
+    def _below(self, tilt: float, height: Float64) -> Float64:
         real = tilt * self.unit
         wave = np.sin(np.minimum(height * self.unit, math.pi) / 2) ** 2
         return np.asarray(math.expm1(-real) ** 2 + 4 * math.exp(-real) * wave)
@@ -126,7 +131,7 @@ class Smoothed:
         scale = (1 + cls.EXCESS) * cls.FACTORS / 6 * tilt * (tilt + 1)
         return cls(min(math.sqrt(tolerance / scale), cls.LARGEST_WIDTH))
 
-    def weights(self, tilt: float, height: Array) -> ComplexArray:
+    def weights(self, tilt: float, height: Float64) -> Complex128:
         """At s = tilt + i·height: complex (3, n): for the plain δ, below it, above it."""
         point = tilt + 1j * height
         plain = 1 / (point * (point + 1))
@@ -136,7 +141,7 @@ class Smoothed:
         below = average * (1 + self.EXCESS - self.EXCESS * average)
         return np.stack([plain, plain * below, plain * average])
 
-    def envelope(self, tilt: float, height: Array) -> Array:
+    def envelope(self, tilt: float, height: Float64) -> Float64:
         """At least the modulus of all but the plain weights; it does not increase."""
         plain = np.hypot(tilt, height) * np.hypot(tilt + 1, height)
         falling = self._cosh(tilt) / np.maximum(self.width * height, 1e-9)
@@ -156,15 +161,15 @@ class Smoothed:
         falling = (self._cosh(tilt) / self.width) ** self.FACTORS
         return float((scale * falling / rest) ** (1 / (self.FACTORS + 1)))
 
-    def log_weight(self, tilts: Array) -> Array:
+    def log_weight(self, tilts: Float64) -> Float64:
         """Log w(c) at real c > 0, before smoothing."""
         return plain_log_weight(tilts)
 
-    def log_chernoff(self, tilts: Array) -> Array:
+    def log_chernoff(self, tilts: Float64) -> Float64:
         """Log C for both averages: that of δ, times (1+λ)k̂(z)² at most."""
         return log_chernoff(tilts) + 2 * self._log_growth(tilts) + math.log(1 + self.EXCESS)
 
-    def _log_growth(self, tilts: Array) -> Array:
+    def _log_growth(self, tilts: Float64) -> Float64:
         """At least log k̂ at real s ≥ 0: sinh(y)/y ≤ e^(y²/6)."""
         return np.asarray(self.FACTORS * (self.width * (tilts + 0.5)) ** 2 / 6)
 
@@ -172,12 +177,115 @@ class Smoothed:
         return math.cosh(self.width * (tilt + 0.5))
 
 
-def plain_log_weight(tilts: Array) -> Array:
+def plain_log_weight(tilts: Float64) -> Float64:
     """Log of 1/(c(c+1))."""
     return np.asarray(-np.log(tilts) - np.log1p(tilts))
 
 
-def log_chernoff(tilts: Array) -> Array:
+def log_chernoff(tilts: Float64) -> Float64:
     """Log of C(z) = z^z/(1+z)^(1+z), the maximum of (1 - e^-u) e^(-zu) over u ≥ 0."""
     positive = np.maximum(tilts, 1e-300)
     return np.asarray(-positive * np.log1p(1 / positive) - np.log1p(positive))
+
+
+OfTilts = Callable[[Float64], Float64]
+
+# Logarithms of the smallest and largest c that are tried: δ near 1, and ε just below the largest
+# possible loss.
+_LOG_TILTS = (-20.0, 35.0)
+_GRID = 33
+# Keep c from running away where nothing is gained, and from where only round-off is.
+_RESTRAINT = 1e-3
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The line Re s = c through the saddle point of e^(K(s) - sy) w(s).
+
+    Attributes:
+        losses: the composition.
+        target: y.
+        tilt: c.
+        scale: about δ(ε)/e^(K(c) - cy), by Laplace's method. Tolerances are relative to it, and
+            nothing that is proved hangs on it.
+    """
+
+    losses: Losses
+    target: float
+    tilt: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Bounds of what the trapezoidal rule adds: on each side of ε the least e^head/(e^(gap·T) - 1).
+
+    Attributes:
+        sides: of each side the heads, relative to e^(K(c) - cy), and the gaps.
+    """
+
+    sides: tuple[tuple[Float64, Float64], ...]
+
+    def bound(self, period: float) -> float:
+        """Of the sum of all aliases for T = ``period``."""
+        return sum(
+            math.exp(float(np.min(heads - gaps * period - np.log(-np.expm1(-gaps * period)))))
+            for heads, gaps in self.sides
+        )
+
+    def period_for(self, bound: float) -> float:
+        """A period T whose aliases are about ``bound`` or less."""
+        log_bound = math.log(bound)
+        return max(float(np.min(np.maximum(h - log_bound, 1) / gaps)) for h, gaps in self.sides)
+
+
+def line_through_saddle(
+    losses: Losses, target: float, log_weight: OfTilts, unit: float = 0.0
+) -> Line:
+    """The line of the c at which K(c) - cy + log w(c), a convex function, is about least.
+
+    Where only the largest loss exceeds ε it falls for ever, and c stays where it hardly falls.
+
+    Args:
+        losses: the composition.
+        target: y.
+        log_weight: log w at real c.
+        unit: of the lattice, for weights that are folded over it.
+    """
+
+    def height(tilts: Float64) -> Float64:
+        exponents = cumulant(losses, tilts) - tilts * target + log_weight(tilts)
+        return np.asarray(exponents + _RESTRAINT * np.log(tilts) + _ROUNDING * tilts * abs(target))
+
+    low, high = _LOG_TILTS
+    for _ in range(3):
+        grid = np.linspace(low, high, _GRID)
+        best = int(np.argmin(height(np.exp(grid))))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
+    tilt = math.exp(float(grid[best]))
+    below, at, above = height(tilt * np.array([0.98, 1.0, 1.02]))
+    curvature = max(float(below - 2 * at + above), 0.0) / (0.02 * tilt) ** 2
+    # The integral is over 2π/unit at most.
+    width = max(math.sqrt(2 * math.pi * curvature), unit)
+    return Line(losses, target, tilt, math.exp(float(log_weight(np.array([tilt]))[0])) / width)
+
+
+def aliases(line: Line, log_chernoff: OfTilts) -> Aliases:
+    """Bound the aliases by Chernoff bounds at a few dozen z on either side of c (see `contour`).
+
+    Args:
+        line: the line.
+        log_chernoff: log C at z ≥ 0, where C e^(z(ℓ-y)) bounds what a loss ℓ contributes.
+    """
+    tilt = line.tilt
+    at_tilt = float(cumulant(line.losses, np.array([tilt]))[0])
+
+    def heads(tilts: Float64) -> Float64:
+        moments = cumulant(line.losses, tilts)
+        slack = 1e-12 * (np.abs(moments) + abs(at_tilt) + (tilts + tilt) * abs(line.target))
+        across = (tilts - tilt) * line.target
+        return np.asarray(moments - at_tilt - across + log_chernoff(tilts) + slack)
+
+    right, left = tilt * (1 + np.geomspace(0.01, 100, 40)), tilt * np.linspace(0, 0.98, 40)
+    return Aliases(((heads(right), right - tilt), (heads(left), tilt - left)))

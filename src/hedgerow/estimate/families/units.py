@@ -1,19 +1,37 @@
-"""The level at which about c units of a family cost no more: the search behind `cheapest_units`.
+"""Which of equally good cells get the units that are left over: evenly, and none is favoured.
 
-Unit k of cell i costs ``(k - offset - x_i) / s_i``, so ``N(λ) = Σ max(floor(x + offset + s λ), 0)``
-counts the units that cost at most λ. Each step below is one pass over the family.
+Least squares over the integers leaves open which r of m cells get one more record, and every family
+of every level leaves some. Were it the largest or the last ones, they would gain up to half a
+record in each family: next to nothing in one block, but summed over a nation's blocks the same
+group would gain millions. So the j-th of the m cells (j = 0, 1, …) gets one if
 
-1. `real_level`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record. It
-   starts to the right of the root, where this convex function takes it down step by step.
-2. `level_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
-   and at worst bisection find a λ where N falls short of c by a few units, or by units whose costs
-   are all the same up to their rounding.
+    (start + j r) mod m >= m - r,
+
+which spreads r units evenly over the family. For ``start`` uniform on 0, …, m - 1 so is
+``(start + j r) mod m``: each cell gets one with probability r/m, whatever its size and place, and
+the estimates have the mean of the real solution. ``start`` comes from a hash of the family's noisy
+counts: as good as random, as these hold the noise, but the same whenever the estimate is made
+again, and it costs no privacy (post-processing).
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.kernels import kernel
+
+# The level at which about c units of a family cost no more: the search behind `cheapest_units`.
+#
+# Unit k of cell i costs ``(k - offset - x_i) / s_i``, so ``N(λ) = Σ max(floor(x + offset + s λ),
+# 0)`` counts the units that cost at most λ. Each step below is one pass over the family.
+#
+# 1. `real_level`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
+# It starts to the right of the root, where this convex function takes it down step by step. 2.
+# `level_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
+# and at worst bisection find a λ where N falls short of c by a few units, or by units whose costs
+# are all the same up to their rounding.
 
 FEW = 6.0
 """A level short of the total by this many units is near enough."""
@@ -23,9 +41,7 @@ PATIENCE = 16
 
 
 @kernel
-def real_level(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float
-) -> float:
+def real_level(x: Float64, s: Float64, offset: float, total: float) -> float:
     """A level where the real solution is a little short of the total."""
     shift = offset - 0.5
     sum_x = 0.0
@@ -55,9 +71,7 @@ def real_level(
 
 
 @kernel
-def level_below(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
-) -> float:
+def level_below(x: Float64, s: Float64, offset: float, total: float, level: float) -> float:
     """A level that few units, or units of about one cost, keep from the total."""
     low = -np.inf
     high = np.inf
@@ -98,7 +112,7 @@ def _between(low: float, high: float, level: float, step: int) -> float:
 
 @kernel
 def _count(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, total: float, level: float
+    x: Float64, s: Float64, offset: float, total: float, level: float
 ) -> tuple[float, float]:
     """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
     units = 0.0
@@ -111,9 +125,7 @@ def _count(
 
 
 @kernel
-def _past_next_cost(
-    x: NDArray[np.float64], s: NDArray[np.float64], offset: float, level: float
-) -> float:
+def _past_next_cost(x: Float64, s: Float64, offset: float, level: float) -> float:
     """A few roundings beyond the smallest cost above the level."""
     least = np.inf
     margin = 0.0
@@ -124,3 +136,29 @@ def _past_next_cost(
             least = cost
             margin = (abs(x[i]) + unit) / s[i]
     return float(least + (abs(least) + margin) * 2.0**-50)
+
+
+FACTOR = np.uint64(0x100000001B3)
+FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_MIX = np.uint64(0x94D049BB133111EB)
+"""Multipliers of the hash FNV-1a and of the finalizer of SplitMix64 (Steele et al. 2014)."""
+
+ENOUGH = 64
+"""So many noisy counts are random enough, and quick."""
+
+
+@kernel
+def hash_of(x: NDArray[Any], total: int) -> int:
+    """A hash of a family's first noisy counts, rounded down, and its total: 0 to 2^63 - 1."""
+    state = np.uint64(total)
+    for i in range(min(len(x), ENOUGH)):
+        state = (state ^ np.uint64(np.int64(np.floor(x[i])))) * FACTOR
+    state = (state ^ (state >> np.uint64(30))) * FIRST_MIX
+    state = (state ^ (state >> np.uint64(27))) * SECOND_MIX
+    return int(np.int64((state ^ (state >> np.uint64(31))) >> np.uint64(1)))
+
+
+@kernel
+def gets_one(place: int, hashed: int, units: int, cells: int) -> bool:
+    """Whether the cell of this place among ``cells`` gets one of ``units``, as above."""
+    return bool((hashed % cells + place * units) % cells >= cells - units)
