@@ -20,7 +20,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.depth_errors import Certainty, certainty
@@ -100,7 +100,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
     found = {t: Simulated.none(sizes[t]) for t in depths}
     for run in range(RUNS):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, noisy = gathered(Pass(outline, source, estimator).results())
+        nodes, noisy = by_depth(Pass(outline, source, estimator).results())
         for t, here in found.items():
             below = np.ones(sizes[t], dtype=bool)
             if t > 0 and not outline.everything:

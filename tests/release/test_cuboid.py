@@ -11,7 +11,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import cuboid
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.descent.nodes import listed_nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
 from tests.made import fixed_axis, random_counts, random_tree
@@ -233,7 +233,7 @@ def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_
 def test_where_nodes_are_measured_the_table_itself_is_not_read(counts):
     release = made(counts)
     nodes = {
-        t: listed_nodes(n.codes, n.counts) for t, n in release.content.nodes.items()
+        t: Nodes.exact(n.codes, n.counts) for t, n in release.content.nodes.items()
     }  # without slices into the table
     bare = replace(release.content, nodes=nodes)
     known = cuboid_errors(release.content, ORIGIN, Confidence())

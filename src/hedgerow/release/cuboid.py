@@ -65,7 +65,7 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.depth_errors import outside
@@ -201,7 +201,7 @@ def _bootstrap(known: Stated, wanted: tuple[int, ...], confidence: Confidence) -
     for number, run in enumerate(errors):
         key = ReleaseKey(hashlib.sha256(digest + number.to_bytes(8, "big")).digest())
         source = Drawn(table, known.plan, key)
-        nodes, _ = gathered(Pass(Outline.of(known.plan), source, known.estimator).results())
+        nodes, _ = by_depth(Pass(Outline.of(known.plan), source, known.estimator).results())
         simulated = _sums(tree, wanted, nodes[tree.depth])
         joined = labels.join(simulated, on=labels.columns, how="left", maintain_order="left")
         run[:] = np.abs(joined[COUNT].fill_null(0).to_numpy() - counts)

@@ -14,9 +14,9 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.job_cache import KeptOnDisk
+from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.outline import gathered
+from hedgerow.release.descent.outline import by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
@@ -77,7 +77,7 @@ def release(
             source = Drawn(counts, plan, staging.key)
             run = pass_of(plan, source, estimator, progress)
             if isinstance(run, Pass):
-                run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
+                run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
             release_into(staging, plan, run, charging)
     return read_release(output)
 
@@ -108,8 +108,8 @@ def release_into(
         ledger = charging.to_dict(staging.release_id)
     with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
         with ReleaseFiles(staging.content, plan) as files:
-            for found in run.results():
-                files.add(found.depth, found.nodes, found.noisy)
+            for result in run.results():
+                files.add(result.depth, result.nodes, result.noisy)
         collect()
         write_report(staging.content, plan, run.estimator)
         write_manifest(staging.content, plan, run.estimator, ledger)
@@ -127,5 +127,5 @@ def in_memory(
     """A release that stays in memory, from given random bits (a seed in simulations alone)."""
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
-    nodes, noisy = gathered(run.results())
+    nodes, noisy = by_depth(run.results())
     return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))

@@ -16,7 +16,6 @@ from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
@@ -82,8 +81,7 @@ def release_on_spark(
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
-                nowhere = Nodes.none(len(plan.tree.axes))
-                jobs = Subtrees(plan, outline, estimator, staging.key, nowhere)
+                jobs = Subtrees(plan, outline, estimator, staging.key)
                 place = staging.jobs.absolute()
                 with closing(Cluster(leaves, top, jobs, place, progress or Progress())) as cluster:
                     release_into(

@@ -143,7 +143,7 @@ class ReleaseFiles:
         if not self._counts:
             self._open(int(nodes.counts.sum()))
         for first in range(0, len(nodes), ROWS_A_GROUP):
-            few = nodes.part(first, first + ROWS_A_GROUP)
+            few = nodes.take(slice(first, first + ROWS_A_GROUP))
             self._counts[depth].add(few, len(few))
 
     def _open(self, total: int) -> None:
@@ -186,7 +186,7 @@ def _noisy(parts: list[Int64]) -> pa.Table:
 
 def _labelled(tree: Tree, depth: int, known: Certainty, parts: list[Nodes]) -> pa.Table:
     """Nodes of a depth with their labels and counts, as `count_schema` describes."""
-    nodes = Nodes.joined(parts)
+    nodes = Nodes.concatenate(parts)
     columns: list[Any] = []
     for axis, codes, level in zip(tree.axes, nodes.codes, tree.cuboid(depth), strict=True):
         columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]

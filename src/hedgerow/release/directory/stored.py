@@ -18,7 +18,7 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.describe import describe_tree, hash_of
 from hedgerow.plan.plan import Plan, read_plan
-from hedgerow.release.descent.nodes import Nodes, listed_nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.measurements import COUNT, Shape, read_counts
 from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet
@@ -236,4 +236,4 @@ def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
         for label in axis.path(level, codes[-1]):
             if not (label == frame[label.name]).all():
                 raise ReleaseError(f"a code of {label.name} is not the parent in the domain")
-    return listed_nodes(tuple(codes), frame[COUNT].to_numpy())
+    return Nodes.exact(tuple(codes), frame[COUNT].to_numpy())

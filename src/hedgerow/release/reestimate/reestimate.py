@@ -36,9 +36,9 @@ from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.reestimate.measured_nodes import (
+    estimated,
     estimated_again,
     least_squares_of,
-    projected_again,
     read_stored,
 )
 from hedgerow.tables.counts import labelled
@@ -167,8 +167,9 @@ def _made_again(
     if isinstance(method, LeastSquares):
         return least_squares_of(stored, outline, listed)
     if not outline.everything and not own:
-        return projected_again(stored, outline, listed, method), None
-    again = estimated_again(folder, method, plan, listed)
+        again = estimated(stored, outline, method, listed)
+    else:
+        again = estimated_again(folder, method, plan, listed)
     return [again[t] for t in range(plan.tree.depth + 1)], None
 
 
@@ -247,7 +248,7 @@ def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) 
     if not columns:
         columns, root = ["root"], pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
-    both = new.join(old, on=columns, how="full", coalesce=True)
+    both = new.join(old, on=columns, how="full", coalesce=True, maintain_order="left_right")
     return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
 
 
