@@ -22,12 +22,13 @@ from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles
-from hedgerow.release.directory.output import InMemory, Unfinished
+from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
-from hedgerow.release.release import Release, read_release
+from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
 
 
@@ -79,7 +80,7 @@ def release(
             if isinstance(run, Pass):
                 run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
             release_into(staging, plan, run, charging)
-    return read_release(output)
+    return Release(OnDisk(output, plan, estimator))
 
 
 def release_into(
@@ -128,4 +129,4 @@ def in_memory(
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
     nodes, noisy = by_depth(run.results())
-    return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))
+    return Release(InMemory(plan, estimator, nodes, noisy))

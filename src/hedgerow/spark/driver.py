@@ -20,9 +20,10 @@ from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.execution import release, release_into
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
-from hedgerow.release.release import Release, read_release
+from hedgerow.release.release import Release
 from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
 from hedgerow.spark.session import (
     Frame,
@@ -88,7 +89,7 @@ def release_on_spark(
                         staging, plan, cluster.run, charging,
                         lambda: take_parts(staging.jobs, staging.content),
                     )  # fmt: skip
-    return read_release(directory)
+    return Release(OnDisk(Path(directory), plan, estimator))
 
 
 @contextmanager

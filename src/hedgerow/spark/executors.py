@@ -27,7 +27,7 @@ from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
 from hedgerow.release.descent.outline import DepthResult
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
     NOISY_SCHEMA,
@@ -114,7 +114,6 @@ def write_run(
 
 def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[DepthResult]) -> None:
     """The parts as files of a folder, and what they are into the note."""
-    described = plan.to_dict()
     files: dict[tuple[str, int], GrowingFile[Any]] = {}
     for kind in KINDS:
         (folder / kind).mkdir()
@@ -122,8 +121,7 @@ def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[Dep
         for result in found:
             t, nodes = result.depth, result.nodes
             if ("counts", t) not in files:
-                known = certainty(described, t, total)
-                build = partial(_labelled, plan.tree, t, known)
+                build = partial(_labelled, plan.tree, t, DepthErrors.of(plan, t, total))
                 path = folder / "counts" / f"depth={t}"
                 files["counts", t] = GrowingFile(path, count_schema(plan.tree, t), build)
             files["counts", t].add(nodes, len(nodes))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,62 +11,34 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.plan.depths import Measured, RunningSums, Summed, Survivors, Unmeasured
+from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.nodes import Nodes, family_starts
 from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Noisy, Stored, Variance, uneven
-from hedgerow.release.descent.steps import Refinement, child_codes, descendants
+from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.measurements import Shape, read_noisy
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.preflight import check_combines
 
 
-def estimated_again(
-    folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
-) -> dict[int, Nodes]:
-    """Return the survivors of all depths, from the noisy counts of a release directory.
+def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[int, Nodes]:
+    """Return the survivors of all depths, from the noisy counts of a release.
 
     Args:
-        folder: the release directory.
+        stored: the noisy counts, with the public depths' nodes.
         estimator: any that suits the plan.
         plan: of the release.
-        released: at least the public depths' nodes.
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the plan's nodes.
         EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
     """
     check_combines(estimator, plan)
-    stored = read_stored(folder, plan, released)
     if isinstance(plan.measure, RunningSums):
         return _read_through(stored, pass_of(plan, stored, estimator))
     return estimated(stored, Outline.of(plan), estimator)
-
-
-def read_stored(folder: Path, plan: Plan, released: Mapping[int, Nodes]) -> Stored:
-    """Return the noisy counts of a release directory, with its public depths' nodes."""
-    measured = {t: d for t, d in enumerate(plan.depths) if isinstance(d, Measured | Summed)}
-    return Stored(
-        plan.tree,
-        {t: read_noisy(folder, _measurable(plan, t, released)) for t in measured},
-        {t: depth_plan.mechanism.noise_variance for t, depth_plan in measured.items()},
-        {t: released[t] for t in range(plan.public_depth + 1)},
-    )
-
-
-def _measurable(plan: Plan, depth: int, released: Mapping[int, Nodes]) -> Shape:
-    """Return the largest shape of the noisy counts of a depth: below survivors, their children."""
-    shape = Shape.of(plan.tree, depth)
-    above = depth - 1
-    while above > 0 and isinstance(plan.depths[above], Unmeasured):
-        above -= 1
-    if isinstance(plan.measure, Survivors) and above in released:
-        most = descendants(plan.tree, above, depth, released[above].codes).sum()
-        shape = replace(shape, cells=min(shape.cells, int(most)))
-    return shape
 
 
 def estimated(
