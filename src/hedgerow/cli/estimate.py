@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from hedgerow.cli.terminal import escape, shown, stage
+from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -70,14 +70,14 @@ def estimate(
     with stage("estimating"):
         made = _estimates(source, chosen)
     made.write(place)
-    shown.print(f"\n{escape(made.described['claim'].capitalize())}.\n")
+    stdout.print(f"\n{escape(made.described['claim'].capitalize())}.\n")
     rows = [_row(made, t, frame) for t, frame in enumerate(made.frames)]
-    shown.print(escape(aligned([HEADINGS, *rows])))
-    shown.print(f"\nEstimates: {escape(str(place))}")
+    stdout.print(escape(aligned([HEADINGS, *rows])))
+    stdout.print(f"\nEstimates: {escape(str(place))}")
 
 
 def _beside(source: Path, method: str) -> Path:
-    """Where estimates go that nobody named a place for."""
+    """Return where estimates go that nobody named a place for."""
     named = source.resolve() if source.name in {"", ".."} else source
     if not named.name:
         raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.output_file import pairs, refuse_within_a_release
-from hedgerow.cli.terminal import escape, shown, told
+from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
@@ -80,10 +80,10 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         written.write(text.encode(errors="backslashreplace"))
     is_whole = axes and epsilon is not None and most is not None
     left = "" if is_whole else " Fill in what stands in <…>."
-    shown.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
+    stdout.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
-        told.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
-    shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+        stderr.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
 def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
@@ -115,7 +115,7 @@ def _or_unknown(axes: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
 
 
 def _toml(text: str) -> str:
-    """A text in TOML."""
+    """Return a text in TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

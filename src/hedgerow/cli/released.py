@@ -8,7 +8,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, pairs, write_table
-from hedgerow.cli.terminal import escape, shown, stage, told, warn_of_contradictions
+from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.release.directory.check import Finding
@@ -38,7 +38,7 @@ def check(
     with stage("checking"):
         found = check_directory(directory)
     for finding in found:
-        shown.print(_told(finding))
+        stdout.print(_told(finding))
     failed = [finding for finding in found if finding.failure]
     if failed:
         rest = "" if len(found) > FIRST_CHECKS else "; the others rest on these and were not made"
@@ -47,16 +47,16 @@ def check(
         )
     unverified = [finding.what for finding in found if finding.unverified]
     if unverified:
-        shown.print(
+        stdout.print(
             f"{len(found) - len(unverified)} of {len(found)} checks passed, {len(unverified)} not "
             f"verified: {escape('; '.join(unverified))}."
         )
         raise typer.Exit(NOT_VERIFIED)
-    shown.print(f"All {len(found)} checks passed.")
+    stdout.print(f"All {len(found)} checks passed.")
 
 
 def _told(finding: Finding) -> str:
-    """A line that says what was found."""
+    """Return a line that says what was found."""
     if finding.passed:
         return f"[green]ok[/green]   {escape(one_line(finding.what))}"
     mark = "[red]FAIL[/red]" if finding.failure else "[yellow]NOT VERIFIED[/yellow]"
@@ -84,11 +84,11 @@ def report(
         text = page(directory, plan, read_estimator(manifest["estimator"]), made_by(manifest))
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
-    shown.print(f"Page: [bold]{escape(str(place))}[/bold]")
+    stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
 
 
 def _beside(directory: Path) -> Path:
-    """Where a page goes that nobody named a place for."""
+    """Return where a page goes that nobody named a place for."""
     named = directory.resolve()
     return named.with_name(f"{named.name}.{REPORT}")
 
@@ -140,12 +140,12 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         _show(found, labels)
     else:
         write_table(found, output, quote_formulas=quote_formulas)
-        shown.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+        stdout.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
     elif levels:
-        told.print(
+        stderr.print(
             "Note: nothing says which of these sums their own measurements contradict; without "
             "--counts-only their estimates do"
         )
@@ -172,7 +172,7 @@ def _frame(
 
 
 def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
-    """The first rows: codes to the left, numbers to the right."""
+    """Return the first rows: codes to the left, numbers to the right."""
     head = found.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     rows = [head.columns, *zip(*columns, strict=True)]
@@ -182,8 +182,8 @@ def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
             word.ljust(width) if name in labels else word.rjust(width)
             for name, word, width in zip(head.columns, row, widths, strict=True)
         )
-        shown.print(escape("  ".join(words).rstrip()))
-    shown.print(
+        stdout.print(escape("  ".join(words).rstrip()))
+    stdout.print(
         f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
         f"--output FILE.csv writes them all."
     )

@@ -28,7 +28,7 @@ _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE
 
 
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
-    """The axis of `Ranges.axis`, with the range of each node in its code.
+    """Return the axis of `Ranges.axis`, with the range of each node in its code.
 
     Raises:
         TableError: see `Ranges.axis`.
@@ -49,7 +49,7 @@ def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
 
 
 def ranges_of(axis: Axis) -> Ranges:
-    """The ranges that the codes of an axis's leaves say.
+    """Return the ranges that the codes of an axis's leaves say.
 
     Raises:
         TableError: the axis is not one of `coded_axis`.
@@ -66,7 +66,7 @@ def ranges_of(axis: Axis) -> Ranges:
 
 
 def _texts(ranges: Ranges) -> pl.Series:
-    """The edges as text that reads back as the same doubles."""
+    """Return the edges as text that reads back as the same doubles."""
     edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
     texts = edges.cast(pl.String).str.strip_suffix(".0")
     if (texts.cast(pl.Float64) == edges).all():
@@ -93,7 +93,7 @@ class NumericColumn:
     axis: Axis
 
     def codes(self, values: Float64) -> pa.DictionaryArray:
-        """The code of the bin of each value.
+        """Return the code of the bin of each value.
 
         Raises:
             TableError: see `Ranges.bin`.
@@ -102,7 +102,7 @@ class NumericColumn:
 
 
 def codes_of_bins(axis: Axis, bins: Int32) -> pa.DictionaryArray:
-    """The codes of leaves by their numbers."""
+    """Return the codes of leaves by their numbers."""
     words = axis.labels[-1].to_arrow().cast(pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(bins), words)
 
@@ -121,7 +121,7 @@ class Binned:
 
 
 def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
-    """The records with the codes of their bins.
+    """Return the records with the codes of their bins.
 
     Args:
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
@@ -156,7 +156,7 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
 
 
 def _number(source: Source, column: str, field: str, kind: str) -> str:
-    """The SQL of a column as doubles; missing values are NULL."""
+    """Return the SQL of a column as doubles; missing values are NULL."""
     if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
         raise TableError(
             f"{source.what}: column {column!r} holds {kind}; a numeric axis needs numbers "

@@ -71,7 +71,7 @@ def trimmed_mean(
 
 @kernel
 def trimmed_mean_of_coverings(bins: int, branching: Int64, shares: Float64, power: int) -> float:
-    """The mean over all cuts of the squared error of covering sums; units as for shares."""
+    """Return the mean over all cuts of the squared error of covering sums; units as for shares."""
     leaves = 1
     total = 0.0
     for i in range(len(branching) - 1, -1, -1):
@@ -175,7 +175,7 @@ def best_branching(
     combine: bool = True,
     padded: bool = True,
 ) -> Design:
-    """The tree and shares of least mean squared error over a range of K bins.
+    """Return the tree and shares of least mean squared error over a range of K bins.
 
     Minimises the mean squared error over ordered factorisations n_1 · … · n_m = K̄ ≥ K, all heights,
     each with its best shares. Noise variances are proportional to 1/share² under pure ε (discrete
@@ -212,7 +212,7 @@ def best_shares_for(
     objective: Objective | None = None,
     combine: bool = True,
 ) -> Design:
-    """The design with these factors and the best shares for them, over all their leaves.
+    """Return the design with these factors and the best shares for them, over all their leaves.
 
     Raises:
         PlanError: a factor is below 2, or a level is best left unmeasured.
@@ -235,7 +235,7 @@ def design_error(
     objective: Objective | None = None,
     combine: bool = True,
 ) -> float:
-    """The mean squared error of any factors with any shares; units as in `Design`.
+    """Return the mean squared error of any factors with any shares; units as in `Design`.
 
     Raises:
         PlanError: the factors or shares are not those of a design.
@@ -263,7 +263,7 @@ def trimmed_error(design: Design, *, mechanism: type[Mechanism], combine: bool =
 
 
 def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool) -> Costs:
-    """What the kernels need to know about mechanism and objective.
+    """Return what the kernels need to know about mechanism and objective.
 
     Raises:
         NoiseError: it is no complete mechanism.
@@ -279,7 +279,7 @@ def _floats(numbers: Sequence[Fraction]) -> Float64:
 
 
 def _exact_shares(shares: Float64) -> tuple[Fraction, ...]:
-    """The shares in parts of 1/10,000, the largest of them rounded so that they sum to 1."""
+    """Return the shares in parts of 1/10,000, the largest of them rounded so that they sum to 1."""
     units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
     units[int(np.argmax(shares))] += SHARE_UNITS - sum(units)
     return tuple(Fraction(unit, SHARE_UNITS) for unit in units)

@@ -232,7 +232,7 @@ class Costs:
         return not self.ranges and not (self.combine and self.power == 2)
 
     def error(self, branching: Factors) -> tuple[float, Float64]:
-        """The least mean squared error of a tree, and the shares that reach it."""
+        """Return the least mean squared error of a tree, and the shares that reach it."""
         factors = np.array(branching, dtype=np.int64)
         coefficients, shares = np.empty(len(factors)), np.empty(len(factors))
         level_coefficients(factors, self.combine, self.ranges, self.quantiles, coefficients)
@@ -240,13 +240,13 @@ class Costs:
         return float(error), shares
 
     def deep(self, n: Float64) -> Float64:
-        """What a level of families of n costs far from the root and the leaves."""
+        """Return what a level of families of n costs far from the root and the leaves."""
         coefficients = (n - 1) * (2 if self.ranges else 1) / (6 if self.combine else 2)
         kept = 1 - 1 / n if self.combine else np.ones_like(n)
         return np.asarray((coefficients * kept) ** (1 / (self.power + 1)))
 
     def top(self, n: int) -> float:
-        """What the top level costs, over many leaves."""
+        """Return what the top level costs, over many leaves."""
         found = np.empty(2)
         pair = np.array([n, MANY_LEAVES])
         level_coefficients(pair, self.combine, self.ranges, self.quantiles, found)
@@ -254,7 +254,7 @@ class Costs:
 
 
 def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
-    """The branching factors of least error, ordered from the root."""
+    """Return the branching factors of least error, ordered from the root."""
     start = _even_start(bins, costs) if padded else (bins,)
     root = 1 / (costs.power + 1)
     slack = 0.0 if costs.is_bounded else SLACK
@@ -270,7 +270,7 @@ def _error_of(factors: Factors, costs: Costs) -> float:
 
 
 def _even_start(bins: int, costs: Costs) -> Factors:
-    """The best tree of equal factors, the top one no wider than it must be."""
+    """Return the best tree of equal factors, the top one no wider than it must be."""
     trees = [(bins,)]
     for levels in range(2, bins.bit_length()):
         width = math.ceil(bins ** (1 / levels))
@@ -281,7 +281,7 @@ def _even_start(bins: int, costs: Costs) -> Factors:
 
 
 def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Factors]:  # noqa: FBT001
-    """The top factor and, sorted, the others: all that may cost at most the limit."""
+    """Return the top factor and, sorted, the others: all that may cost at most the limit."""
     n = np.arange(2.0, min(bins, WIDEST) + 1)
     deep = costs.deep(n)
     rate = float((deep / np.log(n)).min())
@@ -309,7 +309,7 @@ def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Facto
 
 
 def _ordered(factors: Factors, costs: Costs) -> tuple[float, Factors]:
-    """The best order that exchanges of two factors lead to, with its error."""
+    """Return the best order that exchanges of two factors lead to, with its error."""
     best = (_error_of(factors, costs), factors)
     while True:
         trials = {_exchange(best[1], i, j) for i, j in combinations(range(len(factors)), 2)}

@@ -69,7 +69,7 @@ class CutError:
         return self.between(np.zeros(self.leaves + 1, dtype=np.int64), np.arange(self.leaves + 1))
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """The variances of the counts of leaves ``first <= leaf < last``: float64, records².
+        """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
 
         Args:
             first: int64 (ranges), 0 … K.
@@ -111,7 +111,7 @@ class CutError:
 
 
 def _width(before: Float64, node: Int64) -> Float64:
-    """The u of each node."""
+    """Return the u of each node."""
     return np.asarray(before[node + 1] - before[node])
 
 
@@ -172,7 +172,7 @@ class CumulativeError:
         return cls(error, fraction, own)
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """The variances of the counts of leaves ``first <= leaf < last``: float64, records².
+        """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
 
         Raises:
             EstimateError: see `CutError.between`.
@@ -181,5 +181,5 @@ class CumulativeError:
         return self.given_total.between(first, last) + part**2 * self.total_variance
 
     def excess(self, share: float) -> Float64:
-        """The variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
         return self.given_total.cuts() + (self.fraction - share) ** 2 * self.total_variance

@@ -73,7 +73,7 @@ class ForDistribution:
         return "distribution"
 
     def design(self, bins: int, mechanism: type[Mechanism]) -> Design:
-        """The tree and shares for a number of bins.
+        """Return the tree and shares for a number of bins.
 
         Raises:
             PlanError: see `best_branching`.
@@ -81,7 +81,7 @@ class ForDistribution:
         return _design(bins, mechanism, self.objective)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """One share a depth, summing to exactly 1.
+        """Return one share a depth, summing to exactly 1.
 
         Raises:
             PlanError: the tree is not the designed one, or survivors alone are measured.
@@ -121,7 +121,7 @@ def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Desi
 
 
 def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
-    """The r of `ForDistribution`."""
+    """Return the r of `ForDistribution`."""
     power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
     changes = [problem.neighbours.changes(t) for t in (0, 1)]
     total, level = (max(map(norm, each)) for each in changes)
@@ -154,7 +154,7 @@ def plan_distribution(
     objective: Objective | None = None,
     measure: Measure | None = None,
 ) -> Plan:
-    """The plan of a distribution, from public facts alone: its strategy is designed.
+    """Return the plan of a distribution, from public facts alone: its strategy is designed.
 
     A tree over the bins (`hedgerow.distribution.branching`) serves every budget and objective. For
     the CDF under discrete Gaussian noise weighted running sums (`hedgerow.estimate.running_sums`)
@@ -211,7 +211,7 @@ def mean_cut_variance(plan: Plan) -> float:
 
 
 def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
-    """The errors of the estimated cumulative counts of a plan over one numeric axis.
+    """Return the errors of the estimated cumulative counts of a plan over one numeric axis.
 
     Raises:
         EstimateError: the leaves are not measured.

@@ -122,7 +122,7 @@ class Ranges:
         return float(self.edges[-1])
 
     def bin(self, values: ArrayLike) -> Int32:
-        """The bin of each value: int32 (values), which is the leaf of `axis`.
+        """Return the bin of each value: int32 (values), which is the leaf of `axis`.
 
         Args:
             values: numbers (values); confidential, so no message shows one of them.
@@ -145,7 +145,7 @@ class Ranges:
         return np.clip(found, 0, self.bins - 1).astype(np.int32)
 
     def outside(self, values: ArrayLike) -> int:
-        """How many values are outside the bounds. Confidential."""
+        """Return how many values are outside the bounds. Confidential."""
         numbers = _as_numbers(self.name, values)
         return int(((numbers < self.low) | (numbers > self.high)).sum())
 
@@ -154,7 +154,7 @@ class Ranges:
         return f"range {self.name!r}: the column"
 
     def axis(self, branching: Sequence[int]) -> Axis:
-        """The bins as the leaves of a tree, an axis with one level a branching factor.
+        """Return the bins as the leaves of a tree, an axis with one level a branching factor.
 
         A node of level i covers ``M_i = n_{i+1} · … · n_m`` bins, the last of a level those that
         are left: bins from K on do not exist. The code of a node is the number of its first bin,
@@ -183,7 +183,7 @@ class Ranges:
         return Axis(self.name, levels, columns, tuple(labels), tuple(child_start))
 
     def _widths(self, factors: tuple[int, ...]) -> list[int]:
-        """How many bins a node of each level covers."""
+        """Return how many bins a node of each level covers."""
         if not factors or any(not isinstance(n, int) or n < 2 for n in factors):
             raise TableError(
                 f"range {self.name!r}: branching factors must be whole numbers of at least 2, "
@@ -205,7 +205,7 @@ class Ranges:
 
 
 def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> Float64:
-    """A private copy that nobody can change."""
+    """Return a private copy that nobody can change."""
     try:
         found = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -217,7 +217,7 @@ def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> Float64:
 
 
 def _as_exact(bound: Bound) -> Fraction:
-    """The rational number of a finite bound."""
+    """Return the rational number of a finite bound."""
     if isinstance(bound, int | Fraction | Decimal):
         return Fraction(bound)
     return Fraction(repr(float(bound)))

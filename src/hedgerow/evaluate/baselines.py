@@ -69,7 +69,7 @@ def check_leaves(tree: Tree, most: int) -> None:
 def leaf_mechanism(
     tree: Tree, *, budget: Budget, neighbours: Neighbours, mechanism: type[Mechanism]
 ) -> Mechanism:
-    """The noise of one leaf where the whole budget goes to the leaves.
+    """Return the noise of one leaf where the whole budget goes to the leaves.
 
     Raises:
         BudgetError: a budget that the mechanism cannot spend.
@@ -81,7 +81,7 @@ def leaf_mechanism(
 
 
 def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
-    """The counts of all leaves with noise: int64, one dimension an axis."""
+    """Return the counts of all leaves with noise: int64, one dimension an axis."""
     tree = counts.tree
     shape = tuple(axis.size(axis.depth) for axis in tree.axes)
     noisy = np.empty(prod(shape), dtype=np.int64)
@@ -93,7 +93,7 @@ def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
 
 
 def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> Counts:
-    """The leaves whose noisy count is large, noise being put on the positive ones alone.
+    """Return the leaves whose noisy count is large, noise being put on the positive ones alone.
 
     SH of Boninsegna et al., Section 5: a positive count gets discrete Laplace noise of scale 2/ε
     and is dropped below 1 + 2 ln(2/δ)/ε. One record replaced moves two leaves by 1. A leaf that is
@@ -126,7 +126,7 @@ def stability_cut(budget: EpsilonDelta) -> int:
 def sum_to_depth(
     tree: Tree, leaves: Int64, depth: int, given: tuple[int, ...] | None = None
 ) -> Int64:
-    """The counts of a depth from those of finer cells: one dimension an axis (its nodes).
+    """Return the counts of a depth from those of finer cells: one dimension an axis (its nodes).
 
     Args:
         tree: the tree.
@@ -185,7 +185,7 @@ class LeafNoise:
         return {"budget": budget_in_words(self.budget), "mechanism": self.noise.name}
 
     def check(self, counts: Counts) -> None:
-        """Nothing, if the leaves can be laid out.
+        """Raise unless the leaves can be laid out.
 
         Raises:
             TableError: they cannot.
@@ -193,7 +193,7 @@ class LeafNoise:
         check_leaves(counts.tree, MOST_LAID_OUT)
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """All cells of every depth."""
+        """Return all cells of every depth."""
         leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
         for depth in range(tree.depth, -1, -1):
             leaves = sum_to_depth(tree, leaves, depth, tree.cuboid(min(depth + 1, tree.depth)))
@@ -229,7 +229,7 @@ class StabilityHistogram:
         self.doubled()
 
     def doubled(self) -> EpsilonDelta:
-        """The budget of `stability_histogram`: for one record replaced."""
+        """Return the budget of `stability_histogram`: for one record replaced."""
         if not isinstance(self.budget, EpsilonDelta):
             raise BudgetError("the stability histogram needs a budget of epsilon with delta")
         times = 2 if isinstance(self.neighbours, AddRemove) else 1
@@ -243,7 +243,7 @@ class StabilityHistogram:
         """Nothing: it can release any table."""
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """What is left at every depth."""
+        """Return what is left at every depth."""
         left = stability_histogram(counts, bits, budget=self.doubled())
         for depth in range(counts.tree.depth + 1):
             yield depth, Cells.true(left, depth)

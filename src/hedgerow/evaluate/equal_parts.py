@@ -32,7 +32,7 @@ COUNT_PART = 0.25  # of the chance to miss, spent on M; the rest on the area's o
 def equal_parts(
     threshold: int, estimate: Float64, errors: Float64, confidence: Confidence
 ) -> tuple[Float64, Float64]:
-    """The ends of each area's interval, as parts of the amount: two float64 (cells).
+    """Return the ends of each area's interval, as parts of the amount: two float64 (cells).
 
     The areas are all that share: those that were measured.
 
@@ -62,7 +62,7 @@ def equal_parts(
 
 
 def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) -> tuple[int, int]:
-    """The fewest and the most areas that may have more records than the threshold.
+    """Return the fewest and the most areas that may have more records than the threshold.
 
     The true number is outside with a chance of at most ``missed``. Arguments as of `equal_parts`.
 
@@ -83,12 +83,12 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
 
 
 def least_draws(confidence: Confidence) -> int:
-    """How many draws `equal_parts` needs."""
+    """Return how many draws `equal_parts` needs."""
     return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.level)) - 1e-6))
 
 
 def _rank(missed: float, draws: int) -> int:
-    """Which of the sorted draws, from the largest, is exceeded with this chance or less."""
+    """Return which of the sorted draws, from the largest, is exceeded with this chance or less."""
     rank = int(missed * (draws + 1) + 1e-9)
     if rank < 1:
         raise EstimateError(

@@ -43,7 +43,7 @@ _GUARD = 1e-9
 
 
 def huntington_hill(counts: Int64, seats: int) -> Int64:
-    """The seats of each area, which sum to ``seats``: int64 (cells) or (runs, cells).
+    """Return the seats of each area, which sum to ``seats``: int64 (cells) or (runs, cells).
 
     Args:
         counts: int64 (cells) or (runs, cells), records, from 0 to 2⁵³, in the public order of the
@@ -100,7 +100,7 @@ def _certain(counts: Float64, seats: int, given: Int64) -> None:
 
 @kernel
 def _seats_at(count: float, divisor: float) -> float:
-    """The largest n with count >= divisor √(n (n - 1)), at least 1."""
+    """Return the largest n with count >= divisor √(n (n - 1)), at least 1."""
     ratio = count / divisor
     return max(1.0, math.floor((1 + math.sqrt(1 + 4 * ratio * ratio)) / 2))
 
@@ -133,7 +133,7 @@ class Rule(Protocol):
         """As commands and tables call it."""
 
     def allocate(self, counts: Int64, amount: float) -> Float64:
-        """What each area gets: float64, in the shape of the counts, units of the amount.
+        """Return what each area gets: float64, in the shape of the counts, units of the amount.
 
         It sums to the amount, or to 0 where nobody is eligible.
 
@@ -157,7 +157,7 @@ class WeightedRule(Rule, Protocol):
     jumps: ClassVar[bool]
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
-        """The weight of each count: float64, in the shape of the counts.
+        """Return the weight of each count: float64, in the shape of the counts.
 
         Args:
             counts: float64 (..., cells), records; estimates below 0 are let through, smoothly where
@@ -237,7 +237,7 @@ class Above:
             raise EstimateError(f"a threshold must not be negative, got {self.threshold}")
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
-        """1 or P for eligible areas, 0 for others."""
+        """Return 1 or P for eligible areas, 0 for others."""
         eligible = counts > self.threshold
         if self.equally:
             return eligible.astype(np.float64)
@@ -269,7 +269,7 @@ def _parts(counts: Float64, total: Float64) -> Float64:
 
 
 def _by_weight(rule: WeightedRule, counts: Int64, amount: float) -> Float64:
-    """The amount by weight; nothing where all weights are 0."""
+    """Return the amount by weight; nothing where all weights are 0."""
     _check(counts, amount)
     real = counts.astype(np.float64)
     weights = rule.weights(real, real.sum(axis=-1, keepdims=True))

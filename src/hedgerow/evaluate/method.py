@@ -45,7 +45,7 @@ class Cells:
 
     @classmethod
     def of(cls, tree: Tree, depth: int, codes: Codes, values: Int64) -> "Cells":
-        """The cells of some nodes of a depth, in whatever order."""
+        """Return the cells of some nodes of a depth, in whatever order."""
         shape = shape_of(tree, depth)
         number = np.zeros(len(values), dtype=np.int64)
         for code, size in zip(codes, shape, strict=True):
@@ -57,11 +57,11 @@ class Cells:
 
     @classmethod
     def true(cls, counts: Counts, depth: int) -> "Cells":
-        """The true counts of a depth that are not 0."""
+        """Return the true counts of a depth that are not 0."""
         return cls.of(counts.tree, depth, *counts.roll_up(depth))
 
     def laid_out(self, cells: int) -> Int64:
-        """The counts of all possible cells: int64 (cells)."""
+        """Return the counts of all possible cells: int64 (cells)."""
         if self.number is None:
             return self.values
         every = np.zeros(cells, dtype=np.int64)
@@ -70,7 +70,7 @@ class Cells:
 
 
 def shape_of(tree: Tree, depth: int) -> tuple[int, ...]:
-    """How many nodes each axis has at a depth."""
+    """Return how many nodes each axis has at a depth."""
     return tuple(
         axis.size(level) for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True)
     )
@@ -90,7 +90,7 @@ def check_numbered(tree: Tree) -> None:
 
 
 def side_by_side(one: Cells, other: Cells, cells: int) -> tuple[Int64 | None, Int64, Int64]:
-    """Numbers and both values of the cells that either list holds.
+    """Return numbers and both values of the cells that either list holds.
 
     Args:
         one: a list.
@@ -144,7 +144,7 @@ class Method(Protocol):
         ...
 
     def check(self, counts: Counts) -> None:
-        """Nothing, if the method can release such a table.
+        """Raise unless the method can release such a table.
 
         Raises:
             HedgerowError: it cannot.
@@ -187,7 +187,7 @@ class Setting:
         check_combines(self.estimator, self.plan)
 
     def facts(self) -> dict[str, str]:
-        """All of `FACTS`."""
+        """Return all of `FACTS`."""
         return {
             "budget": budget_in_words(self.budget or self.plan.budget),
             "mechanism": self.plan.mechanism.name,
@@ -197,7 +197,7 @@ class Setting:
         }
 
     def check(self, counts: Counts) -> None:
-        """Nothing, if the plan is one for the table's tree.
+        """Raise unless the plan is one for the table's tree.
 
         Raises:
             PlanError: it is one for another tree (see `hedgerow.evaluate.forecast.plan_over`).
@@ -208,7 +208,7 @@ class Setting:
         check_public_total(counts.unwrapped_total, self.plan)
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """The survivors of every depth."""
+        """Return the survivors of every depth."""
         tree, source = counts.tree, Drawn(counts, self.plan, bits)
         run = pass_of(self.plan, source, self.estimator)
         if isinstance(run, Pass):

@@ -49,7 +49,7 @@ def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
 
 
 def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
-    """The frame of `error_by_depth` for the survivors of a simulated pass.
+    """Return the frame of `error_by_depth` for the survivors of a simulated pass.
 
     Args:
         counts: the truth.
@@ -91,7 +91,7 @@ def error_of_leaves(counts: Counts, leaves: Int64) -> pl.DataFrame:
 
 
 def _row(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
-    """The metrics of a depth from the counts of all cells that either side holds."""
+    """Return the metrics of a depth from the counts of all cells that either side holds."""
     error, found, there = given - true, given > 0, true > 0
     cells = tree.nodes(depth)
     return {
@@ -107,7 +107,7 @@ def _row(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
 
 
 def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of `error_by_depth` in words, under `HEADINGS`."""
+    """Return the rows of `error_by_depth` in words, under `HEADINGS`."""
     return [
         (
             str(row["depth"]),
@@ -123,7 +123,7 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of `error_by_depth` with what was forecast, under `HEADINGS_BESIDE_FORECAST`.
+    """Return the rows of `error_by_depth` with what was forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     Args:
         errors: of `error_by_depth`.
@@ -142,7 +142,7 @@ def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[t
 
 
 def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
-    """An error, the one that was forecast, and their ratio."""
+    """Return an error, the one that was forecast, and their ratio."""
     if expected is None:
         return f"{measured:,.3g}", "", ""
     ratio = f"{measured / expected:.2f}" if expected > 0 else ""
@@ -225,7 +225,7 @@ def picture_of_errors(
 def _forecast(
     expected: pl.DataFrame | None, metric: str
 ) -> tuple[list[int], list[float], str] | None:
-    """The depths at which a metric was forecast, what it was, and what it is called."""
+    """Return the depths at which a metric was forecast, what it was, and what it is called."""
     if expected is None or metric not in FORECASTS:
         return None
     name, words = FORECASTS[metric]

@@ -89,7 +89,7 @@ class ErrorSums:
             self._sums[group] = found
 
     def _added(self, known: Cells, number: Int64 | None, errors: Int64) -> Cells:
-        """The sums of a group with a run more; laid out where that takes less memory."""
+        """Return the sums of a group with a run more; laid out where that takes less memory."""
         if number is None or known.number is None:
             sums = known.laid_out(self.cells)
             if number is None:
@@ -131,7 +131,7 @@ class ErrorSums:
         return BiasVariance(*whole, *np.sqrt((groups - 1) / groups * spread).tolist())
 
     def _gram(self) -> Float64:
-        """For each two groups the sum over cells of the product of their sums: (G, G)."""
+        """Return for each two groups the sum over cells of the product of their sums: (G, G)."""
         groups = len(self._sums)
         gram = np.zeros((groups, groups))
         for g in range(groups):
@@ -180,7 +180,7 @@ _EDGES = np.array(SIZE_CLASSES, dtype=np.int64)
 
 
 def score(given: Int64, true: Int64, cells: int) -> Float64:
-    """The errors of a depth: float64 (`SCORES`).
+    """Return the errors of a depth: float64 (`SCORES`).
 
     - ``mse`` (records²), ``mae`` (records): means over all possible cells; ``max_error`` (records).
     - ``false_discovery_rate``: the share of the cells released as positive that are truly 0;

@@ -56,7 +56,7 @@ class IndependentNoise:
                 raise PlanError(f"independent noise needs a measurement of {name!r}")
 
     def facts(self) -> dict[str, str]:
-        """All but measure and estimator."""
+        """Return all but measure and estimator."""
         return {
             "budget": budget_in_words(self.plan.budget),
             "mechanism": self.plan.mechanism.name,
@@ -64,7 +64,7 @@ class IndependentNoise:
         }
 
     def check(self, counts: Counts) -> None:
-        """Nothing, if the plan is one for the table's tree.
+        """Raise unless the plan is one for the table's tree.
 
         Raises:
             PlanError: it is one for another.
@@ -73,7 +73,7 @@ class IndependentNoise:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """The noisy counts of every depth."""
+        """Return the noisy counts of every depth."""
         found = Cells.true(counts, 0)
         for depth, what in enumerate(self.plan.depths):
             if isinstance(what, Measured):
@@ -115,7 +115,7 @@ class Clipped:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells); see `Euclidean.project`."""
+        """Return the consistent counts, int64 (cells); see `Euclidean.project`."""
         return Euclidean(combine=False).project(
             np.maximum(noisy, 0), family_start, totals, variance
         )

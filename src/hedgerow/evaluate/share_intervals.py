@@ -90,7 +90,7 @@ def share_intervals(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """What each area gets by its released count, and an interval of what it is due.
+    """Return what each area gets by its released count, and an interval of what it is due.
 
     Args:
         release: in memory or read from a directory; nothing else is looked at.
@@ -193,7 +193,7 @@ class _Areas:
 
 
 def _areas(known: Stated, depth: int) -> _Areas:
-    """What the release says of a level."""
+    """Return what the release says of a level."""
     outline = Outline.of(known.plan)
     nodes, layers = measured_nodes(known.stored, outline, known.nodes)
     here, name = nodes[depth], known.plan.tree.cuboid_name(depth)
@@ -220,7 +220,7 @@ def _areas(known: Stated, depth: int) -> _Areas:
 
 
 def _contradicted(known: Stated, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
-    """Which released counts their own measurements contradict: bool (cells)."""
+    """Return which released counts their own measurements contradict: bool (cells)."""
     told = certainty(known.plan.to_dict(), depth, int(known.nodes[0].counts.sum()))
     told = replace(told, raw=areas.raw)
     return told.contradicted(areas.counts, areas.estimate, areas.variance, level)
@@ -268,7 +268,7 @@ def _of_subtrees(layer: Layer, own: Mechanism | None, noise: Float64, seed: int)
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:
-    """The ends of each area's interval, as parts of the amount."""
+    """Return the ends of each area's interval, as parts of the amount."""
     if not isinstance(rule, WeightedRule):
         raise EstimateError(f"no intervals are known for the rule {rule.name!r}")
     total = truth.sum(axis=1, keepdims=True)
@@ -284,7 +284,7 @@ def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Flo
 
 
 def _rest(weights: Float64) -> Float64:
-    """The weights of all other areas, together."""
+    """Return the weights of all other areas, together."""
     rest: Float64 = weights.sum(axis=-1, keepdims=True) - weights
     return rest
 
@@ -297,6 +297,6 @@ def _parts(own: Float64, rest: Float64) -> Float64:
 
 
 def _middle(draws: Float64, rank: int) -> tuple[Float64, Float64]:
-    """The ends of the middle of each column; the draws are sorted in place."""
+    """Return the ends of the middle of each column; the draws are sorted in place."""
     draws.sort(axis=0)
     return draws[rank], draws[-1 - rank]

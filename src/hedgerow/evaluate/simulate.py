@@ -35,7 +35,7 @@ def seeded_bits(seed: int) -> ReleaseKey:
 
 
 def run_bits(seed: int, run: int) -> ReleaseKey:
-    """The bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
+    """Return the bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
     return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}/run/{run}".encode()).digest())
 
 
@@ -49,7 +49,7 @@ def simulate(
     workers: int | None = None,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> pl.DataFrame:
-    """The errors of simulated releases of a public table, by setting and depth.
+    """Return the errors of simulated releases of a public table, by setting and depth.
 
     Run r has the same random bits under all settings, so their errors are compared on common
     noise: a difference between two settings is surer than the two errors say. One setting is
@@ -118,7 +118,7 @@ _SCHEMA = {
 def check_simulation(
     counts: Counts, settings: Sequence[Method], *, public: bool, runs: int, workers: int | None
 ) -> None:
-    """Nothing, if these settings can be compared on this table.
+    """Raise unless these settings can be compared on this table.
 
     Raises:
         PlanError, HedgerowError: see `simulate`.

@@ -99,7 +99,7 @@ def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, o
 
 
 def legend(errors: pl.DataFrame) -> str:
-    """What the depths are."""
+    """Return what the depths are."""
     depths = errors.select("depth", "cuboid", "cells").unique(maintain_order=True).sort("depth")
     rows: Sequence[tuple[int, str, float]] = depths.rows()
     width = max(len(name) for _, name, _ in rows)

@@ -91,7 +91,7 @@ def write_people(
 
 
 def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
-    """Codes of block, age and sex with how many people, some blocks at a time."""
+    """Return codes of block, age and sex with how many people, some blocks at a time."""
     ages, sexes = pa.array(age_names()), pa.array(SEXES)
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
@@ -104,7 +104,7 @@ def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> I
 
 
 def _shares(rng: np.random.Generator, blocks: int) -> Float64:
-    """Shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
+    """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
     years = np.diff([*EDGES, 95]).astype(np.float64)
     middle = np.asarray(EDGES) + years / 2
     centre = rng.normal(38, 14, size=(blocks, 1))
@@ -155,7 +155,7 @@ delta         = 1e-10           # what is allowed beyond epsilon: well below one
 
 
 def write_census(directory: Path, size: str = "small") -> Path:
-    """The path of ``release.toml``, written beside a synthetic census and its list of areas.
+    """Return the path of ``release.toml``, written beside a synthetic census and its list of areas.
 
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
@@ -196,7 +196,7 @@ def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
 
 
 def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
-    """The list of blocks in the manner of FIPS, and the tract of each.
+    """Return the list of blocks in the manner of FIPS, and the tract of each.
 
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 4 for the block (from 1000 on).

@@ -132,7 +132,7 @@ def write_flows(
 def _flows(
     rng: np.random.Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]
 ) -> Iterator[Rows]:
-    """Codes of both ends with how many trips, some pairs of municipalities at a time."""
+    """Return codes of both ends with how many trips, some pairs of municipalities at a time."""
     origin, destination, trips = pairs
     levels = [dictionary(sections.areas[level]) for level in LEVELS]
     blocks = np.arange(TRIPS_A_BLOCK, trips.sum(), TRIPS_A_BLOCK)
@@ -158,7 +158,7 @@ def _drawn(
     municipality: Int64,
     trips: Int64,
 ) -> Int64:
-    """A section of the municipality for each trip: int64 (all trips)."""
+    """Return a section of the municipality for each trip: int64 (all trips)."""
     low, high = running[start[municipality]], running[start[municipality + 1]]
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
     found = np.searchsorted(running, spot, side="right") - 1
@@ -224,7 +224,7 @@ delta         = 1e-8            # what is allowed beyond epsilon: below one over
 
 
 def write_commuting(directory: Path, size: str = "small") -> Path:
-    """The path of ``release.toml``, written beside synthetic trips and their list of areas.
+    """Return the path of ``release.toml``, written beside synthetic trips and their list of areas.
 
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
@@ -276,7 +276,7 @@ class _Map:
 
 
 def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
-    """The list of municipalities in the manner of ISTAT, and a map of them.
+    """Return the list of municipalities in the manner of ISTAT, and a map of them.
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
     """
@@ -329,7 +329,7 @@ def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
 
 
 def _attraction(place: _Map, origin: int | Int64, destination: slice | Int64) -> Float64:
-    """The gravity law: people at both ends over the square of the distance."""
+    """Return the gravity law: people at both ends over the square of the distance."""
     across = place.x[origin] - place.x[destination]
     along = place.y[origin] - place.y[destination]
     masses = place.people[origin] * place.people[destination]

@@ -18,7 +18,7 @@ from hedgerow.release.directory.manifest import check_outside
 
 
 def parents_of(rng: np.random.Generator, parents: int, children: int, spread: float) -> Int64:
-    """The parent of each child, in order: every parent has one, and families are uneven."""
+    """Return the parent of each child, in order: every parent has one, and families are uneven."""
     return families_by(rng, rng.lognormal(sigma=spread, size=parents), children)
 
 
@@ -36,7 +36,7 @@ def place_in_family(parent_of: Int64) -> Int64:
 
 
 def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
-    """Numbers as text with leading zeros."""
+    """Return numbers as text with leading zeros."""
     return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
 
 
@@ -76,7 +76,7 @@ directory = "out"               # appears when the release is complete; must not
 
 
 def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """The size of a name; other names are known as well.
+    """Return the size of a name; other names are known as well.
 
     Raises:
         SpecError: no such size.
@@ -88,7 +88,7 @@ def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
 
 
 def free(directory: Path, *names: str) -> list[Path]:
-    """The paths of the files to write, none of which is there yet.
+    """Return the paths of the files to write, none of which is there yet.
 
     Raises:
         SpecError: one is, or the directory is a file.

@@ -80,7 +80,7 @@ class Cost:
     output: int
 
     def describe(self) -> str:
-        """The cost in a sentence."""
+        """Return the cost in a sentence."""
         cells, most = sum(self.expected.cells), sum(self.most.cells)
         return (
             f"Expected cost (rough): about {_time(self.seconds)}, "
@@ -90,7 +90,7 @@ class Cost:
 
 
 def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
-    """The cost of executing a plan.
+    """Return the cost of executing a plan.
 
     Args:
         plan: what is measured at which depth.
@@ -118,7 +118,7 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
 
 
 def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """The cells and survivors of each depth, coarsest first."""
+    """Return the cells and survivors of each depth, coarsest first."""
     cells, survivors = [], [1]
     pruned = not isinstance(plan.measure, All)
     above = 1, 1  # survivors of the last measured depth, and possible nodes there
@@ -248,7 +248,7 @@ def off_the_chain(tree: Tree) -> Iterator[Levels]:
 
 
 def first_refining(tree: Tree, levels: Levels) -> int:
-    """The first depth of which every node lies in one cell of the cuboid."""
+    """Return the first depth of which every node lies in one cell of the cuboid."""
     return next(
         t
         for t in range(tree.depth + 1)
@@ -257,7 +257,7 @@ def first_refining(tree: Tree, levels: Levels) -> int:
 
 
 def _most_below(tree: Tree, levels: Levels, deeper: Levels) -> int:
-    """How many nodes of deeper levels one cell holds at most."""
+    """Return how many nodes of deeper levels one cell holds at most."""
     return math.prod(
         int(np.diff(axis.descendant_start(level, k)).max(initial=0))
         for axis, level, k in zip(tree.axes, levels, deeper, strict=True)

@@ -160,13 +160,13 @@ MOST_CELLS = 1 << 32
 def measurable_depths(
     tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
 ) -> list[int]:
-    """The depths that are neither public nor made of single children."""
+    """Return the depths that are neither public nor made of single children."""
     first = public_depth(tree, neighbours, invariants) + 1
     return [t for t in range(first, tree.depth + 1) if _says_something(tree, t)]
 
 
 def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
-    """The deepest public depth; -1 if not even the total is public.
+    """Return the deepest public depth; -1 if not even the total is public.
 
     Raises:
         PlanError: an invariant on which neighbours need not agree, or that is no depth of the tree.
@@ -239,7 +239,7 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
 
 
 def _says_something(tree: Tree, depth: int) -> bool:
-    """Whether some family of a depth has a second child."""
+    """Return whether some family of a depth has a second child."""
     if depth == 0:
         return True
     axis, level = tree.steps[depth - 1]
@@ -247,7 +247,7 @@ def _says_something(tree: Tree, depth: int) -> bool:
 
 
 def _depth_of(tree: Tree, invariant: Invariant) -> int:
-    """The depth whose counts an invariant publishes."""
+    """Return the depth whose counts an invariant publishes."""
     numbers = {axis.name: i for i, axis in enumerate(tree.axes)}
     if invariant.axis not in numbers:
         raise PlanError(f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(numbers)}")

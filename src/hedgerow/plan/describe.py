@@ -13,7 +13,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, delta_text, figure_above
 
 
-def hash_of(described: Mapping[str, Any]) -> str:
+def plan_hash(described: Mapping[str, Any]) -> str:
     """SHA-256 of a plan's description in canonical JSON: what is signed off."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -39,7 +39,7 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
 
 
 def describe_neighbours(neighbours: Neighbours) -> dict[str, Any]:
-    """The unit of privacy as JSON."""
+    """Return the unit of privacy as JSON."""
     return {
         "relation": neighbours.name,
         "contributions": neighbours.contributions,
@@ -49,7 +49,7 @@ def describe_neighbours(neighbours: Neighbours) -> dict[str, Any]:
 
 
 def describe_budget(budget: Budget) -> dict[str, Any]:
-    """The kind of a budget and its amounts as JSON."""
+    """Return the kind of a budget and its amounts as JSON."""
     amounts = {name: str(getattr(budget, name)) for name in budget.__slots__}
     return {"kind": type(budget).__name__, **amounts}
 

@@ -115,7 +115,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
 
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """The mean and the largest variance of each depth; inf where they are not known."""
+    """Return the mean and the largest variance of each depth; inf where they are not known."""
     if isinstance(plan.measure, RunningSums):
         return _variances_of_sums(plan)
     own = [
@@ -149,7 +149,7 @@ def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]
 
 
 def _noise(what: DepthPlan) -> dict[str, Any]:
-    """What is known of the noise of one count."""
+    """Return what is known of the noise of one count."""
     if isinstance(what, Measured):
         return {
             "share": float(what.share),
@@ -164,7 +164,7 @@ def _noise(what: DepthPlan) -> dict[str, Any]:
 
 
 def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> float:
-    """A 95 % bound of the largest error of a depth, from the variances of its estimates."""
+    """Return a 95 % bound of the largest error of a depth, from the variances of its estimates."""
     if largest == 0 or math.isinf(largest):
         return largest
     chance, what = max(0.05 / plan.tree.nodes(depth), SMALLEST), plan.depths[depth]
@@ -185,7 +185,7 @@ def _known(error: float) -> float | None:
 
 
 def noise_text(mechanism: Mechanism) -> str:
-    """The parameter of a mechanism in words."""
+    """Return the parameter of a mechanism in words."""
     return f"{mechanism.symbol} {float(mechanism.parameter):,.6g}"
 
 
@@ -206,14 +206,14 @@ _EMPTY = (
 
 
 def forecast_legend(frame: pl.DataFrame) -> str:
-    """What the headings mean; of a column that is blank at every measured depth, nothing."""
+    """Return what the headings mean; of a column that is blank at every measured depth, nothing."""
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
     return _ERRORS + ("" if blank else _EMPTY)
 
 
 def shares_are_relative(price: Fraction) -> str:
-    """What shares mean where depths together cost less than each alone; see `Plan`."""
+    """Return what shares mean where depths together cost less than each alone; see `Plan`."""
     return (
         "share: of one depth beside the others. One unit cannot change all depths by their worst "
         f"at once, so a depth alone costs {float(price):.4g} times its share of the budget, and "
@@ -222,7 +222,7 @@ def shares_are_relative(price: Fraction) -> str:
 
 
 def forecast_table(frame: pl.DataFrame) -> str:
-    """The rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text."""
+    """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text."""
     return aligned([HEADINGS, *forecast_rows(frame)])
 
 

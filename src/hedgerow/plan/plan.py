@@ -35,7 +35,7 @@ from hedgerow.plan.describe import (
     describe_depth,
     describe_neighbours,
     describe_tree,
-    hash_of,
+    plan_hash,
 )
 from hedgerow.plan.forecast import forecast, forecast_table
 from hedgerow.plan.prior import Prior
@@ -62,8 +62,8 @@ class Plan:
         invariants: what is public by declaration.
         measure: all nodes of a measured depth, or those below survivors alone.
         prior: the public table that the allocation rests on, if any; no part of what is signed.
-        base: of a plan that was read: the 1/(2ρ) that its (ε, δ) budget was calibrated to, which is
-            verified and not sought again.
+        inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
+            which is verified rather than searched for again.
 
     Raises:
         PlanError: an invariant that cannot be, a share for a depth that is public or made of
@@ -80,7 +80,7 @@ class Plan:
     shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
     measure: Measure
-    base: Fraction | None = None
+    inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Plan:
         changes = [self._changes(t) for t in measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
-            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.base
+            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.inverse_two_rho
         )
 
     @property
@@ -123,7 +123,7 @@ class Plan:
         return Strategy.of(self.tree.nodes(self.tree.depth))
 
     def _changes(self, depth: int) -> tuple[Change, ...]:
-        """What one unit changes of the measurements of a depth, in each case."""
+        """Return what one unit changes of the measurements of a depth, in each case."""
         if not isinstance(self.measure, RunningSums):
             return self.neighbours.changes(depth)
         columns = self.strategy
@@ -188,17 +188,17 @@ class Plan:
         return f"Plan({depths}; {self.promise.label}; print() shows its table and promise)"
 
     def __str__(self) -> str:
-        """The table that `hedgerow plan` shows, and what is promised."""
+        """Return the table that `hedgerow plan` shows, and what is promised."""
         return f"{forecast_table(forecast(self))}\n\n{self.promise}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the same."""
+        """Return what a notebook shows: the same."""
         return f"<pre>{html.escape(str(self))}</pre>"
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the plan in canonical JSON, to sign off."""
-        return hash_of(self.to_dict())
+        return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON: public facts only, exact numbers as text; `read_plan` reads it."""
@@ -225,7 +225,7 @@ def make_plan(
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
-    """The plan of a release, from public facts alone.
+    """Return the plan of a release, from public facts alone.
 
     The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
     its depth and all coarser ones public. A depth at which no family has a second child says
@@ -276,7 +276,7 @@ def make_plan(
 
 
 def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.to_dict` describes, over a tree that must be its own.
+    """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
 
     Everything that follows from something else (noise, guarantee) is computed again, so a
     description that contradicts itself does not come back as it was. Of noise that was calibrated

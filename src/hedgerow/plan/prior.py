@@ -57,7 +57,7 @@ class Prior:
         columns: Mapping[str, Sequence[str]] | None = None,
         public: bool,
     ) -> "Prior":
-        """A prior from a file (or a data frame) for releases over a tree.
+        """Return a prior from a file (or a data frame) for releases over a tree.
 
         The areas are those that the file names, so all columns of every axis must be in it.
 
@@ -85,7 +85,7 @@ class Prior:
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
-        """Nothing, if the prior's levels are those of a tree.
+        """Raise unless the prior's levels are those of a tree.
 
         Raises:
             PlanError: another axis, level or order of refinement.
@@ -103,7 +103,7 @@ class Prior:
                 )
 
     def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
-        """The distinct counts of a depth, and how many nodes have each.
+        """Return the distinct counts of a depth, and how many nodes have each.
 
         Args:
             depth: of the tree.
@@ -137,7 +137,7 @@ def check_prior(prior: object) -> None:
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:
-    """Nothing, unless the confidential table has just the leaf counts of the prior.
+    """Raise if the confidential table has just the leaf counts of the prior.
 
     The comparison is for those inside the boundary; it leaves no trace.
 

@@ -41,7 +41,7 @@ class AllocationSpec:
     table: TableSpec
 
     def allocation(self, tree: Tree) -> Allocation:
-        """The allocation that the section names.
+        """Return the allocation that the section names.
 
         Raises:
             SpecError: keys that do not go together, or a prior that is the table.
@@ -67,7 +67,7 @@ class AllocationSpec:
         return Uniform() if given.shares is None else Shares(given.shares)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """The optimal allocation with the importance, prior and objective of the section.
+        """Return the optimal allocation with the importance, prior and objective of the section.
 
         Raises:
             SpecError: the objective is one of distributions.
@@ -82,7 +82,7 @@ class AllocationSpec:
         )
 
     def prior(self, tree: Tree) -> Prior | None:
-        """The public table that the section names.
+        """Return the public table that the section names.
 
         Raises:
             SpecError: it is the confidential table itself.
@@ -100,7 +100,7 @@ class AllocationSpec:
         return Prior.read(tree, path, count=given.count, public=given.public)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Nothing, unless the prior's file, read as the table is, has the counts of the table.
+        """Raise if the prior's file, read as the table is, has the counts of the table.
 
         Raises:
             PlanError: it has: the prior is a copy of the table, whatever the file says it counts.
@@ -139,7 +139,7 @@ class AllocationSpec:
 
 
 def designed_for(given: AllocationSection) -> Objective:
-    """What the tree of a distribution is designed for.
+    """Return what the tree of a distribution is designed for.
 
     Raises:
         SpecError: the objective is one of other methods, or comes without its quantiles.
@@ -165,7 +165,7 @@ def _fair(given: AllocationSection, ratio: Number) -> Fair:
 
 
 def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
-    """The importances as given: no privacy rests on their last digits."""
+    """Return the importances as given: no privacy rests on their last digits."""
     if isinstance(given, str):
         return Relative() if given == "relative" else PerLevel()
     if isinstance(given, dict):

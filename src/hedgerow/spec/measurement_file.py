@@ -34,7 +34,7 @@ class MeasurementFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_no_release_file(cls, given: object) -> object:
-        """The content, unless it is a release file, whose release can be estimated from."""
+        """Return the content, unless it is a release file, whose release can be estimated from."""
         return refuse_release_file(
             given,
             "estimate takes a file with [[measurement]], or the directory of a release",
@@ -42,7 +42,7 @@ class MeasurementFile(Section):
 
 
 def read_measurements(path: Path) -> Measurements:
-    """The measurements that a TOML file describes; relative paths in it are relative to it.
+    """Return the measurements that a TOML file describes; relative paths in it are relative to it.
 
     Raises:
         SpecError: the file does not fit.
@@ -69,7 +69,7 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
 
 
 def _table(path: Path) -> pa.Table:
-    """A CSV file, all text, or a Parquet file; under the names of its columns."""
+    """Return a CSV file, all text, or a Parquet file; under the names of its columns."""
     what = f"the table {path}"
     with of_public_table(), open_database() as db:
         file = open_file(db, path, what)

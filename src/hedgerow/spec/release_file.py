@@ -59,7 +59,7 @@ class PriorSection(Section):
     @field_validator("source")
     @classmethod
     def _is_file(cls, source: str) -> str:
-        """The source; a URL, which may hold a password, is refused and not quoted."""
+        """Return the source; a URL, which may hold a password, is refused and not quoted."""
         if "://" in source:
             raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
         return source
@@ -130,7 +130,7 @@ class ReleaseFile(Section):
 
 
 def refuse_release_file(given: object, wanted: str) -> object:
-    """What was read of another kind of file, unless it is a release file.
+    """Return what was read of another kind of file, unless it is a release file.
 
     Raises:
         PydanticCustomError: it is; the message says what is wanted instead.
@@ -144,12 +144,12 @@ def refuse_release_file(given: object, wanted: str) -> object:
 
 
 def mechanism_of(privacy: PrivacySection) -> type[Mechanism]:
-    """The mechanism that a section names."""
+    """Return the mechanism that a section names."""
     return MECHANISMS[privacy.mechanism]
 
 
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
-    """The tables that a section makes hard to tell apart.
+    """Return the tables that a section makes hard to tell apart.
 
     Args:
         privacy: the section.
@@ -163,7 +163,7 @@ def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
 
 
 def budget_of(privacy: PrivacySection) -> Budget:
-    """The budget of a section.
+    """Return the budget of a section.
 
     Raises:
         SpecError: none, or several, or one that the mechanism cannot keep.

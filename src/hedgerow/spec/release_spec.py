@@ -131,7 +131,7 @@ class ReleaseSpec:
         return within("[estimate]", read_estimator, given)
 
     def _usual_method(self) -> str:
-        """What ``[estimate] method`` is where it is left out."""
+        """Return what ``[estimate] method`` is where it is left out."""
         if isinstance(self.measure, RunningSums):
             return Isotonic.name
         return Euclidean.name
@@ -229,11 +229,11 @@ class ReleaseSpec:
         return AllocationSpec(self.file.allocation, self.table)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """The optimal allocation with what ``[allocation]`` says, whatever its method."""
+        """Return the optimal allocation with what ``[allocation]`` says, whatever its method."""
         return self._allocation.optimal(tree)
 
     def check_target(self, target: str) -> None:
-        """Nothing, if ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
+        """Raise unless ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
         self._allocation.check_target(target)
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -241,7 +241,7 @@ class ReleaseSpec:
         return self._allocation.prior(tree)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Nothing, unless the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
+        """Raise if the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
         self._allocation.refuse_own_prior(tree, counts)
 
     @property
@@ -250,7 +250,7 @@ class ReleaseSpec:
         return TableSpec(self.file, self.path.parent)
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
-        """The confidential table of ``[table]``; see `TableSpec.counts_of`."""
+        """Return the confidential table of ``[table]``; see `TableSpec.counts_of`."""
         return self.table.counts(tree, memory, bounded=bounded)
 
     def spark_table(self, session: Any, tree: Tree) -> SparkTable:

@@ -62,7 +62,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _without_nul(cls, given: object) -> object:
-        """The value: paths, and databases, end at NUL or refuse it."""
+        """Return the value: paths, and databases, end at NUL or refuse it."""
         texts = given if isinstance(given, list) else [given]
         if any(isinstance(text, str) and "\0" in text for text in texts):
             raise PydanticCustomError("nul", "a text must not contain a zero character (\\u0000)")
@@ -70,7 +70,7 @@ class Section(BaseModel):
 
 
 def as_float(given: Exact, what: str, error: type[HedgerowError]) -> float:
-    """An exact number where 53 bits are enough.
+    """Return an exact number where 53 bits are enough.
 
     Args:
         given: as `exact` takes it.
@@ -91,7 +91,7 @@ def as_float(given: Exact, what: str, error: type[HedgerowError]) -> float:
 
 
 def within(where: str, make: Callable[..., T], *given: Any) -> T:
-    """What ``make`` gives; an error says in which section of the file it arose."""
+    """Return what ``make`` gives; an error says in which section of the file it arose."""
     try:
         return make(*given)
     except (TableError, NoiseError, BudgetError, PlanError, EstimateError, SpecError) as error:
@@ -111,7 +111,7 @@ def check_there(path: Path) -> None:
 
 
 def parse(path: Path, kind: type[F]) -> F:
-    """The file, checked.
+    """Return the file, checked.
 
     Raises:
         SpecError: it cannot be read, is not TOML, is larger than any such file, does not fit, or is
@@ -141,7 +141,7 @@ def parse(path: Path, kind: type[F]) -> F:
 
 
 def _bounded(given: object, path: list[str]) -> Iterator[object]:
-    """All values of a file, none of which is larger than it can have to be.
+    """Return all values of a file, none of which is larger than it can have to be.
 
     Raises:
         SpecError: one is.
@@ -172,13 +172,13 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
 
 
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
-    """The keys at which something still stands for what `hedgerow new` cannot know."""
+    """Return the keys at which something still stands for what `hedgerow new` cannot know."""
     left = ["".join(_place(path)) for path, text in _texts(given, []) if _TO_FILL_IN.match(text)]
     return list(dict.fromkeys(left))
 
 
 def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
-    """All texts of a file but codes of records, each with where it stands."""
+    """Return all texts of a file but codes of records, each with where it stands."""
     if isinstance(given, str):
         yield path, given
     elif isinstance(given, dict | list):

@@ -47,7 +47,7 @@ class Problem:
         return [self.tree.cuboid_name(t) for t in self.depths]
 
     def sensitivity(self, depth: int) -> float:
-        """The budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
+        """Return the budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
         if self.mechanism.price.norm == 1:
             return float(self.neighbours.l1_sensitivity(depth))
         return float(self.neighbours.l2_sensitivity_squared(depth))
@@ -71,7 +71,7 @@ class Allocation(Protocol):
         """The public table that the shares follow from, so that a release can refuse its own."""
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """One share for each of `Problem.depths`, summing to exactly 1.
+        """Return one share for each of `Problem.depths`, summing to exactly 1.
 
         Returns:
             Above 0, or None for a depth that stays unmeasured (never the last one).
@@ -133,7 +133,7 @@ class Shares:
         return "shares"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """The given shares.
+        """Return the given shares.
 
         Raises:
             PlanError: there are more or fewer of them than depths.
@@ -174,7 +174,7 @@ by the cuboid's name, and 1 for the others; or `Relative` or `PerLevel`; None: 1
 
 
 def check_importance(importance: Importance) -> None:
-    """Nothing, if the numbers are importances.
+    """Raise unless the numbers are importances.
 
     Raises:
         PlanError: one below 0 or not finite, or all 0.
@@ -198,7 +198,7 @@ def check_importance(importance: Importance) -> None:
 def importances(
     problem: Problem, importance: Sequence[float] | Mapping[str, float] | PerLevel | None
 ) -> Float64:
-    """One number for each of `Problem.depths`: float64 (depths).
+    """Return one number for each of `Problem.depths`: float64 (depths).
 
     Raises:
         PlanError: too many or too few, or a cuboid that is none of these depths.
@@ -229,7 +229,7 @@ def importances(
 
 
 def mean_importances(problem: Problem, importance: Importance, prior: Prior | None) -> list[float]:
-    """The mean cost of a squared error of one count, one for each of `Problem.depths`.
+    """Return the mean cost of a squared error of one count, one for each of `Problem.depths`.
 
     Raises:
         PlanError: importances or a prior that do not fit.

@@ -44,7 +44,7 @@ class _Found:
     name = "cheapest"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """The found shares, which are for this problem."""
+        """Return the found shares, which are for this problem."""
         del problem
         return self.found
 
@@ -61,7 +61,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
-    """The plan with the least budget that meets a target of error (Ko et al., program (7)):
+    """Return the plan with the least budget that meets a target of error (Ko et al., program (7)):
 
         minimise Σ_ℓ b_ℓ subject to Σ_ℓ Σ_{j in ℓ} w_ℓj f(b_ℓ/Δ_ℓ, N_j) ≤ τ,
         and the root of the mean of f over level ℓ ≤ the level's own target,
@@ -122,7 +122,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
 
 
 def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction:
-    """The part of all budgets together that the worst unit costs; see `worst_part`."""
+    """Return the part of all budgets together that the worst unit costs; see `worst_part`."""
     given = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
     changes = [problem.neighbours.changes(t) for t, _ in given]
     return worst_part([share for _, share in given], changes, norm_of(problem.mechanism.price))
@@ -131,7 +131,7 @@ def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction
 def _of_levels(
     problem: Problem, prior: Prior | None, wanted: Mapping[int, float]
 ) -> dict[int, Fraction]:
-    """The budget of each level that has a target of its own, by place."""
+    """Return the budget of each level that has a target of its own, by place."""
     if not wanted:
         raise PlanError("give a target: of the total squared error, or of single levels")
     if len(problem.depths) - 1 not in wanted:
@@ -150,7 +150,7 @@ def _of_total(
     wanted: Mapping[int, float],
     target: float,
 ) -> dict[int, Fraction]:
-    """The budget of each level under a target for all together, by place."""
+    """Return the budget of each level under a target for all together, by place."""
     measured, levels = levels_of(problem, importance, prior)
     plain = levels_of(problem, None, prior)[1]
     floors = np.zeros(len(levels))
@@ -163,7 +163,7 @@ def _of_total(
 
 
 def _kept(levels: Sequence[Level], found: Float64, target: float) -> list[Fraction]:
-    """The budgets rounded up, and by last digits more until the target is seen to be kept.
+    """Return the budgets rounded up, and by last digits more until the target is seen to be kept.
 
     The budgets found keep it to 1e-12 or so: rounded up they do, or one digit later.
 
@@ -186,7 +186,7 @@ def _own_budget(problem: Problem, level: Level, place: int, rmse: float) -> floa
 
 
 def _wanted(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:
-    """The targets of single levels by place."""
+    """Return the targets of single levels by place."""
     names = problem.cuboids
     for name in per_level:
         if name not in names:
@@ -216,7 +216,7 @@ def _positive(target: Target, what: str) -> float:
 
 
 def _rounded_up(budget: float) -> Decimal:
-    """The least number of six digits that is no smaller."""
+    """Return the least number of six digits that is no smaller."""
     return _UP.create_decimal(budget)
 
 

@@ -74,14 +74,14 @@ class Fair:
         return "fair"
 
     def shares(self, problem: Problem) -> tuple[Fraction, ...]:
-        """Shares as `fair_shares`."""
+        """Return shares as `fair_shares`."""
         return fair_shares(problem, self.ratio, self.importance)
 
 
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
 ) -> tuple[Fraction, ...]:
-    """The shares of `Fair`, one a measurable depth.
+    """Return the shares of `Fair`, one a measurable depth.
 
     Raises:
         PlanError: no shares reach the ratio (the message says which ratio can be reached), all
@@ -109,7 +109,7 @@ def fair_shares(
 
 
 def least_ratio(problem: Problem) -> float:
-    """The smallest ratio that shares can reach, to about 1e-7 from above.
+    """Return the smallest ratio that shares can reach, to about 1e-7 from above.
 
     Raises:
         PlanError: all nodes are measured.
@@ -148,7 +148,7 @@ def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
 
 
 def _below(classes: Classes, depth: int, found: Float64) -> Float64:
-    """What the parents' noise contributes: divided by n²."""
+    """Return what the parents' noise contributes: divided by n²."""
     axis, level = classes.refined(depth)
     n = along(level.siblings.astype(np.float64), axis, found.ndim)
     below: Float64 = np.take(found, level.parent, axis=axis) / n**2
@@ -164,7 +164,7 @@ def _own_part(classes: Classes, depth: int) -> Float64:
 
 
 def _costs(problem: Problem) -> Float64:
-    """The variance that a share of 1 buys at each depth, but for a factor common to all."""
+    """Return the variance that a share of 1 buys at each depth, but for a factor common to all."""
     power = problem.mechanism.price.power
     return np.array([problem.sensitivity(t) ** power for t in problem.depths])
 

@@ -91,19 +91,19 @@ class Classes:
             )
 
     def shape(self, depth: int) -> tuple[int, ...]:
-        """How many classes each axis has at a depth."""
+        """Return how many classes each axis has at a depth."""
         levels = zip(self.levels, self.tree.cuboid(depth), strict=True)
         return tuple(len(axis[k - 1].parent) if k else 1 for axis, k in levels)
 
     def nodes(self, depth: int) -> Float64:
-        """How many nodes of a depth each tuple stands for: float64 (shape)."""
+        """Return how many nodes of a depth each tuple stands for: float64 (shape)."""
         found = np.ones(())
         for axis, k in zip(self.levels, self.tree.cuboid(depth), strict=True):
             found = np.multiply.outer(found, axis[k - 1].nodes if k else np.ones(1))
         return found
 
     def refined(self, depth: int) -> tuple[int, Level]:
-        """The axis that depth 1..T refines, and its level there."""
+        """Return the axis that depth 1..T refines, and its level there."""
         axis, level = self.tree.steps[depth - 1]
         return axis, self.levels[axis][level - 1]
 
@@ -114,7 +114,7 @@ def tree_classes(tree: Tree, *, subtrees: bool) -> Classes:
 
 
 def variances(classes: Classes, own: Float64, *, combine: bool) -> list[Float64]:
-    """For each depth 0..T the variance (records²) of each tuple of classes: float64 (shape).
+    """Return for each depth 0..T the variance (records²) of each tuple of classes: float64 (shape).
 
     Args:
         classes: with subtrees, if depths are combined or one above the last measured one is not
@@ -176,7 +176,7 @@ def _axis_levels(axis: Axis, *, subtrees: bool) -> tuple[Level, ...]:
 
 
 def _subtree_shapes(below: Int64, child_start: Int64) -> Int64:
-    """A number for the multiset of the children's shapes: int64 (nodes of the level)."""
+    """Return a number for the multiset of the children's shapes: int64 (nodes of the level)."""
     sizes = np.diff(child_start)
     family = np.repeat(np.arange(len(sizes)), sizes)
     ordered = below[np.lexsort((below, family))]
@@ -204,7 +204,7 @@ SCHEMA = {
 
 
 def fairness(plan: Plan) -> pl.DataFrame:
-    """One row a family type: a depth 1..T, and a number of siblings.
+    """Return one row a family type: a depth 1..T, and a number of siblings.
 
     Columns: ``depth``, ``cuboid``, ``siblings`` (children of a family), ``families`` (how many),
     ``variance`` (records², the mean over their children; ``least`` and ``largest`` among them, as
@@ -286,7 +286,7 @@ def _least_above_zero(found: Float64) -> float | None:
 
 
 def _area(plan: Plan, depth: int, number: int, classes: Classes) -> str:
-    """The code of the first area of a class, or of its parent where families are named."""
+    """Return the code of the first area of a class, or of its parent where families are named."""
     _, level = classes.refined(depth)
     if isinstance(plan.measure, Survivors):
         if depth == 1:

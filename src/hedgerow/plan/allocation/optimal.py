@@ -80,7 +80,7 @@ class Optimal:
         return "optimal"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """The optimum in multiples of 1/10,000, at least one for each measured depth.
+        """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
 
         Raises:
             PlanError: importances that do not fit the depths, a prior with other levels, no
@@ -108,7 +108,7 @@ class Optimal:
 def levels_of(
     problem: Problem, importance: Importance, prior: Prior | None
 ) -> tuple[list[int], list[Level]]:
-    """The depths of `Problem.depths` that matter, by place, and their error.
+    """Return the depths of `Problem.depths` that matter, by place, and their error.
 
     Depths that do not matter have importance 0. Nothing here looks at the problem's budget.
 

@@ -138,7 +138,7 @@ class Solution:
 
 
 def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = None) -> Solution:
-    """The optimum of program (6).
+    """Return the optimum of program (6).
 
     Newton's method on u = ln b and ln λ: with h_ℓ(u) = ln(-g_ℓ'(eᵘ)) the condition is
     h_ℓ(u_ℓ) = ln λ, and h_ℓ is nearly linear (exactly so for `LargeCounts`). Each step moves every
@@ -191,7 +191,7 @@ def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = 
 def least_budgets(
     levels: Sequence[Level], target: float, largest: float, floors: Float64 | None = None
 ) -> Float64:
-    """The optimum of program (7), each level having at least its floor: float64 (levels).
+    """Return the optimum of program (7), each level having at least its floor: float64 (levels).
 
     Without floors it is the optimum of (6) for the B at which E(B) = τ. With them, a level below
     its floor is put there, and the others share what error is left; what they need grows smaller
@@ -222,7 +222,7 @@ def least_budgets(
 
 
 def least_budget_of(level: Level, target: float, largest: float) -> float:
-    """The b at which one level's error is τ.
+    """Return the b at which one level's error is τ.
 
     Raises:
         PlanError: no budget up to ``largest`` reaches the target.
@@ -273,7 +273,7 @@ def _heights(levels: Sequence[Level], budgets: Float64) -> Float64:
 
 
 def _newton_step(levels: Sequence[Level], budgets: Float64, heights: Float64) -> Float64:
-    """The change of ln b that makes all h_ℓ equal and leaves Σ b, both to first order."""
+    """Return the change of ln b that makes all h_ℓ equal and leaves Σ b, both to first order."""
     curvatures = [level.curvature(float(b)) for level, b in zip(levels, budgets, strict=True)]
     falls = budgets * np.array(curvatures) * np.exp(-heights)  # -dh/du
     common = (budgets / falls @ heights) / (budgets / falls).sum()

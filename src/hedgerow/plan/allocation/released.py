@@ -53,7 +53,7 @@ Function = Callable[[Float64], tuple[float, Float64]]
 
 
 def multiplied(objective: Function, y: Float64, power: int, times: int = 8) -> Float64:
-    """A few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), which are exact where F is separable.
+    """Return a few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), which are exact where F is separable.
 
     The multiplicative algorithm of optimal design (Silvey, Titterington & Torsney 1978). It only
     finds a good beginning; no rate or monotonicity is relied on.
@@ -65,7 +65,7 @@ def multiplied(objective: Function, y: Float64, power: int, times: int = 8) -> F
 
 
 def descended(objective: Function, y: Float64, power: int) -> tuple[float, float, Float64]:
-    """A stationary point of F on the simplex by projected Newton steps: (F, gap, y).
+    """Return a stationary point of F on the simplex by projected Newton steps: (F, gap, y).
 
     The gap is max_t (-∂F/∂y_t) - Σ_t y_t (-∂F/∂y_t): no convex F is lower than F - gap anywhere.
 
@@ -105,7 +105,7 @@ def _distance(y: Float64, gradient: Float64) -> float:
 
 
 def _newton_step(lifted: Function, y: Float64, gradient: Float64) -> Float64:
-    """The step to the minimum of the quadratic model over what is not held at 0."""
+    """Return the step to the minimum of the quadratic model over what is not held at 0."""
     held = (y <= 1e-9 * y.sum()) & (gradient > 0)
     free = np.flatnonzero(~held)
     hessian = np.empty((len(free), len(free)))
@@ -128,7 +128,7 @@ LEAST_SHARE = 1e-6
 
 
 def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[float, ...]:
-    """Shares that minimise the importance-weighted variance of the released counts.
+    """Return shares that minimise the importance-weighted variance of the released counts.
 
     Args:
         problem: what can be measured.
@@ -216,7 +216,7 @@ class _Objective:
             return value, gradient[list(self.depths)] * slope
 
     def minimum(self) -> tuple[float, ...]:
-        """The shares with the least F."""
+        """Return the shares with the least F."""
         count = len(self.depths)
         if count == 1:
             return (1.0,)

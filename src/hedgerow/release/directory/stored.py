@@ -16,7 +16,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.depths import RunningSums
-from hedgerow.plan.describe import describe_tree, hash_of
+from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.plan import Plan, read_plan
 from hedgerow.release.descent.nodes import Nodes, listed_nodes
 from hedgerow.release.directory.manifest import read_manifest
@@ -147,7 +147,7 @@ def check_hash(manifest: dict[str, Any]) -> None:
     Raises:
         ReleaseError: it has not.
     """
-    if hash_of(manifest["plan"]) != manifest["plan_sha256"]:
+    if plan_hash(manifest["plan"]) != manifest["plan_sha256"]:
         raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
