@@ -3,6 +3,7 @@
 
 import inspect
 import re
+import textwrap
 import tomllib
 import types
 import typing
@@ -196,34 +197,121 @@ def _paragraphs(text: str | None) -> str:
 
 
 def python_names() -> str:
-    """The public names: signature and docstring of each."""
+    """Return the public names: signature, docstring and methods of each."""
     kinds: dict[str, list[str]] = {"Functions": [], "Types": []}
     for name in sorted(hedgerow.__all__, key=str.lower):
-        what = getattr(hedgerow, name)
-        kinds["Types" if inspect.isclass(what) else "Functions"].append(_name(name, what))
+        value = getattr(hedgerow, name)
+        kinds["Types" if inspect.isclass(value) else "Functions"].append(_name(name, value))
     return "\n\n".join(f"## {kind}\n\n" + "\n\n".join(parts) for kind, parts in kinds.items())
 
 
-def _name(name: str, what: Any) -> str:
+def _name(name: str, value: Any) -> str:
+    summary, _, rest = (inspect.getdoc(value) or "").partition("\n")
+    file = Path(inspect.getfile(value)).relative_to(Path(hedgerow.__file__).parent).as_posix()
+    signature = f"```python\nhr.{name}{_signature(value)}\n```"
+    parts = [f"`{file}`", signature, markdown_of(rest), _methods(value)]
+    body = textwrap.indent("\n\n".join(filter(None, parts)), "    ")
+    return f'??? note "`hr.{name}` · {_plain(summary)}"\n\n{body}'
+
+
+def _signature(value: Any, width: int = 80) -> str:
+    """Return the signature in plain names, one parameter a line where it is long."""
     try:
-        signature = _plain(str(inspect.signature(what)))
+        signature = inspect.signature(value)
     except ValueError:
-        signature = ""
-    doc = inspect.getdoc(what) or ""
-    file = Path(inspect.getfile(what)).relative_to(Path(hedgerow.__file__).parent).as_posix()
-    body = "\n".join(
-        f"    {line}".rstrip() for line in f"hr.{name}{signature}\n\n{doc}".splitlines()
-    )
-    title = f"`hr.{name}` · {_plain(doc.splitlines()[0])}"
-    return f'??? note "{title}"\n\n    `{file}`\n\n    ```text\n{body}\n    ```'
+        return ""
+    line = _plain(str(signature))
+    if len(line) <= width:
+        return line
+    bare = str(signature.replace(parameters=[]))[2:]
+    rows, before = [], None
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in KEYWORDS:
+            rows.append("*")
+        rows.append(str(parameter))
+        before = parameter.kind
+    return _plain("(\n" + "".join(f"    {row},\n" for row in rows) + f"){bare}")
+
+
+def _methods(value: Any) -> str:
+    """Return a list of the public methods and properties of a class, with their summaries."""
+    if not inspect.isclass(value):
+        return ""
+    rows = []
+    for name, member in vars(value).items():
+        function = getattr(member, "func", None) or getattr(member, "__func__", member)
+        function = getattr(function, "fget", None) or function
+        doc = inspect.getdoc(function) if inspect.isfunction(function) else None
+        if name.startswith("_") or not doc:
+            continue
+        call = "" if hasattr(member, "fget") or hasattr(member, "func") else _arguments(function)
+        rows.append(f"- `.{name}{call}`: {doc.splitlines()[0]}")
+    return "\n".join(["**Methods and properties**", "", *rows]) if rows else ""
+
+
+def _arguments(function: Any) -> str:
+    names = list(inspect.signature(function).parameters)[1:]
+    return f"({', '.join(names)})"
+
+
+SECTION = re.compile(r"^(?P<title>[A-Z]\w+):$")
+ENTRY = re.compile(r"^(?P<names>[`*\w][`*\w, .]*): (?P<text>.*)$", re.DOTALL)
+
+
+def markdown_of(doc: str) -> str:
+    """Return a docstring as Markdown: its sections as lists, its examples as code."""
+    parts: list[str] = []
+    for paragraph in _blocks(doc):
+        title = SECTION.match(paragraph.partition("\n")[0])
+        if title is None:
+            parts.append(_code(paragraph) if ">>> " in paragraph else paragraph)
+            continue
+        body = textwrap.dedent(paragraph.partition("\n")[2])
+        inner = _code(body) if title["title"].startswith("Example") else _entries(body)
+        parts += [f"**{title['title']}**", inner]
+    return "\n\n".join(parts)
+
+
+def _blocks(doc: str) -> list[str]:
+    """Return the paragraphs of a docstring; a section is one, with all that is indented below."""
+    blocks: list[list[str]] = [[]]
+    for line in doc.strip("\n").splitlines():
+        section = bool(blocks[-1] and SECTION.match(blocks[-1][0]))
+        if (section and line[:1].strip()) or (not section and not line.strip()):
+            blocks.append([])
+        if SECTION.match(line) and blocks[-1]:
+            blocks.append([])
+        blocks[-1].append(line)
+    return ["\n".join(block).strip("\n") for block in blocks if any(map(str.strip, block))]
+
+
+def _code(text: str) -> str:
+    return f"```pycon\n{textwrap.dedent(text).strip()}\n```"
+
+
+def _entries(body: str) -> str:
+    """Return the entries of a section, ``name: text`` each, as a list."""
+    rows: list[str] = []
+    for line in body.splitlines():
+        if line[:1].strip():
+            rows.append(line)
+        elif rows:
+            rows[-1] += f" {line.strip()}"
+    entries = [ENTRY.match(row) for row in rows]
+    if not all(entries):
+        return "\n".join(rows)
+    return "\n".join(f"- **{entry['names']}**: {entry['text']}" for entry in entries if entry)
 
 
 def _plain(text: str) -> str:
     """Without module paths, and without quotes that would end a title."""
     text = re.sub(
-        r"\b(?:hedgerow|numpy|polars|pathlib|fractions|collections|decimal)(?:\.\w+)+\.", "", text
+        r"\b(?:hedgerow|numpy|polars|pathlib|fractions|collections|decimal|typing)(?:\.\w+)*\.",
+        "",
+        text,
     )
     return text.replace('"', "'").replace("``", "'")
 
 
+KEYWORDS = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
 GENERATED = {"release-file": release_file, "commands": commands, "python-names": python_names}
