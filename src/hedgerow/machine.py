@@ -95,12 +95,12 @@ def kind_of_file(path: Path) -> str | None:
     return None if stat.S_ISREG(mode) else KINDS.get(stat.S_IFMT(mode), "something else")
 
 
-def check_plain(path: Path, what: str, error: type[HedgerowError]) -> None:
+def check_plain(path: Path, subject: str, error: type[HedgerowError]) -> None:
     """Nothing, if a plain file is there, or nothing at all.
 
     Args:
         path: of the file.
-        what: how messages name it.
+        subject: how messages name it.
         error: the kind of error to raise.
 
     Raises:
@@ -111,29 +111,29 @@ def check_plain(path: Path, what: str, error: type[HedgerowError]) -> None:
     except (OSError, ValueError):  # opening it says why
         return
     if kind is not None:
-        raise error(f"{what} is {kind}; name a file")
+        raise error(f"{subject} is {kind}; name a file")
 
 
-def small_file(path: Path, most: int, what: str, error: type[HedgerowError]) -> bytes:
+def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowError]) -> bytes:
     """All of a plain file.
 
     Args:
         path: of the file.
         most: bytes.
-        what: how messages name it.
+        subject: how messages name it.
         error: the kind of error to raise.
 
     Raises:
         HedgerowError: of the given kind: it is none, is larger, or cannot be read.
     """
-    check_plain(path, what, error)
+    check_plain(path, subject, error)
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             found = file.read(most + 1)
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "it has no name that a file can have"
-        raise error(f"cannot read {what}: {reason}") from None
+        raise error(f"cannot read {subject}: {reason}") from None
     if len(found) > most:
-        raise error(f"{what} is larger than {most >> 20} MB, which no such file is")
+        raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
     return found

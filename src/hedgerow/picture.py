@@ -26,11 +26,11 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
     """
     if path is None:
         return
-    what = f"cannot write the picture {str(path)!r}"
+    subject = f"cannot write the picture {str(path)!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise error(f"{what}: its name must end in {', '.join(SUFFIXES)}")
+        raise error(f"{subject}: its name must end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise error(f"{what}: its folder is not there; make it first")
+        raise error(f"{subject}: its folder is not there; make it first")
     _figure_class(error)
 
 

@@ -51,12 +51,12 @@ def is_visible(text: str) -> bool:
     return _UNSEEN.search(text) is None
 
 
-def check_name(name: object, what: str, longest: int, error: type[HedgerowError]) -> None:
+def check_name(name: object, subject: str, longest: int, error: type[HedgerowError]) -> None:
     """Refuse what cannot be the name of anything.
 
     Args:
         name: of something.
-        what: that is, for the error's sentence.
+        subject: that is, for the error's sentence.
         longest: how many bytes it may have.
         error: the kind of error to raise.
 
@@ -64,15 +64,15 @@ def check_name(name: object, what: str, longest: int, error: type[HedgerowError]
         HedgerowError: of the given kind: no text, empty, too long, or with something unseen in it.
     """
     if not isinstance(name, str) or not name:
-        raise error(f"{what} must be a name, got {str(name)[:100]!r}")
+        raise error(f"{subject} must be a name, got {str(name)[:100]!r}")
     if not is_visible(name):
         raise error(
-            f"{what} must have no control characters and nothing else that is not seen, got "
+            f"{subject} must have no control characters and nothing else that is not seen, got "
             f"{name[:100]!r}; rename it"
         )
     if len(name.encode()) > longest:
         raise error(
-            f"{what} has at most {longest} bytes, got {len(name):,} letters ({name[:40]!r}…)"
+            f"{subject} has at most {longest} bytes, got {len(name):,} letters ({name[:40]!r}…)"
         )
 
 
@@ -87,12 +87,12 @@ _TEXT = re.compile(
 )
 
 
-def exact(value: Exact, what: str, error: type[HedgerowError] = NoiseError) -> Fraction:
+def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -> Fraction:
     """The rational number that ``value`` writes down.
 
     Args:
         value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
-        what: the name of the quantity, for the error's sentence.
+        subject: the name of the quantity, for the error's sentence.
         error: the kind of error to raise: that of the room that asks.
 
     Raises:
@@ -101,30 +101,32 @@ def exact(value: Exact, what: str, error: type[HedgerowError] = NoiseError) -> F
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
-        raise error(f'{what} must be exact, and binary floats are not; write it as text: "{value}"')
+        raise error(
+            f'{subject} must be exact, and binary floats are not; write it as text: "{value}"'
+        )
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
         raise error(
-            f"{what} must be a whole number, a Fraction, a Decimal or text such as "
+            f"{subject} must be a whole number, a Fraction, a Decimal or text such as "
             f'"1/2" or "1e-10", got {value!r}'
         )
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Integral):
         return Fraction(int(value))
-    return _from_text(str(value).strip(), what, error)
+    return _from_text(str(value).strip(), subject, error)
 
 
-def _from_text(text: str, what: str, error: type[HedgerowError]) -> Fraction:
+def _from_text(text: str, subject: str, error: type[HedgerowError]) -> Fraction:
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     if not _TEXT.fullmatch(text):
-        raise error(f'{what} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')
+        raise error(f'{subject} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')
     exponent = int(text.lower().partition("e")[2] or 0)
     if len(text) > PLACES or abs(exponent) > PLACES:
-        raise error(f'{what} has more than {PLACES} decimal places: "{shown}"; round it')
+        raise error(f'{subject} has more than {PLACES} decimal places: "{shown}"; round it')
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise error(f'{what} must be a number, got "{shown}", a division by zero') from None
+        raise error(f'{subject} must be a number, got "{shown}", a division by zero') from None
 
 
 # Figures of a promise, as people ask for them and read them: rounded towards more loss.
@@ -132,19 +134,19 @@ def _from_text(text: str, what: str, error: type[HedgerowError]) -> Fraction:
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 
 
-def asked(value: Exact | float, what: str) -> Fraction:
+def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
     """The exact value of a question: of a float, the smaller of what it is and what it prints.
 
     Raises:
-        BudgetError: it is no number; ``what`` names it.
+        BudgetError: it is no number; ``subject`` names it.
     """
     if isinstance(value, float):
-        printed = exact(str(float(value)), what, BudgetError)
+        printed = exact(str(float(value)), subject, BudgetError)
         return min(Fraction(value), printed)
-    return exact(value, what, BudgetError)
+    return exact(value, subject, BudgetError)
 
 
-def figure_above(value: Fraction | float) -> str:
+def format_rounded_up(value: Fraction | float) -> str:
     """Six significant digits, rounded up; ``none`` for an ε that is infinite."""
     if isinstance(value, float) and not isfinite(value):
         return "none"
@@ -154,10 +156,10 @@ def figure_above(value: Fraction | float) -> str:
     return f"{float(shown):g}" if abs(shown.adjusted()) < 300 else f"{shown.normalize():g}"
 
 
-def delta_text(delta: Exact | float) -> str:
-    """δ as people write it: 1e-10, not 1/10000000000; a float as it prints, never below `asked`."""
+def format_delta(delta: Exact | float) -> str:
+    """Return δ as people write it, 1e-10 and not 1/10000000000; a float as it prints."""
     if isinstance(delta, float):
         return str(float(delta))
-    value = asked(delta, "delta")
+    value = exact_or_smaller(delta, "delta")
     short = f"{float(value):.6g}"
     return short if exact(short, "delta") == value else str(value)

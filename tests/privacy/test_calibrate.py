@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, gathered
+from hedgerow.noise.loss import GaussianLoss, gather_losses
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
@@ -166,7 +166,7 @@ def test_the_noise_is_the_least_that_keeps_a_budget(epsilon, delta, who):
     changes = changes_below_the_total(who, 2)
     found = calibrate(DiscreteGaussian, EpsilonDelta(epsilon, delta), UNEQUAL, changes)
     for profile, is_enough in ((found, True), (less_by(found, "3e-5"), False)):
-        losses = gathered(
+        losses = gather_losses(
             (GaussianLoss(use.noise.parameter, 1), len(use.changes[0])) for use in profile.uses
         )
         low, high = enclosure(losses, Fraction(epsilon))

@@ -98,23 +98,23 @@ class Confidence:
     """How sure an interval is, and of what.
 
     Attributes:
-        level: the probability, in (0, 1), that an interval holds the true count.
+        coverage: the probability, in (0, 1), that an interval holds the true count.
         simultaneous: whether it is the probability that all intervals of a depth hold at once.
 
     Raises:
         EstimateError: the level is not in (0, 1).
     """
 
-    level: float = 0.95
+    coverage: float = 0.95
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
+        if not 0 < self.coverage < 1:
             raise EstimateError(
-                f"level must be in (0, 1), got {self.level}; 0.95 leaves out one count in twenty"
+                f"a confidence must be in (0, 1), got {self.coverage}; 0.95 leaves out one in twenty"
             )
 
-    def reach(
+    def half_width(
         self,
         mechanism: Mechanism,
         variance: float | Float64 | None,
@@ -150,13 +150,13 @@ class Confidence:
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
         if normal > envelope.quantile(miss):
             cap = max(cap, normal * float(np.sqrt(envelope.variance)))
-        reach = np.empty(variances.size)
+        half_width = np.empty(variances.size)
         known = own if measured else 0.0
-        if not _reach(variances.ravel(), known, spread, cap, _jumps(miss), reach):
+        if not _half_widths(variances.ravel(), known, spread, cap, _jumps(miss), half_width):
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
-        return reach.reshape(variances.shape)
+        return half_width.reshape(variances.shape)
 
-    def reach_of_sums(self, variance: Float64, cells: int) -> Float64:
+    def half_width_of_sums(self, variance: Float64, cells: int) -> Float64:
         """How far estimates are from the true counts that sum many draws in steps below a record.
 
         The two-sided normal quantile of each variance: discrete Gaussian noise is divided by a
@@ -173,15 +173,15 @@ class Confidence:
     def _miss(self, cells: int, *, independent: bool) -> float:
         """The probability with which one interval may miss."""
         if not self.simultaneous or cells <= 1:
-            return 1 - self.level
+            return 1 - self.coverage
         cells = min(cells, MOST_AT_ONCE)
         if independent:
-            return float(-np.expm1(np.log(self.level) / cells))
-        return (1 - self.level) / cells
+            return float(-np.expm1(np.log(self.coverage) / cells))
+        return (1 - self.coverage) / cells
 
 
 def interval(
-    estimate: Int64 | Float64, reach: int | Float64, total: int | None
+    estimate: Int64 | Float64, half_width: int | Float64, total: int | None
 ) -> tuple[Int64, Int64]:
     """The lowest and highest count of each interval: two int64 (cells), records, low <= high.
 
@@ -190,7 +190,7 @@ def interval(
 
     Args:
         estimate: int64 or float64 (cells), records.
-        reach: for all cells or float64 (cells), records, not negative; from `Confidence.reach`.
+        half_width: one for all, or float64 (cells), records: from `Confidence.half_width`.
         total: the public number of records; None where it is measured.
 
     Raises:
@@ -199,16 +199,18 @@ def interval(
     most = LARGEST_INT if total is None else total
     low = np.empty(estimate.shape, dtype=np.int64)
     high = np.empty(estimate.shape, dtype=np.int64)
-    if isinstance(reach, int) and estimate.dtype == np.int64:
-        if reach < 0:
-            raise EstimateError(f"a reach must not be negative, got {reach}")
+    if isinstance(half_width, int) and estimate.dtype == np.int64:
+        if half_width < 0:
+            raise EstimateError(f"a half-width must not be negative, got {half_width}")
         whole = estimate.astype(np.int64, order="C", copy=False)
-        _around_whole(whole, min(reach, LARGEST_INT), most, low, high)
+        _around_whole(whole, min(half_width, LARGEST_INT), most, low, high)
         return low, high
-    reaches = np.ascontiguousarray(np.broadcast_to(np.asarray(reach, np.float64), estimate.shape))
+    half_widths = np.ascontiguousarray(
+        np.broadcast_to(np.asarray(half_width, np.float64), estimate.shape)
+    )
     estimates = estimate.astype(np.float64, order="C", copy=False)
-    if not _around(estimates, reaches, most, low, high):
-        raise EstimateError("estimates must be finite and reaches not negative or NaN")
+    if not _around(estimates, half_widths, most, low, high):
+        raise EstimateError("estimates must be finite and half-widths not negative or NaN")
     return low, high
 
 
@@ -226,13 +228,13 @@ def _jumps(miss: float) -> Float64:
 
 
 @kernel
-def _reach(
+def _half_widths(
     variances: Float64,
     own: float,
     spread: float,
     cap: float,
     jumps: Float64,
-    reach: Float64,
+    half_width: Float64,
 ) -> bool:
     for i in range(len(variances)):
         variance = variances[i]
@@ -247,19 +249,19 @@ def _reach(
         value += max(weight, 1 - weight) / 2
         if variance == 0:
             value = 0.0
-        reach[i] = min(value, cap) if measured else value
+        half_width[i] = min(value, cap) if measured else value
     return True
 
 
 @kernel
-def _around(estimate: Float64, reach: Float64, most: int, low: Int64, high: Int64) -> bool:
+def _around(estimate: Float64, half_width: Float64, most: int, low: Int64, high: Int64) -> bool:
     for i in range(len(estimate)):
-        if not (np.isfinite(estimate[i]) and reach[i] >= 0):
+        if not (np.isfinite(estimate[i]) and half_width[i] >= 0):
             return False
         # The whole part is exact in int64; comparing the rest with the reach rounds outwards.
         whole = np.floor(min(max(estimate[i], -(2.0**61)), 2.0**61))
         rest = min(max(estimate[i] - whole, 0.0), 1.0)
-        bound = min(reach[i], 2.0**61)
+        bound = min(half_width[i], 2.0**61)
         nearest = np.floor(rest + 0.5)
         lowest = int(whole) + int(min(np.ceil(rest - bound), nearest))
         highest = int(whole) + int(max(np.floor(rest + bound), nearest))
@@ -269,8 +271,8 @@ def _around(estimate: Float64, reach: Float64, most: int, low: Int64, high: Int6
 
 
 @kernel
-def _around_whole(estimate: Int64, reach: int, most: int, low: Int64, high: Int64) -> None:
+def _around_whole(estimate: Int64, half_width: int, most: int, low: Int64, high: Int64) -> None:
     for i in range(len(estimate)):
         whole = min(max(estimate[i], -LARGEST_INT), LARGEST_INT)
-        low[i] = min(max(whole - reach, 0), most)
-        high[i] = min(max(whole + reach, 0), most)
+        low[i] = min(max(whole - half_width, 0), most)
+        high[i] = min(max(whole + half_width, 0), most)

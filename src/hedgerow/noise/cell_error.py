@@ -200,22 +200,22 @@ class LaplaceError(CellError):
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
         """The mean, in records."""
-        epsilon, x = _reach(parameter, counts)
+        epsilon, x = _scaled_counts(parameter, counts)
         return np.exp(-x) / (2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
         """The mean squared error, in records²."""
-        epsilon, x = _reach(parameter, counts)
+        epsilon, x = _scaled_counts(parameter, counts)
         return (2 - (1 + x) * np.exp(-x)) / epsilon**2
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
         """The derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, counts)
+        epsilon, x = _scaled_counts(parameter, counts)
         return ((2 + 2 * x + x**2) * np.exp(-x) - 4) / epsilon**3
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """The second derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, counts)
+        epsilon, x = _scaled_counts(parameter, counts)
         return (12 - (6 + 6 * x + 3 * x**2 + x**3) * np.exp(-x)) / epsilon**4
 
 
@@ -236,23 +236,23 @@ class DiscreteLaplaceError(CellError):
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
         """The mean, in records."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return np.exp(-x - min(epsilon, _VANISHES)) / -expm1(-2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
         """The mean squared error, in records²."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return self._a(counts, tanh(epsilon / 2), np.exp(-x)) * _half_variance(epsilon)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
         """The derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t = tanh(epsilon / 2)
         return self._b(counts, t, np.exp(-x)) * (-_half_variance(epsilon) / t)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """The second derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t, reached = tanh(epsilon / 2), np.exp(-x)
         last = counts * t * (2 * (counts * t) ** 2 - t**2 / 2 + 3 * counts * t**3 + 1.5 * t**4)
         c = self._b(counts, t, reached) * ((3 - t**2) / 2) - reached * last
@@ -298,7 +298,7 @@ def _half_variance(epsilon: float) -> float:
     return exp(-epsilon) / expm1(-epsilon) ** 2
 
 
-def _reach(parameter: float, counts: Float64) -> tuple[float, Float64]:
+def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:
     """The precision ε and Nε, no further than where exp(-Nε) is 0."""
     _not_negative(counts)
     return positive_precision(parameter), np.minimum(counts * parameter, _VANISHES)

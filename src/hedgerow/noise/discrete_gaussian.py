@@ -17,9 +17,9 @@ from hedgerow.noise.loss import (
     GaussianLoss,
     InRho,
     Price,
+    checked_sensitivity,
     positive_number,
-    raised,
-    sensitivity,
+    round_up,
     tail_probability,
 )
 from hedgerow.text import Exact
@@ -117,7 +117,7 @@ class DiscreteGaussian:
         if self.sigma2 <= 4096:
             return certified_tail_bound(self.law, probability)
         deviations = -float(ndtri_exp(math.log(probability) - math.log(2)))
-        return math.ceil(math.sqrt(self.sigma2) * raised(deviations))
+        return math.ceil(math.sqrt(self.sigma2) * round_up(deviations))
 
     def rho(self, l2_squared: Fraction) -> Fraction:
         """The zCDP parameter of one use: l2² / (2 sigma2).
@@ -128,7 +128,7 @@ class DiscreteGaussian:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
+        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
 
     def epsilon(self, l1: Fraction) -> None:
         """None: the privacy loss has no bound.

@@ -15,9 +15,9 @@ from hedgerow.noise.loss import (
     InEpsilon,
     LaplaceLoss,
     Price,
+    checked_sensitivity,
     positive_number,
-    raised,
-    sensitivity,
+    round_up,
     tail_probability,
 )
 from hedgerow.text import Exact
@@ -102,7 +102,7 @@ class DiscreteLaplace:
             return certified_tail_bound(self.law, probability)
         scale = float(self.scale)
         needed = math.log(2 / (1 + math.exp(-1 / scale))) - math.log(probability)
-        return max(0, math.ceil(scale * raised(needed)) - 1)
+        return max(0, math.ceil(scale * round_up(needed)) - 1)
 
     def epsilon(self, l1: Fraction) -> Fraction:
         """The pure privacy loss of one use: l1 / scale (Ghosh et al. 2009, Section 2).
@@ -110,7 +110,7 @@ class DiscreteLaplace:
         Args:
             l1: the l1 norm (records) of an integer vector: what one unit changes.
         """
-        return sensitivity("l1", l1) / self.scale
+        return checked_sensitivity("l1", l1) / self.scale
 
     def rho(self, l2_squared: Fraction) -> Fraction:
         """A zCDP parameter of one use: l2² / (2 scale²).
@@ -121,7 +121,7 @@ class DiscreteLaplace:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
+        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
 
     def loss(self, shift: int) -> LaplaceLoss:
         """The law of the privacy loss of one use on a count that one unit moves by ``shift``."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import NoiseError, shortened
+from hedgerow.errors import NoiseError, shorten
 from hedgerow.text import Exact, exact
 
 
@@ -93,7 +93,7 @@ Losses = tuple[tuple[Loss, int], ...]
 """A composition: each distinct loss with how often it is incurred."""
 
 
-def gathered(losses: Iterable[tuple[Loss, int]]) -> Losses:
+def gather_losses(losses: Iterable[tuple[Loss, int]]) -> Losses:
     """Equal losses once, with their times added."""
     counted: Counter[Loss] = Counter()
     for loss, times in losses:
@@ -130,9 +130,9 @@ class InRho:
     power: ClassVar[int] = 1
     variance: Fraction
 
-    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
         """The ρ of one use, of this squared l2 norm (records²)."""
-        return noise.rho(sensitivity)
+        return noise.rho(checked_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,13 @@ class InEpsilon:
     power: ClassVar[int] = 2
     variance: Fraction
 
-    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
         """The pure ε of one use, of this l1 norm (records).
 
         Raises:
             NoiseError: the noise has none.
         """
-        found = noise.epsilon(sensitivity)
+        found = noise.epsilon(checked_sensitivity)
         if found is None:
             raise NoiseError(
                 f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "
@@ -166,13 +166,13 @@ Price = InRho | InEpsilon
 """By which budget noise is bought, and how its variance falls with what it gets of it."""
 
 
-class Bought(Priced, Protocol):
+class PricedNoise(Priced, Protocol):
     """Noise that knows what it is bought with."""
 
     price: ClassVar[Price]
 
 
-def precision_of(noise: Bought) -> Fraction:
+def precision_of(noise: PricedNoise) -> Fraction:
     """The precision of noise: ρ = 1/(2 sigma2) of a discrete Gaussian, ε = 1/scale of a Laplace."""
     return noise.price.cost(noise, Fraction(1))
 
@@ -184,21 +184,21 @@ def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
     """The value as a fraction, above 0 and at most ``largest``; NoiseError where it is not."""
     exact_value = exact(value, name)
     if exact_value <= 0:
-        raise NoiseError(f"{name} must be above 0, got {shortened(str(value), 40)}")
+        raise NoiseError(f"{name} must be above 0, got {shorten(str(value), 40)}")
     if exact_value > largest:
         raise NoiseError(
             f"{name} must be at most {largest}, so that noise fits 64-bit integers, got "
-            f"{shortened(str(value), 40)}"
+            f"{shorten(str(value), 40)}"
         )
     return exact_value
 
 
-def sensitivity(name: str, value: Exact) -> Fraction:
+def checked_sensitivity(name: str, value: Exact) -> Fraction:
     """The value as a fraction, 0 or more; NoiseError where it is not."""
     exact_value = exact(value, name)
     if exact_value < 0:
         raise NoiseError(
-            f"{name} is the size of a change and cannot be below 0, got {shortened(str(value), 40)}"
+            f"{name} is the size of a change and cannot be below 0, got {shorten(str(value), 40)}"
         )
     return exact_value
 
@@ -210,6 +210,6 @@ def tail_probability(value: float) -> float:
     return float(value)
 
 
-def raised(value: float) -> float:
+def round_up(value: float) -> float:
     """A little above the value: far more than the rounding of a few float operations."""
     return value * (1 + 1e-12) + 1e-12

@@ -265,12 +265,16 @@ def probability(delta: Fraction) -> Fraction:
     return delta
 
 
-def _positive(value: Exact, what: str) -> Fraction:
-    number = exact(value, what, BudgetError)
+def _positive(value: Exact, subject: str) -> Fraction:
+    number = exact(value, subject, BudgetError)
     if number <= 0:
-        raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+        raise BudgetError(
+            f"{subject} must be above 0, got {number}; nothing can be released for free"
+        )
     if number < SMALLEST:
-        raise BudgetError(f"{what} must be at least 1e-100; less buys nothing but noise")
+        raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:
-        raise BudgetError(f"{what} must be at most {LARGEST:,}; beyond that nothing is protected")
+        raise BudgetError(
+            f"{subject} must be at most {LARGEST:,}; beyond that nothing is protected"
+        )
     return number

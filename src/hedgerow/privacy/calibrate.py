@@ -39,7 +39,7 @@ def calibrate(
     changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool = True,
-    base: Fraction | None = None,
+    inverse_two_rho: Fraction | None = None,
 ) -> Profile:
     """The composition that spends the budget in the given shares, one use a measured depth.
 
@@ -60,8 +60,8 @@ def calibrate(
         changes: one a measured depth: what one unit changes there, in each case
             (`Neighbours.changes`).
         is_worst: see `Profile.is_worst`; without it (ε, δ) rests on a proved bound.
-        base: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be verified instead
-            of found again: the last digits of a search differ between machines.
+        inverse_two_rho: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be
+            verified instead of found again: the last digits of a search differ between machines.
 
     Raises:
         BudgetError: a budget that the mechanism cannot spend, shares that are no shares, or a base
@@ -73,9 +73,9 @@ def calibrate(
     if not isinstance(budget, EpsilonDelta):
         whole = budget.epsilon if isinstance(budget, Epsilon) else budget.rho
         return _bought(mechanism, whole, shares, changes, is_worst=is_worst)
-    if base is None:
+    if inverse_two_rho is None:
         return _widest(mechanism, budget, shares, changes, is_worst=is_worst)
-    profile = _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+    profile = _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
     if _excess(profile, budget) > DOUBT:
         raise BudgetError("the noise does not keep the (epsilon, delta) budget")
     return profile
@@ -125,7 +125,7 @@ def worst_part(
     )
 
 
-def matched(profile: Profile, delta: Exact) -> Fraction:
+def matching_factor(profile: Profile, delta: Exact) -> Fraction:
     """The factor on every variance at which the exact ε(δ) is the Bureau's of the whole noise.
 
     How much noise the loose conversion wastes: 1 minus the factor. The factor has six digits and is
@@ -209,23 +209,23 @@ def _widest(
     seen to be within the budget.
     """
 
-    def bought(base: Fraction) -> Profile:
-        return _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+    def bought(inverse_two_rho: Fraction) -> Profile:
+        return _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
 
-    def excess(log_base: float) -> float:
-        return _excess(bought(Fraction(math.exp(log_base))), budget)
+    def excess(log_inverse: float) -> float:
+        return _excess(bought(Fraction(math.exp(log_inverse))), budget)
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     low = enough - 1
     while excess(low) <= 0:
         low -= 1
     found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
-    base = Decimal(math.exp(found)).normalize(_DIGITS)
-    step = base.next_plus(_DIGITS) - base
-    profile = bought(Fraction(base))
+    inverse_two_rho = Decimal(math.exp(found)).normalize(_DIGITS)
+    step = inverse_two_rho.next_plus(_DIGITS) - inverse_two_rho
+    profile = bought(Fraction(inverse_two_rho))
     while not _keeps(profile, budget):
-        base, step = _DIGITS.add(base, step), 2 * step
-        profile = bought(Fraction(base))
+        inverse_two_rho, step = _DIGITS.add(inverse_two_rho, step), 2 * step
+        profile = bought(Fraction(inverse_two_rho))
     return profile
 
 

@@ -115,8 +115,8 @@ class Neighbours(ABC):
         return self.contributions == 1
 
     @abstractmethod
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
+    def describe(self, subject: str = "The release") -> str:
+        """One plain sentence about ``subject``: who is protected from what."""
 
     def l1_sensitivity(self, depth: int) -> Fraction:
         """How far (records) the counts of a depth are apart at most, in sum: Σ|shift|."""
@@ -159,13 +159,13 @@ class AddRemove(Neighbours):
         del distance_squared
         return Norm(self.contributions**2 * column_squared)
 
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
+    def describe(self, subject: str = "The release") -> str:
+        """One plain sentence about ``subject``: who is protected from what."""
         m = self.contributions
         who = f"unit of up to {m} records" if m > 1 else "record"
         if self.unit is not None:
             who = f"{self.unit} and its records (of which {m} at most are counted)"
-        return f"{what} looks almost the same with or without any one {who}."
+        return f"{subject} looks almost the same with or without any one {who}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +232,9 @@ class Replace(Neighbours):
         most = distance_squared if self.exactly else max(column_squared, distance_squared)
         return Norm(self.contributions**2 * most)
 
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
-        m, same = self.contributions, f"{what} looks almost the same whatever"
+    def describe(self, subject: str = "The release") -> str:
+        """One plain sentence about ``subject``: who is protected from what."""
+        m, same = self.contributions, f"{subject} looks almost the same whatever"
         unit = self.unit or "unit"
         if not self.exactly:
             return f"{same} the records of any one {unit} say and however many they are, up to {m}."

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses, PairLoss, gathered
+from hedgerow.noise.loss import Losses, PairLoss, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import (
@@ -34,7 +34,7 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.text import Exact, asked, delta_text, figure_above
+from hedgerow.text import Exact, exact_or_smaller, format_delta, format_rounded_up
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Profile:
         Losses are independent and add, so a case whose losses are among those of another is
         post-processing of it: it has the smaller δ(ε).
         """
-        each = [gathered(loss for use in case for loss in use.losses) for case in self.cases]
+        each = [gather_losses(loss for use in case for loss in use.losses) for case in self.cases]
         return tuple(
             losses
             for i, losses in enumerate(each)
@@ -126,7 +126,7 @@ class Profile:
         Raises:
             BudgetError: ε is no number.
         """
-        value = _float_below(asked(epsilon, "epsilon"))
+        value = _float_below(exact_or_smaller(epsilon, "epsilon"))
         if not self.is_worst:
             return 0.0, self._delta_above(value)
         bounds = [accountant.delta_bounds(one, value) for one in self.losses]
@@ -152,7 +152,7 @@ class Profile:
         Raises:
             BudgetError: δ outside (0, 1), or no number.
         """
-        chance = probability(asked(delta, "delta"))
+        chance = probability(exact_or_smaller(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
         known = loose if pure is None else min(loose, float_above(pure))
@@ -207,13 +207,13 @@ class Profile:
         pure, rho = self.pure_epsilon, self.rho
         parts = []
         if pure is not None:
-            parts.append(f"ε = {figure_above(pure)} differential privacy")
+            parts.append(f"ε = {format_rounded_up(pure)} differential privacy")
         elif rho is not None:
-            parts.append(f"ρ = {figure_above(rho)} zero-concentrated differential privacy")
+            parts.append(f"ρ = {format_rounded_up(rho)} zero-concentrated differential privacy")
         if delta is not None:
             epsilon = self.epsilon(delta)
-            figure = "no ε" if math.isinf(epsilon) else f"ε = {figure_above(epsilon)}"
-            parts.append(f"{figure} at δ = {delta_text(delta)}")
+            figure = "no ε" if math.isinf(epsilon) else f"ε = {format_rounded_up(epsilon)}"
+            parts.append(f"{figure} at δ = {format_delta(delta)}")
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"{who} {' and '.join(parts)}."
@@ -232,8 +232,8 @@ class Profile:
         rho = self.rho
         if rho is None:
             return float("inf")
-        return accountant.asked_again(
-            float_above(conversion(rho, probability(asked(delta, "delta"))))
+        return accountant.next_above(
+            float_above(conversion(rho, probability(exact_or_smaller(delta, "delta"))))
         )
 
     def _delta_above(self, epsilon: float) -> float:
@@ -246,10 +246,10 @@ class Profile:
         return min(loose, self.domination.delta(epsilon))
 
 
-Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]
+MechanismUse = tuple[Guarantee, int] | tuple[Guarantee, int, int]
 
 
-def compose(uses: Iterable[Composed]) -> Profile:
+def compose(uses: Iterable[MechanismUse]) -> Profile:
     """The profile of mechanisms used together.
 
     Args:

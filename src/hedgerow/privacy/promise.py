@@ -94,9 +94,9 @@ class Protection:
             )
         return " ".join(told) or None
 
-    def describe(self, what: str = "The release") -> str:
-        """Who is protected from what, and from what not, in sentences about ``what``."""
-        said = [self.neighbours.describe(what), self.restriction]
+    def describe(self, subject: str = "The release") -> str:
+        """Who is protected from what, and from what not, in sentences about ``subject``."""
+        said = [self.neighbours.describe(subject), self.restriction]
         return " ".join(part for part in said if part)
 
     def lacks(self, other: "Protection") -> str | None:
@@ -125,17 +125,17 @@ class Promise:
     profile: Profile
     delta: Fraction | None = None
 
-    def statement(self, delta: Exact | float | None = None, *, what: str = "The release") -> str:
-        """The whole promise in sentences about ``what``: nothing of it may be printed without.
+    def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
+        """The whole promise in sentences about ``subject``: nothing of it may be printed without.
 
         Args:
             delta: at which ε is stated; that of the promise unless given.
-            what: a noun in the singular, as a sentence begins with it.
+            subject: a noun in the singular, as a sentence begins with it.
         """
         at = self.delta if delta is None else delta
         said = [
-            self.protection.neighbours.describe(what),
-            self.profile.statement(at, who=f"{what} satisfies"),
+            self.protection.neighbours.describe(subject),
+            self.profile.statement(at, who=f"{subject} satisfies"),
             self.protection.restriction,
         ]
         return " ".join(part for part in said if part)
@@ -177,7 +177,7 @@ def _joined(clauses: Sequence[str]) -> str:
 MOST_COMBINATIONS = 64
 
 
-def together(profiles: Sequence[Profile]) -> Profile:
+def compose_profiles(profiles: Sequence[Profile]) -> Profile:
     """The profile of all releases, at least one, whose noise was fixed beforehand.
 
     Raises:

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, nearest
+from hedgerow.errors import TableError, did_you_mean
 from hedgerow.tables.sources import as_arrow, as_codes, in_order
 from hedgerow.text import check_name
 
@@ -100,10 +100,10 @@ class Axis:
         levels = tuple(levels)
         columns = levels if columns is None else tuple(columns)
         check_names(name, levels, columns)
-        what = f"the list of areas of axis {name!r}"
-        codes = as_codes(pl.DataFrame(as_arrow(areas, what)), list(levels), what)
-        paths = _complete(codes, what)
-        labels, child_start = _nest(paths, what, repeated=from_table)
+        subject = f"the list of areas of axis {name!r}"
+        codes = as_codes(pl.DataFrame(as_arrow(areas, subject)), list(levels), subject)
+        paths = _complete(codes, subject)
+        labels, child_start = _nest(paths, subject, repeated=from_table)
         return cls(name, levels, columns, labels, child_start, not_stated, from_table)
 
     @property
@@ -125,7 +125,7 @@ class Axis:
             known = ", ".join(self.levels)
             raise TableError(
                 f"axis {self.name!r} has no level {level!r}; it has {known}"
-                f"{nearest(level, self.levels)}"
+                f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1
 
@@ -190,17 +190,17 @@ def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) ->
             raise TableError(f"axis {name!r} must name each {kind} once, got {', '.join(names)}")
 
 
-def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
+def _complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
     """Every path down to the last level: a branch that stops early repeats its last code."""
     if codes.is_empty():
-        raise TableError(f"{what} is empty; it needs one row an area")
+        raise TableError(f"{subject} is empty; it needs one row an area")
     names = codes.columns
     if codes[names[0]].null_count():
-        raise TableError(f"{what} has a row without a {names[0]!r}; every area needs one")
+        raise TableError(f"{subject} has a row without a {names[0]!r}; every area needs one")
     for upper, lower in pairwise(names):
         orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
         if not orphan.is_empty():
-            raise TableError(f"{what}: {lower} {orphan[lower][0]!r} has no {upper}")
+            raise TableError(f"{subject}: {lower} {orphan[lower][0]!r} has no {upper}")
     if not any(codes[name].null_count() for name in names):
         return codes
     for upper, lower in pairwise(names):
@@ -208,7 +208,7 @@ def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
         both = codes.filter(pl.col(lower).is_not_null() & pl.col(upper).is_in(stops.implode()))
         if not both.is_empty():
             raise TableError(
-                f"{what}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
+                f"{subject}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
                 f"{lower} {both[lower][0]!r} in another"
             )
         codes = codes.with_columns(pl.coalesce(lower, upper).alias(lower))
@@ -216,7 +216,7 @@ def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
 
 
 def _nest(
-    paths: pl.DataFrame, what: str, *, repeated: bool
+    paths: pl.DataFrame, subject: str, *, repeated: bool
 ) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
     """Labels and child ranges of every level from the paths of the leaves."""
     names = paths.columns
@@ -235,24 +235,26 @@ def _nest(
         level = column.gather(start).alias(name)
         ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
         if not ascends and level.n_unique() < len(level):
-            _name_two_parents(paths, names[k - 1 : k + 1], level, what)
+            _name_two_parents(paths, names[k - 1 : k + 1], level, subject)
         child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
         upper_start = np.append(start, len(paths))
         labels.append(level)
     if len(start) < len(paths):
         twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
-        raise TableError(f"{what} lists {names[-1]} {twice!r} twice; each area needs one row")
+        raise TableError(f"{subject} lists {names[-1]} {twice!r} twice; each area needs one row")
     return tuple(labels), tuple(child_start)
 
 
-def _name_two_parents(paths: pl.DataFrame, names: list[str], level: pl.Series, what: str) -> None:
+def _name_two_parents(
+    paths: pl.DataFrame, names: list[str], level: pl.Series, subject: str
+) -> None:
     """Say which area has two parents (level 1 cannot: everything is its one parent)."""
     upper, lower = names
     area = level.filter(level.is_duplicated())[0]
     parents = paths.filter(pl.col(lower) == area)[upper].unique().sort()
     if len(parents) < 2:  # the parents' own codes were found unique before
-        raise TableError(f"{what} lists {lower} {area!r} twice")
+        raise TableError(f"{subject} lists {lower} {area!r} twice")
     raise TableError(
-        f"{what}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
+        f"{subject}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
         f"each area needs one (make codes unique, for example by putting the parent's code first)"
     )

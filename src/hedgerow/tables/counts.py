@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import TableError, check_kind, outside_limits
+from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Codes, Tree, tree_rank
@@ -112,7 +112,7 @@ class Counts:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
-        check_kind("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
+        check_type("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
         codes, values, before, unlisted = read_leaves(
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
@@ -155,7 +155,7 @@ class Counts:
     def level(self, depth: int) -> pl.DataFrame:
         """The true counts of a depth with their labels. Confidential: for tests and evaluation."""
         codes, values = self.roll_up(depth)
-        return labelled(self.tree, depth, codes, count=values)
+        return label_nodes(self.tree, depth, codes, count=values)
 
 
 def _increases(words: list[Int64]) -> bool:
@@ -195,7 +195,7 @@ def _saturated(values: Int64, start: Int64) -> Int64:
     return np.where(full, LARGEST_LEAF, np.add.reduceat(values, start))
 
 
-def labelled(
+def label_nodes(
     tree: Tree, depth: int, codes: Codes, **columns: NDArray[Any] | pl.Series
 ) -> pl.DataFrame:
     """Nodes of a depth with their codes in words, under the table's own column names.

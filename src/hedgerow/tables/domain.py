@@ -168,7 +168,7 @@ def _outside(axis: Axis) -> int:
     return int((axis.labels[-1] == axis.not_stated).arg_max() or 0)
 
 
-def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -> None:
+def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, subject: str) -> None:
     """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`.
 
     Raises:
@@ -184,7 +184,7 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     if wrong == CONTRADICTION:
         deepest = match.columns[-1]
         raise outside_limits(
-            what,
+            subject,
             f"has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
             f" than in {of_list}; correct the table or the list",
             f"the record has {where}",
@@ -199,7 +199,7 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     )
     alike = "" if missing else _alike(match.axis, row[-1])
     raise outside_limits(
-        what,
+        subject,
         f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
         f"list first)",
         f"the record has {where}{alike}",

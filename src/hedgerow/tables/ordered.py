@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
-from hedgerow.tables.database import explained
+from hedgerow.tables.database import translate_duckdb_errors
 from hedgerow.tables.tree import Codes, Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
@@ -41,7 +41,7 @@ Rules = list[tuple[str, str]]
 
 
 def whole_count(
-    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, what: str, name: str
+    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, subject: str, name: str
 ) -> str:
     """The SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
 
@@ -51,23 +51,23 @@ def whole_count(
         db: holds the relation ``loaded``.
         column: in SQL.
         kind: its type in DuckDB.
-        what: how messages name the table.
+        subject: how messages name the table.
         name: of the column.
 
     Raises:
         TableError: a value that is no whole number of at least 0, or none at all.
     """
-    suspicious, rules, large = _rules(column, kind, f"{what}: column {name!r}")
+    suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
-    with explained(what, "cannot be read to its end"):
+    with translate_duckdb_errors(subject, "cannot be read to its end"):
         (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
     for broken, (_, sentence) in zip(found, rules, strict=True):
         if broken:
-            raise outside_limits(what, sentence, column=name)
+            raise outside_limits(subject, sentence, column=name)
     return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
 
 
-def _rules(column: str, kind: str, what: str) -> tuple[str, Rules, str]:
+def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
     """Which rows need a closer look; what is wrong with a row, in the order of reporting; and
     when a number is larger than a leaf can be.
     """  # noqa: D205
@@ -89,7 +89,7 @@ def _rules(column: str, kind: str, what: str) -> tuple[str, Rules, str]:
         whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
         suspicious = f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}"
         return suspicious, _text_rules(text), f"{whole} IS NULL OR {whole} > {LARGEST_LEAF}"
-    raise TableError(f"{what} holds {kind}; counts must be whole numbers")
+    raise TableError(f"{subject} holds {kind}; counts must be whole numbers")
 
 
 def _text_rules(text: str) -> Rules:
@@ -158,7 +158,7 @@ class Column(Protocol):
 
 
 @dataclass(slots=True)
-class InMemory:
+class MemoryColumn:
     """A column in memory."""
 
     kind: type[np.generic]
@@ -176,7 +176,7 @@ class InMemory:
 
 
 @dataclass(slots=True)
-class OnDisk:
+class FileColumn:
     """A column in a file without a name, which goes away with the array; read a page at a time."""
 
     kind: type[np.generic]
@@ -252,7 +252,7 @@ class Ordering:
         return (tuple(codes), values), lowest, flagged
 
     def _column(self, kind: type[np.generic], name: str) -> Column:
-        return InMemory(kind) if self.folder is None else OnDisk(kind, self.folder / name)
+        return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
         self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, check_kind, listed
+from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
 TAKEN = {
@@ -43,17 +43,17 @@ class Tree:
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
             raise TableError("a tree takes a list of axes, got one axis; write Tree([axis])")
-        given = listed("the axes of a tree", axes, "a list of axes", TableError)
+        given = as_list("the axes of a tree", axes, "a list of axes", TableError)
         for axis in given:
             fitting = "Axis.from_frame(…)"
-            check_kind("an axis of a tree", axis, Axis, fitting, TableError)
+            check_type("an axis of a tree", axis, Axis, fitting, TableError)
         object.__setattr__(self, "axes", tuple(given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
         fitting = 'a list of names, or of steps such as "axis.level"'
-        refine = names if refine is None else listed("refine", refine, fitting, TableError)
+        refine = names if refine is None else as_list("refine", refine, fitting, TableError)
         for entry in refine:
-            check_kind("an entry of refine", entry, str, "a name", TableError)
+            check_type("an entry of refine", entry, str, "a name", TableError)
         steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
         object.__setattr__(self, "steps", steps)
 
@@ -263,7 +263,7 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
     return words
 
 
-def join(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
+def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
     """Nodes with their counts from parts that follow one another in tree order."""
     axes = range(len(parts[0][0]))
     codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)

@@ -47,7 +47,7 @@ from hedgerow.kernels import kernel
 # (from U(t0) itself should that fall short of c), cells are lowered in ascending order to L(t0).
 #
 # All of these lie between L(t) and U(t), hence are optimal. For integer x and equal s they are the
-# three cases of `Chebyshev`'s integer kernel: ``r s`` there is ``raised``, ``t s`` is ``level``.
+# three cases of `Chebyshev`'s integer kernel: ``r s`` there is ``raised``, ``t s`` is ``water``.
 #
 # Costs are rounded to doubles, so the distance is least up to some 2^-51 of ``(|x_i| + c) / s_i``.
 
@@ -61,7 +61,7 @@ def project_least_distance(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     first, last = families
     widest = 1
     for family in range(first, last):
@@ -304,9 +304,9 @@ def _project(
         # Line 1: z = max(raised, -x). Line 2: start = max |z|.
         raised = floor_quotient(high, low + len(x) - 1, len(x))
         start = max(raised, -least, -max(raised, -greatest))
-        level, held = water_level(x, total, start)
-        if level > start:
-            raised = 1 - level
+        water, held = water_level(x, total, start)
+        if water > start:
+            raised = 1 - water
         bounds = (least, greatest)
-        shifts = (raised, level)
+        shifts = (raised, water)
         lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])

@@ -9,7 +9,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import check_combine, over_integers
 from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
 from hedgerow.estimate.families.real_projection import is_real, project_real
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
 # The two steps that the integer estimators share: the water level, and one ascending pass.
@@ -20,7 +20,7 @@ from hedgerow.kernels import kernel
 # y = max(x + raised, 0), lowered in ascending order of x (ties by index) towards
 # max(x - level, 0) until the family sums to c,
 #
-# and differ in ``raised`` and ``level`` alone. The order needs no sort: every cell below some value
+# and differ in ``raised`` and ``water`` alone. The order needs no sort: every cell below some value
 # ``pivot`` is lowered the whole way, every cell above it not at all, and among the cells equal to
 # the pivot the last ones by index keep most. The pivot is found by bisection over values, each step
 # one pass over the family. Nothing is allocated and no cell moves.
@@ -75,23 +75,23 @@ def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
     g - c and q of n with p + q <= 1, so their product falls to a quarter or less: at most
     33 + log2(cells) passes, and three to six on real families.
     """
-    level = at_least
+    water = at_least
     while True:
         high = 0
         low = 0
         above = 0
         for i in range(len(x)):
-            part = max(x[i] - level, 0)
+            part = max(x[i] - water, 0)
             high += part >> LOW_BITS
             low += part & LOW_WORD
             above += part > 0
         held = saturated(high, low)
         if held <= total:
-            return level, held
+            return water, held
         # ceil(v / n) = floor((v + n - 1) / n); one is borrowed from high, lest low be negative.
         high -= (total >> LOW_BITS) + 1
         low += (1 << LOW_BITS) - (total & LOW_WORD) + above - 1
-        level += floor_quotient(high, low, above)
+        water += floor_quotient(high, low, above)
 
 
 @kernel
@@ -114,14 +114,14 @@ def lower_in_ascending_order(
         held: ``Σ max(x - level, 0)``.
         y: int64 (cells), records.
     """
-    raised, level = shifts
+    raised, water = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
     # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
     reach = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
     while pivot - reach > 1:
         middle = reach + (pivot - reach) // 2
-        kept, below, above = _kept(x, raised, level, middle)
+        kept, below, above = _kept(x, raised, water, middle)
         if kept <= total:
             pivot = below
             held = kept
@@ -129,7 +129,7 @@ def lower_in_ascending_order(
             reach = above - 1
     spare = total - held
     for i in range(len(x) - 1, -1, -1):
-        least = max(x[i] - level, 0)
+        least = max(x[i] - water, 0)
         most = max(x[i] + raised, 0)
         given = min(spare, most - least) if x[i] == pivot else 0
         spare -= given
@@ -137,7 +137,7 @@ def lower_in_ascending_order(
 
 
 @kernel
-def _kept(x: Int64, raised: int, level: int, pivot: int) -> tuple[int, int, int]:
+def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]:
     """``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
     high = 0
     low = 0
@@ -145,7 +145,7 @@ def _kept(x: Int64, raised: int, level: int, pivot: int) -> tuple[int, int, int]
     above = TOO_MUCH
     for i in range(len(x)):
         over = x[i] > pivot
-        part = max(x[i] + raised if over else x[i] - level, 0)
+        part = max(x[i] + raised if over else x[i] - water, 0)
         high += part >> LOW_BITS
         low += part & LOW_WORD
         below = max(below, -TOO_MUCH if over else x[i])
@@ -232,30 +232,32 @@ def _project(
         _, greatest, high, low = survey(x, total)
         # s >= (Σx - c) / b, as max(x - s, 0) >= x - s; s >= max x - c, as one cell holds at most c.
         at_least = max(-floor_quotient(high, low, len(x)), greatest - total)
-        level, held = water_level(x, total, at_least)
-        _write_above(x, level, total, total - held, result[begin:end])
+        water, held = water_level(x, total, at_least)
+        _write_above(x, water, total, total - held, result[begin:end])
 
 
 @kernel
-def _write_above(x: Int64, level: int, total: int, spare: int, y: Int64) -> None:
+def _write_above(x: Int64, water: int, total: int, spare: int, y: Int64) -> None:
     """Write ``max(x - level, 0)``, and of the spare units one each to cells from the level on."""
     filled = 0
     empty = 0
     for i in range(len(x)):
-        filled += x[i] > level
-        empty += x[i] == level
+        filled += x[i] > water
+        empty += x[i] == water
     kept = min(spare, filled)
     rest = spare - kept
-    hashed = hash_of(x, total) if spare > 0 else 0
+    hashed = family_hash(x, total) if spare > 0 else 0
     filled_place = 0
     empty_place = 0
     for i in range(len(x)):
-        y[i] = max(x[i] - level, 0)
-        if x[i] > level:
-            y[i] += rest > 0 or (kept > 0 and gets_one(filled_place, hashed, kept, filled))
+        y[i] = max(x[i] - water, 0)
+        if x[i] > water:
+            y[i] += rest > 0 or (
+                kept > 0 and receives_leftover_unit(filled_place, hashed, kept, filled)
+            )
             filled_place += 1
-        elif x[i] == level:
-            y[i] += rest > 0 and gets_one(empty_place, hashed, rest, empty)
+        elif x[i] == water:
+            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
             empty_place += 1
 
 
@@ -268,7 +270,7 @@ def project_least_squares(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     first, last = families
     widest = 1
     for family in range(first, last):
@@ -282,5 +284,5 @@ def project_least_squares(
             continue
         x = noisy[begin:end]
         write_variances(variance, begin, len(x), s)
-        problem = (0.5, totals[family], hash_of(x, totals[family]))
+        problem = (0.5, totals[family], family_hash(x, totals[family]))
         cheapest_units(x, s, x[:0], problem, keys, result[begin:end])

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_structure, check_vector
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel, over_families
 
 LARGEST_REAL_COUNT = 1 << 40
@@ -166,7 +166,7 @@ def _settle(
         rest[family] = 0 if settled else total if alone else total - int(exact)
         share = spare // unknowns if unknowns > 0 else 0
         more = spare - share * unknowns
-        hashed = hash_of(x, spare) if more > 0 else 0
+        hashed = family_hash(x, spare) if more > 0 else 0
         place = 0
         size = 0
         for i in range(len(x)):
@@ -176,7 +176,9 @@ def _settle(
             if known and not alone:
                 part[i] = int(x[i])
             elif settled and unknown:
-                part[i] = share + (more > 0 and gets_one(place, hashed, more, unknowns))
+                part[i] = share + (
+                    more > 0 and receives_leftover_unit(place, hashed, more, unknowns)
+                )
                 place += 1
             elif settled:
                 part[i] = int(_nearest(x[i], variance[i], penalty))

@@ -12,7 +12,7 @@ from hedgerow.estimate.estimator import check_combine
 from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
 from hedgerow.estimate.families.real_projection import project_real
 from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile, narrower, wider
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
 # Which counts of a family are not zero, when each of them costs a penalty.
@@ -56,7 +56,7 @@ def project_penalised(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     family_start, totals = structure
     first, last = families
     widest = 1
@@ -76,12 +76,12 @@ def project_penalised(
         equal = write_variances(variance, begin, len(x), s)
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
         price = price if equal else penalty
-        hashed = hash_of(x, totals[family])
-        level = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
+        hashed = family_hash(x, totals[family])
+        cutoff = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
         if len(x) == 2:
             _sparsen_two(x, s, price, hashed, y)
         elif len(x) > 2 and price > 0.0:
-            _sparsen(x, s, (level, price, equal, hashed), scratch, units, y)
+            _sparsen(x, s, (cutoff, price, equal, hashed), scratch, units, y)
 
 
 @kernel
@@ -102,7 +102,7 @@ def _sparsen_two(
     if min(first, second) <= both:
         ahead = first < second
         if first == second:
-            ahead = gets_one(0, hashed, 1, 2)
+            ahead = receives_leftover_unit(0, hashed, 1, 2)
         y[0] = total if ahead else 0
         y[1] = total - y[0]
 
@@ -121,7 +121,7 @@ def _sparsen(
     The problem: the level of least squares, the price of a count, whether variances are equal, and
     a hash of the family.
     """
-    level, price, equal, hashed = problem
+    cutoff, price, equal, hashed = problem
     size = 0
     total = 0
     places = units[0]
@@ -132,7 +132,7 @@ def _sparsen(
             places[size] = i
             scratch[0, size] = x[i]
             scratch[1, size] = s[i]
-            scratch[2, size] = x[i] if equal else (x[i] + level * s[i]) / np.sqrt(s[i])
+            scratch[2, size] = x[i] if equal else (x[i] + cutoff * s[i]) / np.sqrt(s[i])
             size += 1
             total += y[i]
     if size < 2:
@@ -187,7 +187,7 @@ def _solve(
     for i in range(size):
         inside = ranks[i] > edge[0]
         if ranks[i] == edge[0]:
-            inside = gets_one(place, hashed, edge[1], ties)
+            inside = receives_leftover_unit(place, hashed, edge[1], ties)
             if not alike:
                 inside = place >= ties - edge[1]
             place += 1

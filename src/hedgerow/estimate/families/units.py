@@ -27,9 +27,9 @@ from hedgerow.kernels import kernel
 # Unit k of cell i costs ``(k - offset - x_i) / s_i``, so ``N(λ) = Σ max(floor(x + offset + s λ),
 # 0)`` counts the units that cost at most λ. Each step below is one pass over the family.
 #
-# 1. `real_level`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
+# 1. `real_cutoff`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
 # It starts to the right of the root, where this convex function takes it down step by step. 2.
-# `level_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
+# `cutoff_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
 # and at worst bisection find a λ where N falls short of c by a few units, or by units whose costs
 # are all the same up to their rounding.
 
@@ -41,7 +41,7 @@ PATIENCE = 16
 
 
 @kernel
-def real_level(x: Float64, s: Float64, offset: float, total: float) -> float:
+def real_cutoff(x: Float64, s: Float64, offset: float, total: float) -> float:
     """A level where the real solution is a little short of the total."""
     shift = offset - 0.5
     sum_x = 0.0
@@ -53,84 +53,84 @@ def real_level(x: Float64, s: Float64, offset: float, total: float) -> float:
         slope += s[i]
     # All cells active gives a level to the right of the root; the margin covers the sums' rounding.
     resolution = (len(x) + 8) * 2.0**-52
-    level = (total - sum_x + resolution * size) / slope
+    cutoff = (total - sum_x + resolution * size) / slope
     while True:
         excess = -total
         slope = 0.0
         active = 0
         for i in range(len(x)):
-            part = x[i] + shift + level * s[i]
+            part = x[i] + shift + cutoff * s[i]
             if part > 0.0:
                 excess += part
                 slope += s[i]
                 active += 1
         # Integers decide the rest. N differs from the real sum by some 0.3 sqrt(active).
-        if excess <= 0.25 + resolution * total or level - excess / slope >= level:
-            return float(level - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope)
-        level -= excess / slope
+        if excess <= 0.25 + resolution * total or cutoff - excess / slope >= cutoff:
+            return float(cutoff - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope)
+        cutoff -= excess / slope
 
 
 @kernel
-def level_below(x: Float64, s: Float64, offset: float, total: float, level: float) -> float:
+def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: float) -> float:
     """A level that few units, or units of about one cost, keep from the total."""
     low = -np.inf
     high = np.inf
     step = 0
     while True:
-        units, slope = _count(x, s, offset, total, level)
+        units, slope = _count(x, s, offset, total, cutoff)
         missing = total - units
         if 0.0 < missing <= FEW:
-            return level
+            return cutoff
         if missing > 0.0:
-            low = level
+            low = cutoff
         else:
-            high = level
-        after = level + (missing - 0.5 * FEW) / slope
+            high = cutoff
+        after = cutoff + (missing - 0.5 * FEW) / slope
         if step % 4 == 2 and low > -np.inf:
             after = _past_next_cost(x, s, offset, low)
             if after < high and _count(x, s, offset, total, after)[0] >= total:
                 return low
             low = min(after, high)
-            after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - level)
+            after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - cutoff)
         if not low < after < high or (step > PATIENCE and step % 2 == 0):
-            after = _between(low, high, level, step)
+            after = _between(low, high, cutoff, step)
         if after <= low or after >= high:
             return low
-        level = after
+        cutoff = after
         step += 1
 
 
 @kernel
-def _between(low: float, high: float, level: float, step: int) -> float:
+def _between(low: float, high: float, cutoff: float, step: int) -> float:
     """The middle of the bracket, or further out where it has no end yet."""
     if low == -np.inf:
-        return level - (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+        return cutoff - (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
     if high == np.inf:
-        return level + (abs(level) + 2.0**-20) * 2.0 ** (step - 8)
+        return cutoff + (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
     return low + (high - low) / 2.0
 
 
 @kernel
 def _count(
-    x: Float64, s: Float64, offset: float, total: float, level: float
+    x: Float64, s: Float64, offset: float, total: float, cutoff: float
 ) -> tuple[float, float]:
     """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
     units = 0.0
     slope = 0.0
     for i in range(len(x)):
-        part = np.floor(x[i] + offset + level * s[i])
+        part = np.floor(x[i] + offset + cutoff * s[i])
         units += min(max(part, 0.0), total)
         slope += s[i] if part > 0.0 else 0.0
     return units, slope
 
 
 @kernel
-def _past_next_cost(x: Float64, s: Float64, offset: float, level: float) -> float:
+def _past_next_cost(x: Float64, s: Float64, offset: float, cutoff: float) -> float:
     """A few roundings beyond the smallest cost above the level."""
     least = np.inf
     margin = 0.0
     for i in range(len(x)):
-        unit = max(np.floor(x[i] + offset + level * s[i]), 0.0) + 1.0
+        unit = max(np.floor(x[i] + offset + cutoff * s[i]), 0.0) + 1.0
         cost = (unit - offset - x[i]) / s[i]
         if cost < least:
             least = cost
@@ -148,7 +148,7 @@ ENOUGH = 64
 
 
 @kernel
-def hash_of(x: NDArray[Any], total: int) -> int:
+def family_hash(x: NDArray[Any], total: int) -> int:
     """A hash of a family's first noisy counts, rounded down, and its total: 0 to 2^63 - 1."""
     state = np.uint64(total)
     for i in range(min(len(x), ENOUGH)):
@@ -159,6 +159,6 @@ def hash_of(x: NDArray[Any], total: int) -> int:
 
 
 @kernel
-def gets_one(place: int, hashed: int, units: int, cells: int) -> bool:
+def receives_leftover_unit(place: int, hashed: int, units: int, cells: int) -> bool:
     """Whether the cell of this place among ``cells`` gets one of ``units``, as above."""
     return bool((hashed % cells + place * units) % cells >= cells - units)

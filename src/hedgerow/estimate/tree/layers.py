@@ -73,7 +73,7 @@ def combine_families(
 
 
 @kernel
-def spread_families(
+def distribute_families(
     parent_estimate: Float64,
     above: Column,
     estimate: Noisy,

@@ -10,7 +10,7 @@ measurements below say nothing more about the node than their sum does (`combine
 
 *Down.* The root's z has seen every measurement, so y = z there. Below a parent p that is final, the
 children's z must move to sum to y_p at the smallest cost Σ (y - z)² / v, v being the variances of z
-now: each takes a share of the gap in proportion to v (`spread`).
+now: each takes a share of the gap in proportion to v (`distribute_down`).
 
 Source: Hay et al. (2010), Section 4, where all variances and all families are equal; Honaker (2015)
 for unequal variances, on binary trees. Here both are any. Each pass reads every node once.
@@ -37,14 +37,22 @@ from hedgerow.estimate.tree.layers import (
     check_length,
     column,
     combine_families,
+    distribute_families,
     family_count,
     first_contradiction,
-    spread_families,
     start_of,
 )
 from hedgerow.kernels import over_families
 
-__all__ = ["Estimate", "Layer", "LeastSquares", "combine", "least_squares", "spread", "upward"]
+__all__ = [
+    "Estimate",
+    "Layer",
+    "LeastSquares",
+    "combine",
+    "distribute_down",
+    "least_squares",
+    "upward",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,7 @@ def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
     for layer, (estimate, variance) in zip(layers[1:], combined[1:], strict=True):
         above = final[-1]
         family_start = start_of(layer)
-        final.append(spread(*above, estimate, variance, family_start))
+        final.append(distribute_down(*above, estimate, variance, family_start))
         if first_contradiction(above[0], *final[-1], family_start) >= 0:
             raise EstimateError(
                 f"depth {len(final) - 1}: exact counts (variance 0) of a family do not sum to "
@@ -182,7 +190,7 @@ def combine(
     return combined
 
 
-def spread(
+def distribute_down(
     parent_estimate: Float64,
     parent_variance: float | Float64,
     estimate: Noisy,
@@ -213,7 +221,7 @@ def spread(
     own = column("variance", variance, len(estimate))
     final = np.empty(len(estimate)), np.empty(len(estimate))
     over_families(
-        lambda first, last: spread_families(
+        lambda first, last: distribute_families(
             parent_estimate, above, estimate, own, family_start, (first, last), final
         ),
         family_start,

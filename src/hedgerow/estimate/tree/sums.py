@@ -1,6 +1,6 @@
 """Least-squares estimates of sums of leaves that are no nodes, with exact variances, in one pass.
 
-Below a parent p, `hedgerow.estimate.tree.least_squares.spread` gives a child c the final estimate
+Below a parent p, `least_squares.distribute_down` gives a child c the final estimate
 
     y_c = a_c y_p + r_c,   a_c = u_c / S,
 
@@ -41,7 +41,7 @@ from hedgerow.kernels import kernel
 
 # Covariances between least squares estimates of chosen nodes, found by climbing the tree.
 #
-# Below a parent p, `hedgerow.estimate.tree.least_squares.spread` gives a child c the final estimate
+# Below a parent p, `least_squares.distribute_down` gives a child c the final estimate
 #
 # y_c = a_c y_p + r_c,   a_c = v_c / S,   r_c = z_c - a_c Σ z,
 #

@@ -97,13 +97,13 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
     step = _NARROW
     while delta_above(found) > target:  # the bound, not only the root, must be on the private side
         found, step = found * (1 + step), 2 * step
-    return asked_again(min(found, high))
+    return next_above(min(found, high))
 
 
-def asked_again(epsilon: float) -> float:
+def next_above(epsilon: float) -> float:
     """ε, or a little more: of which the decimal that it prints as is no less than ε.
 
-    A float in a question stands for both (`hedgerow.text.asked`), and δ at this ε is to
+    A float in a question stands for both (`hedgerow.text.exact_or_smaller`), and δ at this ε is to
     be what it was.
     """
     return math.nextafter(epsilon, math.inf) if epsilon else epsilon
@@ -122,7 +122,7 @@ def tradeoff_below(losses: Losses, alpha: float) -> float:
         BudgetError: α is outside.
     """
     if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
-        return lattice_tradeoff_bounds(losses, probable(alpha))[0]
+        return lattice_tradeoff_bounds(losses, check_alpha(alpha))[0]
     return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
 
 
@@ -132,7 +132,7 @@ def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
     Every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
     close to the best. Arguments as of `epsilon_above` and `tradeoff_below`.
     """
-    steepest = -math.log(max(probable(alpha), 1e-290))
+    steepest = -math.log(max(check_alpha(alpha), 1e-290))
     left, right = -steepest - 60, steepest + 1
     for _ in range(80):
         a, b = left + (right - left) / 3, right - (right - left) / 3
@@ -154,7 +154,7 @@ def height(epsilon: float, delta: float, alpha: float) -> float:
     return 1 - delta - slope - 1e-15 * (1 + slope)
 
 
-def probable(alpha: float) -> float:
+def check_alpha(alpha: float) -> float:
     """A type I error, which is in [0, 1].
 
     Raises:

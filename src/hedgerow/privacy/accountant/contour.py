@@ -52,7 +52,7 @@ from hedgerow.privacy.accountant.cumulant import (
     cumulant,
     cumulant_error,
     log_finite,
-    tilted,
+    tilt_loss,
 )
 
 # Which weights and which nodes compute δ(ε): all of the contour but the values on it.
@@ -182,7 +182,7 @@ def _smoothed(line: Line, tolerance: float) -> Grid:
 def _surveyed(grid: Grid, most: int) -> Contour | None:
     """The grid with the nodes to visit: all but some whose terms add up to a known little."""
     line = grid.line
-    factors = tuple((tilted(loss, line.tilt), times) for loss, times in line.losses)
+    factors = tuple((tilt_loss(loss, line.tilt), times) for loss, times in line.losses)
     product = Product(factors, sum((times * f.origin for f, times in factors), -grid.target))
     share = _LEFT_OUT * line.scale / len(node_blocks(grid.last))
 

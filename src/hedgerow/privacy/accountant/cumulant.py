@@ -82,7 +82,7 @@ def cumulant_error(losses: Losses, tilt: float) -> float:
     return units * UNIT_ROUNDOFF
 
 
-def tilted(loss: Loss, tilt: float) -> TiltedLoss:
+def tilt_loss(loss: Loss, tilt: float) -> TiltedLoss:
     """The loss under its law tilted by ``tilt`` > 0."""
     if isinstance(loss, GaussianLoss):
         wide = loss.sigma2 >= _POISSON_SIGMA2

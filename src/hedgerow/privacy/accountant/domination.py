@@ -29,7 +29,7 @@ rounding at random, so they are no further apart than an adaptive composition of
 mechanisms, which is μ-Gaussian differentially private (Dong, Roth & Su 2022, Theorem 4 and
 Corollary 2). Hence P(E) - e^ε Q(E) <= e^C (P'(E) - e^(ε-2C) Q'(E)) <= e^C δ_μ(ε - 2C). ∎
 
-Every s² proves a bound; the least of a few counts (`SPREADS`). For σ² = 400 it is within half a
+Every s² proves a bound; the least of a few counts (`SMOOTHINGS`). For σ² = 400 it is within half a
 percent of the variance that the exact worst case of a known change asks for.
 
 *Cases.* Where one unit's change is one of several cases (`Neighbours.changes`) the bound is taken
@@ -57,7 +57,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.budget import float_above
 
-SPREADS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
+SMOOTHINGS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
 """Values of s², records²: C is 0.03 a changed count at the first, 2e-34 at the last."""
 
 MOST_LOSSES = 1 << 16
@@ -118,11 +118,11 @@ class Domination:
         if not cases:
             return [(0.0, 0.0)]
         found = []
-        for spread in SPREADS:
-            if all(spread < g.sigma2 for case in cases for g in case):
+        for smoothing in SMOOTHINGS:
+            if all(smoothing < g.sigma2 for case in cases for g in case):
                 with suppress(OverflowError):
-                    mu = max(_mu(case, spread) for case in cases)
-                    found.append((mu, max(_doubt(case, spread) for case in cases)))
+                    mu = max(_mu(case, smoothing) for case in cases)
+                    found.append((mu, max(_doubt(case, smoothing) for case in cases)))
         return found
 
     def _others(self) -> tuple[Float64, Float64, float]:
@@ -159,13 +159,13 @@ def _binomial(uses: int, epsilon: float) -> Float64:
     return chances
 
 
-def _mu(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
-    exact = sum((g.times * g.squared / (g.sigma2 - spread) for g in gaussians), Fraction(0))
+def _mu(gaussians: tuple[Gaussians, ...], smoothing: Fraction) -> float:
+    exact = sum((g.times * g.squared / (g.sigma2 - smoothing) for g in gaussians), Fraction(0))
     return math.sqrt(float_above(exact)) * (1 + ROUND_OFF)
 
 
-def _doubt(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
-    q = math.exp(-2 * math.pi**2 * float(spread))
+def _doubt(gaussians: tuple[Gaussians, ...], smoothing: Fraction) -> float:
+    q = math.exp(-2 * math.pi**2 * float(smoothing))
     eta = 2 * q / (1 - q)
     coordinates = sum((g.times * g.squared for g in gaussians), Fraction(0))
     return float(coordinates) * math.log1p(2 * eta / (1 - eta)) * (1 + ROUND_OFF)

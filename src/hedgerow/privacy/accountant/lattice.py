@@ -23,10 +23,10 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
-    Composed,
+    ComposedLaw,
     cells_at,
     common_unit,
-    composed,
+    compose_law,
     lowest,
     twelve_bits,
 )
@@ -86,7 +86,7 @@ def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
     top = largest(losses)
     if top is not None and epsilon >= top:
         return never * (1 - 16 * ROUND), never, min(1.0, never * (1 + 16 * ROUND))
-    law = composed(losses, saddle(losses, epsilon))
+    law = compose_law(losses, saddle(losses, epsilon))
     total, error = _hockey_stick(law, Fraction(epsilon))
     scale = exp_of_fraction(law.exponent - law.tilt * Fraction(epsilon))
     lower = never + scale * max(0.0, total - error)
@@ -99,7 +99,7 @@ def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
     )
 
 
-def _hockey_stick(law: Composed, epsilon: Fraction) -> tuple[float, float]:
+def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> tuple[float, float]:
     """Σ_{l > ε} p̂(l) w(l - ε), and how far it is from the sum over p̃ at most.
 
     w(t) is nowhere above 1/(c+1), nor above e^(-ct), and t is at least the way to the first lattice
@@ -181,7 +181,7 @@ def atoms(losses: Losses) -> Atoms:
     They come from the tilt -1/2, halfway from P to Q: absolute errors are about 1e-16 e^(ρ/4) for
     Gaussian noise of total ρ. Use `tradeoff` for figures in the tails.
     """
-    law = composed(losses, Fraction(-1, 2))
+    law = compose_law(losses, Fraction(-1, 2))
     places: Float64 = float(law.first) + float(law.unit) * np.arange(len(law.masses), dtype=float)
     half = law.masses * exp_of_fraction(law.exponent)
     steep = np.clip(places / 2, -700, 700)
@@ -222,7 +222,7 @@ def _tradeoff(losses: Losses, alpha: float) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     if alpha < TINY:  # T falls, and here e^l might overflow
         return _tradeoff(losses, TINY)[0], start[1], start[2]
-    law = composed(losses, _tilt(losses, alpha))
+    law = compose_law(losses, _tilt(losses, alpha))
     place = _threshold(law, alpha)
     over, over_error = _null_above(law, place, place + 1)
     reached, reached_error = _null_above(law, place, place)
@@ -249,7 +249,7 @@ def _tilt(losses: Losses, alpha: float) -> Fraction:
     return twelve_bits(float(above[np.argmin(np.abs(reached - math.log(alpha)))])) - 1
 
 
-def _threshold(law: Composed, alpha: float) -> int:
+def _threshold(law: ComposedLaw, alpha: float) -> int:
     """The highest atom l with Q[L ≥ l] ≥ α, or the lowest of all; about, where α is at a knot."""
     power, peak = law.tilt + 1, int(np.argmax(law.masses))
     falls = float(power * law.unit) * (np.arange(len(law.masses)) - peak)
@@ -258,12 +258,12 @@ def _threshold(law: Composed, alpha: float) -> int:
     return len(reached) - 1 - min(int(np.searchsorted(reached, alpha * scale)), len(reached) - 1)
 
 
-def _null_above(law: Composed, place: int, first: int) -> tuple[float, float]:
+def _null_above(law: ComposedLaw, place: int, first: int) -> tuple[float, float]:
     """Q of all atoms from ``first`` on, and a bound of its error."""
     return _sum(law, law.tilt + 1, place, np.arange(first, len(law.masses)))
 
 
-def _missed(law: Composed, place: int, never: float) -> tuple[float, float]:
+def _missed(law: ComposedLaw, place: int, never: float) -> tuple[float, float]:
     """P[L ≤ l], and a bound of its error: from below, or from what is above where that is less."""
     if law.tilt < 0:
         return _sum(law, law.tilt, place, np.arange(place + 1))
@@ -271,7 +271,7 @@ def _missed(law: Composed, place: int, never: float) -> tuple[float, float]:
     return 1 - never - above, error + 20 * ROUND
 
 
-def _sum(law: Composed, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
+def _sum(law: ComposedLaw, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
     """Σ p(l) e^((tilt - power) l) over some atoms, all on the side where e^(-power·l) falls.
 
     Weights relative to the atom ``place`` are at most 1, so the stray mass counts once.

@@ -35,7 +35,13 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Complex128, Float64
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import LaplaceLoss, Losses
-from hedgerow.privacy.accountant.lattice_masses import ROUND, Tilted, cumulant, largest, tilted
+from hedgerow.privacy.accountant.lattice_masses import (
+    ROUND,
+    TiltedMasses,
+    cumulant,
+    largest,
+    tilt_masses,
+)
 
 Number = TypeVar("Number", np.float64, np.complex128)
 
@@ -46,7 +52,7 @@ STRIP = 1 << 14  # frequencies handled together: a few arrays of this length sta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Composed:
+class ComposedLaw:
     """A composition's finite losses, tilted: P(first + unit·i) = e^(exponent - tilt·l) masses[i].
 
     Attributes:
@@ -85,7 +91,7 @@ def cells_at(losses: Losses, tilt: Fraction) -> int:
     return _cells(losses, _window(losses, tilt))
 
 
-def composed(losses: Losses, tilt: Fraction) -> Composed:
+def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
     """The law of the sum of all finite losses, tilted by c.
 
     Raises:
@@ -99,7 +105,7 @@ def composed(losses: Losses, tilt: Fraction) -> Composed:
             f"{LARGEST_CELLS}; use noise parameters with small denominators"
         )
     unit = common_unit(losses) or Fraction(1)
-    parts = [(tilted(loss, tilt), int(loss.step / unit), times) for loss, times in losses]
+    parts = [(tilt_masses(loss, tilt), int(loss.step / unit), times) for loss, times in losses]
     spectrum, doubts = _spectrum(parts, size)
     # half a spectrum stands for the whole: each frequency but two has a mirror image
     error = math.sqrt(2 * float(doubts @ doubts) / size)
@@ -108,7 +114,7 @@ def composed(losses: Losses, tilt: Fraction) -> Composed:
     masses = np.roll(np.maximum(masses, 0, out=masses), -(start % size))
     exponent = sum((part.exponent * times for part, _, times in parts), Fraction(0))
     first = _offset(losses) + unit * start
-    return Composed(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
+    return ComposedLaw(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
 
 
 def twelve_bits(value: float) -> Fraction:
@@ -164,7 +170,7 @@ def _levels(size: int) -> float:
     return LEVEL * (size.bit_length() + 1)
 
 
-def _spectrum(parts: list[tuple[Tilted, int, int]], size: int) -> tuple[Complex128, Float64]:
+def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Complex128, Float64]:
     """The first half of the spectrum of the composition, and a bound of each entry's error.
 
     Args:
@@ -213,13 +219,13 @@ def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
     return result
 
 
-def _folded(part: Tilted, stride: int, size: int) -> Float64:
+def _folded(part: TiltedMasses, stride: int, size: int) -> Float64:
     """The masses at their places modulo the size."""
     steps = np.arange(len(part.masses), dtype=np.int64)
     places = (part.start * stride % size + stride % size * steps) % size
     return np.bincount(places, part.masses, minlength=size).astype(np.float64, copy=False)
 
 
-def _crowd(part: Tilted, stride: int, size: int) -> float:
+def _crowd(part: TiltedMasses, stride: int, size: int) -> float:
     """The relative rounding of `_folded`: as many additions as atoms share a place."""
     return ROUND * (len(part.masses) * math.gcd(stride, size) // size)

@@ -27,7 +27,7 @@ WIDE = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tilted:
+class TiltedMasses:
     """One loss tilted by c: the atom ``start + i`` has p(l) e^(c l) = e^exponent · masses[i].
 
     Attributes:
@@ -43,7 +43,7 @@ class Tilted:
     error: float
 
 
-def tilted(loss: Loss, tilt: Fraction) -> Tilted:
+def tilt_masses(loss: Loss, tilt: Fraction) -> TiltedMasses:
     """The law of one loss tilted by c, any real number."""
     near = float(cumulant(((loss, 1),), np.array([float(tilt)]))[0])
     exponent = Fraction(round(Fraction(near) * 2**32), 2**32)
@@ -52,7 +52,7 @@ def tilted(loss: Loss, tilt: Fraction) -> Tilted:
     return _ladder(loss, tilt, exponent)
 
 
-def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
+def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> TiltedMasses:
     """Of discrete Gaussian noise.
 
     p(x) e^(cL(x)) = e^((c+c²)s²/2σ²) · e^(-(x-cs)²/2σ²)/θ(0): the same bell about cs. Atoms
@@ -73,10 +73,10 @@ def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
     # distance errs by u/2 + u|distance|, its square, the factor and the product by u each
     doubt = ROUND * (8 * falls + half + abs(lift) + 20)
     error = 1.001 * (float(masses @ doubt) + height * omitted) + len(masses) * 1e-300
-    return Tilted(centre - reach, masses, exponent, error)
+    return TiltedMasses(centre - reach, masses, exponent, error)
 
 
-def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
+def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) -> TiltedMasses:
     """Of discrete Laplace noise, or of a pair, which is the ladder of a single rung.
 
     With x = min(max(X, 0), s): L = (s - 2x)/scale, and P(x) is e^(-x/scale) times 1/(1+q) at both
@@ -91,7 +91,7 @@ def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) ->
     masses = weights * np.exp(slopes + lift)
     doubt = ROUND * (4 * (np.abs(slopes) + abs(lift)) + 20)
     # below e^-700 floating point loses digits, then everything
-    return Tilted(0, masses, exponent, 1.001 * float(masses @ doubt) + (rungs + 1) * 1e-300)
+    return TiltedMasses(0, masses, exponent, 1.001 * float(masses @ doubt) + (rungs + 1) * 1e-300)
 
 
 def _ladder_parts(loss: LaplaceLoss | PairLoss) -> tuple[Fraction, int, float]:

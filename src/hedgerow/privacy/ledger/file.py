@@ -116,12 +116,12 @@ def read_id(connection: sqlite3.Connection, path: Path) -> str:
     """
     rows = connection.execute("SELECT id FROM identity").fetchall()
     if len(rows) != 1:
-        raise damaged(path, "it has lost its name")
+        raise damaged_ledger(path, "it has lost its name")
     return str(rows[0][0])
 
 
 @contextmanager
-def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
+def open_ledger_file(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
     """A connection to a ledger that is one, closed afterwards; closing rolls back what is open.
 
     Raises:
@@ -145,11 +145,11 @@ def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
                 f"reads format {VERSION}; use the version that wrote it, {other}"
             )
         if _form(connection) != set(_FORM):
-            raise damaged(path, "its tables or their guards were changed")
+            raise damaged_ledger(path, "its tables or their guards were changed")
         # An index that lost an entry would hide a charge, and no digest would miss it.
         (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
-            raise damaged(path, found)
+            raise damaged_ledger(path, found)
         yield connection
 
 
@@ -165,7 +165,7 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
     connection.execute("COMMIT")
 
 
-def damaged(path: Path, why: str) -> MachineError:
+def damaged_ledger(path: Path, why: str) -> MachineError:
     """The error for a ledger that cannot be trusted."""
     return MachineError(
         f"the ledger {str(path)!r} is damaged ({why}); nothing can be charged to it: restore a "
@@ -214,7 +214,7 @@ def _explained(error: sqlite3.Error, path: Path, patience: float) -> HedgerowErr
     if code == sqlite3.SQLITE_NOTADB:
         return _no_ledger(path)
     if code == sqlite3.SQLITE_CORRUPT:
-        return damaged(path, str(error))
+        return damaged_ledger(path, str(error))
     return MachineError(f"cannot use the ledger {str(path)!r}: {error}")
 
 

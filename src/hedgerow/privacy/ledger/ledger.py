@@ -36,8 +36,8 @@ from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger.file import (
     OPEN,
     create_file,
-    damaged,
-    opened,
+    damaged_ledger,
+    open_ledger_file,
     read_id,
     transaction,
 )
@@ -45,12 +45,12 @@ from hedgerow.privacy.ledger.records import (
     Account,
     Charge,
     Standing,
-    described,
+    account_row,
+    charge_row,
+    describe_account,
     read_account,
     read_charge,
-    sealed,
-    written_account,
-    written_charge,
+    seal_row,
 )
 from hedgerow.privacy.promise import Protection
 
@@ -77,7 +77,7 @@ class Ledger:
     patience: float = PATIENCE
 
     def __post_init__(self) -> None:
-        with opened(self.path, self.patience):
+        with open_ledger_file(self.path, self.patience):
             pass
 
     @property
@@ -111,7 +111,7 @@ class Ledger:
                 nothing, so it is fixed for ever.
         """
         wanted = Account(dataset, protection, cap)
-        row = written_account(wanted)
+        row = account_row(wanted)
         with self._transaction("IMMEDIATE") as connection:
             for entry in self._entries(connection):
                 if (entry.account.dataset, entry.account.protection) == (dataset, protection):
@@ -119,7 +119,7 @@ class Ledger:
             connection.execute(
                 "INSERT INTO account (dataset, protection, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (*row, sealed(read_id(connection, self.path), row)),
+                (*row, seal_row(read_id(connection, self.path), row)),
             )
         return wanted
 
@@ -145,7 +145,7 @@ class Ledger:
             BudgetError: it would exceed the cap, has no price in this account, or its id was
                 charged for another composition or plan.
         """
-        row = written_charge(charge)
+        row = charge_row(charge)
         with self._transaction("IMMEDIATE") as connection:
             entry = self._entry(connection, account.dataset, account.protection)
             standing = self._standing(connection, entry)
@@ -157,13 +157,16 @@ class Ledger:
             connection.execute(
                 "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
                 "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (entry.id, number, *row, sealed(standing.digest, row)),
+                (entry.id, number, *row, seal_row(standing.digest, row)),
             )
         return charge
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
-        with opened(self.path, self.patience) as connection, transaction(connection, kind):
+        with (
+            open_ledger_file(self.path, self.patience) as connection,
+            transaction(connection, kind),
+        ):
             yield connection
 
     def _entry(
@@ -177,7 +180,7 @@ class Ledger:
         near = next((f"; the promise of its account {lack}" for lack in lacks if lack), "")
         raise BudgetError(
             f"the ledger {str(self.path)!r} has no account of "
-            f"{described(dataset, protection)}{near}; open one, with its cap: {OPEN}"
+            f"{describe_account(dataset, protection)}{near}; open one, with its cap: {OPEN}"
         )
 
     def _entries(self, connection: sqlite3.Connection) -> list["_Entry"]:
@@ -209,7 +212,7 @@ class Ledger:
         try:
             yield
         except (ValueError, TypeError, KeyError) as error:
-            raise damaged(self.path, "an entry is not as it was written") from error
+            raise damaged_ledger(self.path, "an entry is not as it was written") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,7 @@ def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
 
 
 def _check_seal(digest: str, before: str, row: list[str]) -> None:
-    if digest != sealed(before, row):
+    if digest != seal_row(before, row):
         raise ValueError("the seal does not fit")
 
 

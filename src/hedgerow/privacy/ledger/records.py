@@ -15,7 +15,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.promise import Promise, Protection, Restriction, together
+from hedgerow.privacy.promise import Promise, Protection, Restriction, compose_profiles
 from hedgerow.privacy.use import Use, read_use
 from hedgerow.text import Exact
 
@@ -90,7 +90,7 @@ class Account:
 
     def describe(self) -> str:
         """Dataset, neighbours and restrictions, for a sentence."""
-        return described(self.dataset, self.protection)
+        return describe_account(self.dataset, self.protection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,16 @@ class Standing:
     @property
     def together(self) -> Profile | None:
         """The profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
-        return together([charge.profile for charge in self.charges]) if self.charges else None
+        return (
+            compose_profiles([charge.profile for charge in self.charges]) if self.charges else None
+        )
 
     def statement(self, delta: Exact | float) -> str:
         """What all charges together promise, and to whom, ε at δ included; of none, to whom."""
         if self.together is None:
             return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"
         promise = Promise(self.account.protection, self.together)
-        return f"{promise.statement(delta, what=ALL)} {PLANNED_TOGETHER}"
+        return f"{promise.statement(delta, subject=ALL)} {PLANNED_TOGETHER}"
 
     def describe(self) -> str:
         """Spent and left in one sentence; what is spent is rounded up, what is left down."""
@@ -187,12 +189,12 @@ class Standing:
             )
 
 
-def described(dataset: str, protection: Protection) -> str:
+def describe_account(dataset: str, protection: Protection) -> str:
     """A dataset and who is protected in it, for a sentence."""
     return f"dataset {dataset!r} ({protection.label})"
 
 
-def _check_line(what: str, text: str) -> None:
+def _check_line(subject: str, text: str) -> None:
     if (
         not isinstance(text, str)
         or not 0 < len(text) <= LONGEST_TEXT
@@ -200,7 +202,7 @@ def _check_line(what: str, text: str) -> None:
         or text != text.strip()
     ):
         raise BudgetError(
-            f"a ledger's {what} is one printable line of at most {LONGEST_TEXT} characters, "
+            f"a ledger's {subject} is one printable line of at most {LONGEST_TEXT} characters, "
             f"without spaces around it, got {text!r:.100}"
         )
 
@@ -219,7 +221,7 @@ def _shown(value: Fraction, direction: str) -> str:
     return f"{digits.normalize():{'f' if -6 <= digits.adjusted() <= 12 else 'g'}}"
 
 
-def written_account(account: Account) -> tuple[str, str, str, str]:
+def account_row(account: Account) -> tuple[str, str, str, str]:
     """Dataset, protection, measure and cap as the ledger's columns hold them.
 
     Raises:
@@ -232,13 +234,13 @@ def written_account(account: Account) -> tuple[str, str, str, str]:
 
 
 def read_account(dataset: str, protection: str, measure: str, cap: str) -> Account:
-    """The account that `written_account` wrote."""
+    """The account that `account_row` wrote."""
     amount = Fraction(cap)
     kept_in = Rho(amount) if measure == "rho" else Epsilon(amount)
     return Account(dataset, _read_protection(protection), kept_in)
 
 
-def written_charge(charge: Charge) -> tuple[str, str, str, str]:
+def charge_row(charge: Charge) -> tuple[str, str, str, str]:
     """Release id, time, plan hash and profile as the ledger's columns hold them.
 
     What is written of the profile is what was done, its uses; what they cost follows from them.
@@ -260,14 +262,14 @@ def written_charge(charge: Charge) -> tuple[str, str, str, str]:
 
 
 def read_charge(release_id: str, at: str, plan_hash: str, profile: str) -> Charge:
-    """The charge that `written_charge` wrote."""
+    """The charge that `charge_row` wrote."""
     facts = json.loads(profile)
     uses = tuple(_read_use(use) for use in facts["uses"])
     done = Profile(uses, is_worst=facts["is_worst"])
     return Charge(release_id, done, plan_hash, datetime.fromisoformat(at))
 
 
-def sealed(before: str, row: Sequence[str]) -> str:
+def seal_row(before: str, row: Sequence[str]) -> str:
     """SHA-256 of a row and the digest before it."""
     return hashlib.sha256(_canonical([before, *row]).encode()).hexdigest()
 
@@ -319,11 +321,11 @@ def _canonical(facts: object) -> str:
 
 
 @contextmanager
-def _short_enough(what: str) -> Iterator[None]:
+def _short_enough(subject: str) -> Iterator[None]:
     """Python refuses to write numbers of more than 4300 digits."""
     try:
         yield
     except BudgetError:
         raise
     except ValueError:
-        raise BudgetError(f"this {what} has too many digits for a ledger; round it") from None
+        raise BudgetError(f"this {subject} has too many digits for a ledger; round it") from None
