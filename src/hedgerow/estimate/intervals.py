@@ -1,77 +1,16 @@
 """Intervals for counts, from unbiased estimates, their variances and the kind of noise.
 
-An estimate x of a true count T is ``T + S``, where S is one draw of the noise (a *raw* noisy count)
-or ``Σ a_j η_j`` over independent draws of one kind of noise at several depths (*combined*: least
-squares). Public facts bound T: it is an integer, at least 0, and at most the public total where
-there is one. The interval is
+An estimate x of a true count T is T + S, with S one draw of the noise (a *raw* count) or a weighted
+sum of independent draws (*combined*). With w the half-width the interval is
 
-    { integers n : |n - x| <= reach, or n nearest to x }, both ends moved into [0, total].
+    { integers n : |n - x| <= w, or n nearest to x }, both ends clipped to [0, total],
 
-Why moving the ends keeps the coverage: clipping to [0, total] never falls, and it leaves T where it
-is, so T lies between the clipped ends whenever it lies between the ends. An interval wholly
-below 0 becomes [0, 0], one wholly above the total [total, total]; both only add coverage. So
+and holds T with probability at least P(|S| <= w), over the noise, for each measured cell. For raw
+counts w is the exact quantile; for combined ones, of variance V where one draw has variance v,
 
-    P(low <= T <= high) >= P(|S| <= reach).
+    w = min(max(q √(V s²/v), J) + max(h, 1 - h)/2,  k + 1/2),   h = V/v.
 
-The probability is over the noise, for each measured cell, whether or not it is then listed. It is
-not conditional on survival: of the cells that a pruned release lists, those with a true count of 0
-are there because their noise was large, and are covered less often.
-
-Reach of a raw count: the exact quantile of the mechanism (`Mechanism.tail_bound`), so coverage is
-at least the level; proved. All cells at once (`simultaneous`): the draws are independent, so each
-cell gets the level ``level ** (1 / cells)`` (Šidák 1967); exact. Which cells are measured depends
-on depths above at most, so both statements hold given the set of measured cells.
-
-Reach of a combined estimate with variance V, where one draw of its own depth has variance v:
-
-    reach = min(max(q √(V s²/v), J) + max(h, 1 - h)/2,  k + 1/2),   h = V/v.
-
-- h is the coefficient of the cell's own noisy count: by the normal equations, the coefficient of a
-  measurement with variance v in the least-squares estimate of what it measures is V/v. Estimates
-  are unbiased, so the coefficients on a path through the cell add up to 1; in every tree of the
-  study below no other draw has one above 1 - h.
-- s² is the variance of the mechanism's envelope, sigma2 or 2 scale²: of the continuous law that
-  the noise is a lattice version of; it is above v, much so where nearly all draws are 0. For
-  Gaussian noise its tails bound those of the noise: P(|η| > k) <= P(|Z| > k) (see
-  `DiscreteGaussian.tail_bound`).
-- q is the larger of the two-sided quantiles of the normal law and of the envelope, at variance 1.
-  They are one for the discrete Gaussian; for the discrete Laplace the envelope's is ln(1/α)/√2
-  (2.118 against 1.960 at 95 %): sums of Laplace draws lie between, from one dominant draw to many.
-- J is for estimates that owe more to other depths than to their own count (h < 1/2), whose noise
-  may be 0 but for rare jumps: the quantile of the Skellam law of variance V, the limit of
-  many rare jumps of one record. Where h >= 1/2, or V >= 64, it is left out.
-- max(h, 1 - h)/2 is the continuity correction: S moves in steps of h and 1 - h at most.
-- k is the raw quantile, so before clipping no interval is wider than a raw one. (Laplace noise
-  below a level of 0.905, where the normal quantile is the larger: there the second term is the
-  normal's if that is more.)
-
-An unmeasured depth has no own count: there h = 0, and the second term of the minimum is left out.
-All cells at once: each gets the level 1 - (1 - level) / cells (Bonferroni), as errors depend on
-one another.
-
-Proved: the raw reach; and the combined one where h = 1, with α <= 0.317 for Gaussian noise and any
-α for Laplace. There the reach holds the least k with P(|η| > k) <= α: exp(-x²/2sigma2) is convex
-beyond sigma, so P(|η| > k - 1) <= P(|Z| >= k - 1/2), and with a reach below k the right side would
-be below α, against the choice of k; for Laplace,
-P(|η| > k - 1) = 2q^k/(1+q) <= exp(-(k - 1/2)/scale), q = exp(-1/scale).
-
-Otherwise the reach is an approximation. It was verified against the exact law of S (by Fourier
-transform, no sampling) for every depth of the trees with (depth, branching) = (1; 2, 3, 10),
-(2; 2, 3, 5, 10), (3; 2, 3, 5, 8), root public or measured, parameters that stay, quadruple or fall
-to a quarter from depth to depth (scales double or halve). At each α in {0.5, 0.2, 0.05, 0.01,
-0.001} every depth is covered with at least 1 - α; at 1e-6 at most 1.7e-6 is missed. At 95 %, the
-least and the mean coverage of a depth, and the mean width relative to a raw interval's (never
-above it, at any depth, also for cells whose truth is 0):
-
-    sigma2   0.1    0.2    0.5    1      4      25     400
-    least    0.965  0.963  0.963  0.960  0.955  0.952  0.950
-    mean     0.992  0.996  0.985  0.985  0.975  0.962  0.953
-    width    0.14   0.49   0.63   0.64   0.76   0.78   0.80
-
-    scale    0.3    0.7    1      3      20
-    least    0.961  0.961  0.959  0.954  0.953
-    mean     0.995  0.984  0.976  0.965  0.958
-    width    0.47   0.70   0.73   0.80   0.80
+`docs/proofs.md`, "Intervals", defines the terms, proves what is proved and measures the rest.
 """
 
 from dataclasses import dataclass
@@ -111,7 +50,7 @@ class Confidence:
     def __post_init__(self) -> None:
         if not 0 < self.coverage < 1:
             raise EstimateError(
-                f"a confidence must be in (0, 1), got {self.coverage}; 0.95 leaves out one in twenty"
+                f"a confidence must be in (0, 1), got {self.coverage}; 0.95 misses one in twenty"
             )
 
     def half_width(

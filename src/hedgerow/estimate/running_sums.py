@@ -1,29 +1,10 @@
 """Weighted running sums of the bins of a numeric column: a strategy for cumulative counts.
 
-Measured are not the bins x but the sums ``s_j = Σ_{m<=j} w_m x_{j-m}``, j = 0 … K - 1, that is
-``s = Wx`` with the lower triangular Toeplitz matrix W of the weights w. With ``w_m`` the
-coefficients of ``(1 - z)^(-1/2)``, W is the square root of the matrix of prefix sums, and noise on
-s, decoded, has nearly the least error that any such strategy can give the cumulative counts
-(Fichtenberger, Henzinger & Upadhyay 2023). Noise must be exact on the integers, so the weights are
-whole numbers: the coefficients times a public `scale` that grows with √K, rounded. Everything below
-is computed for these whole weights and owes nothing to the rounding.
-
-*Price.* One record in bin i moves s by the i-th column of W,
-``c_i = (0, …, 0, w_0, …, w_{K-1-i})``; a record that changes from bin i to bin k moves it by
-``c_k - c_i``. `column_squared` is ``‖c_0‖²``, the largest column, as the others are shorter copies.
-`distance_squared` is the largest ``‖c_i - c_k‖²``. For a lag d = k - i and n = K - k it is
-``S(n + d) + S(n) - 2 Σ_{m<n} w_m w_{m+d}``, S(n) the sum of the first n squares; one more n adds
-``w_{n+d}² + w_n² - 2 w_n w_{n+d} >= 0``, so the largest of a lag has k as small as can be: i = 0.
-What remains is the largest over d, computed in whole numbers. Noise of variance proxy σ² on all
-sums then costs ``ρ = Δ²/(2σ²)``, Δ² being the squared distance or column
-(`Neighbours.norm_of_columns`): on independent coordinates the divergences of the discrete Gaussian
-add up (Canonne, Kamath & Steinke 2020, Theorem 4 and its extension to vectors).
-
-*Decoding.* ``g(z) = 1/((1 - z) w(z))`` turns sums into cumulative counts: ``y = g * s``, with the
-errors ``g * Z``. So ``Cov(y_i, y_j) = v Σ_{m<=i} g_m g_{m+j-i}`` for i <= j, v the noise variance.
-Where the total T is public, the best linear unbiased estimate moves each ``y_j`` by
-``Cov(y_j, y_{K-1}) (T - y_{K-1}) / Var(y_{K-1})``, and covariances fall by the product of the two
-covariances with ``y_{K-1}``, divided by its variance.
+Measured are not the bins x but ``s = Wx``, ``s_j = Σ_{m<=j} w_m x_{j-m}``, with W the Toeplitz
+square root of the matrix of prefix sums, scaled and rounded to whole weights so that noise can be
+exact. Decoded, noise on s has nearly the least error that any such strategy can give the cumulative
+counts (Fichtenberger, Henzinger & Upadhyay 2023). Price and decoding: `docs/proofs.md`, "Weighted
+running sums".
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,9 @@
 """The error of one released cell, max(0, N + noise), in closed form.
 
-Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.loss`) and in which its
-mean squared error is convex: ε = 1/scale for Laplace noise, ρ = 1/(2 sigma2) for the discrete
-Gaussian. Divide by the sensitivity (l1) or its square (l2²) before, where it is not 1.
-
-Convexity of the mean squared error in the precision: proved for Laplace and discrete Laplace noise
-(beside the formulas); for the discrete Gaussian proved in the limit of large sigma2, where
-ρ² sigma2⁻¹ d²/dρ² is 2Φ(z) - 2zφ(z) - z³φ(z)/2, which is 1 at z = 0 and rises by
-z²(1 + z²)φ(z)/2; verified on a grid of all sizes for the rest.
+Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.loss`): ε = 1/scale for
+Laplace noise, ρ = 1/(2 sigma2) for the discrete Gaussian. Divide by the sensitivity (l1) or its
+square (l2²) first, where it is not 1. The mean squared error is convex in the precision: see
+`docs/proofs.md`, "The error of a clipped cell", for that and for the discrete Gaussian's formulas.
 """
 
 from abc import ABC, abstractmethod
@@ -22,28 +18,8 @@ from scipy.special import erfcx
 from hedgerow.arrays import Float64
 from hedgerow.errors import NoiseError
 
-# Moments of a discrete Gaussian whose lower tail is cut: by table, or by Euler and Maclaurin.
-#
-# X has P(X = x) ∝ exp(-ρ x²) on the integers, so sigma2 = 1/(2ρ). Of max(0, N + X), for whole N >=
-# 0, the bias is ``Σ_{x>N} (x - N) p(x)`` and the mean squared error ``E X² - Σ_{x>N} (x² - N²)
-# p(x)``.
-#
-# *Table*, for sigma2 < 2¹⁶. Sums over all x > N at which exp(-ρ x²) is not 0 in doubles (x < 38.6
-# σ: at most 9,900), from the tail up, one pass for all counts. Every term is positive, so a sum is
-# right to some 1e-13. The derivatives in ρ are cumulants: with Y = X² and g the squared error,
-# ``d/dρ E g = -Cov(g, Y)`` and ``d²/dρ² E g = κ(g, Y, Y)``.
-#
-# *Formula*, from sigma2 = 2¹⁶ on. By Poisson summation Σ exp(-ρ x²) is σ√(2π) (1 + 2
-# exp(-2π²sigma2) + …), and E X² is sigma2, to the last bit. A sum over half a line has an end, at
-# which Poisson's error is not small; by Euler and Maclaurin, with h(N) = 0,
-#
-# Σ_{x>N} h(x) = ∫_N^∞ h - h'(N)/12 + h'''(N)/720 - h⁽⁵⁾(N)/30240 + R,
-# |R| <= 2ζ(6)/(2π)⁶ ∫_N^∞ |h⁽⁶⁾|.
-#
-# In units of σ the terms are a, a², a³ times odd polynomials in z = N/σ, a = 1/sigma2 = 2ρ, and the
-# remainder is at most 3.4e-5 a³ ∫|H⁽⁶⁾| with H(u) = (u² - z²) u^(2j) φ(u), j the order of the
-# derivative. These integrals are largest at z = 0, where they are 42.3, 212 and 1,038: a relative
-# error below 2e-16.
+# Moments of a discrete Gaussian clipped at 0: from a table of tail sums for sigma2 < 2¹⁶ (relative
+# error about 1e-13), by Euler and Maclaurin's formula above (below 2e-16).
 
 
 FORMULA_FROM = 65536.0
@@ -221,18 +197,15 @@ class LaplaceError(CellError):
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceError(CellError):
-    """P(X = x) ∝ q^|x| on the integers, q = e^-ε; geometric sums, with t = tanh(ε/2):
+    """P(X = x) ∝ q^|x| on the integers, q = e^-ε; by geometric sums.
 
-        bias = q^(N+1) / (1 - q²),
-        mse = A q/(1-q)²,                A = 2 - qᴺ (1 + 2Nt),
-        slope = -B q/(1-q)² / t,         B = A - qᴺ N t² (2N + t),
-        curvature = C q/(1-q)² / t²,     C = B (3-t²)/2 - qᴺ N t³ (2N² - 1/2 + 3Nt + 3t²/2).
+    With t = tanh(ε/2):
 
-    A and B lie in [1, 2]. C > 0, so mse is strictly convex: with y = 2Nt, q⁻ᴺ > eʸ and
-    (3-t²)(1 + y + y²/2) / 2 is common to both sides, so that C > 0 follows from y³/4 + Nt³ + Nt⁵ +
-    3N²t⁴ < 1 + y + y²/2 + y³/3 + y⁴/12; there Nt³ + Nt⁵ <= y, 3N²t⁴ <= 3y²/4 and
-    y²/4 < 1 + y³/12 + y⁴/12.
-    """  # noqa: D415
+    bias = q^(N+1) / (1 - q²),
+    mse = A q/(1-q)²,                A = 2 - qᴺ (1 + 2Nt),
+    slope = -B q/(1-q)² / t,         B = A - qᴺ N t² (2N + t),
+    curvature = C q/(1-q)² / t²,     C = B (3-t²)/2 - qᴺ N t³ (2N² - 1/2 + 3Nt + 3t²/2).
+    """
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
         """The mean, in records."""

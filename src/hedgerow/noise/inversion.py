@@ -1,22 +1,9 @@
 """Exact inversion: one 64-bit word a draw, one table look-up, and a proof.
 
-Let F be the distribution function of an integer law, and U uniform on [0, 1). Then
-``X = min{k : U < F(k)}`` has exactly that law. Let u be the first 64 binary digits of U, so that
-u <= 2⁶⁴ U < u + 1, and let t(k) = floor(2⁶⁴ F(k)), so that t(k) <= 2⁶⁴ F(k) < t(k) + 1.
-
-- u < t(k): 2⁶⁴ U < u + 1 <= t(k) <= 2⁶⁴ F(k), so U < F(k) and X <= k.
-- u > t(k): 2⁶⁴ U >= u >= t(k) + 1 > 2⁶⁴ F(k), so U >= F(k) and X > k.
-- u = t(k): undecided; `settle` reads further digits of U from a branch of the stream that belongs
-  to the cell alone, and compares with further digits of F, until X is decided.
-
-The table holds t(k) from the last k with t(k) = 0 (two-sided laws) up to the first with
-t(k) = 2⁶⁴ - 1. So the first threshold that is not below u always exists; if it is above u, its k is
-X; if it equals u, the draw is undecided, which includes both tails, however far they reach. The
-result is a function of the real number U alone, and the digits of U are independent fair bits: the
-law of X is exactly the stated one. No floating point takes part.
-
-A draw is undecided with probability (thresholds) / 2⁶⁴. Settling ends with probability one: it goes
-on beyond d digits only if U and some F(k) agree in about d digits.
+With F the distribution function of an integer law and U uniform on [0, 1), ``X = min{k : U <
+F(k)}`` has exactly that law. The table holds t(k) = floor(2⁶⁴ F(k)). If the first threshold that is
+not below the first 64 digits u of U is above u, its k is X; if it equals u, further digits decide
+(`settle`). No floating point takes part. Proof: `docs/proofs.md`, "Exact inversion".
 """
 
 import math

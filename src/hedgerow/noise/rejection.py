@@ -1,24 +1,10 @@
 """Exact rejection for wide laws: blocks by inversion, a uniform offset, a certain test.
 
-Magnitudes are cut into blocks [bw, bw + w), w = 2**s. A *round* of a cell takes three words. The
-first draws a block b >= 0 with P(b) ∝ weight(bw), exactly (`inversion`). The low s bits of the
-second are the offset d, its top bit the sign: x = bw + d or x = -(bw + d + 1), so every integer is
-proposed in one way, with probability ∝ weight(bw). The third word opens a uniform V, and the
-proposal stands if V < weight(|x|) / weight(bw) = exp(-E), E = exponent(|x|) - exponent(bw) >= 0.
-What stands has P(x) ∝ weight(|x|), exactly (von Neumann 1951). Otherwise the next round draws
-again: round r of a stream is its branch r, and a cell has the same words in it however the range
-is chunked.
-
-The test in floating point. With a = bw and d' = |x| - a, E = d' (first + step (2a + d' - 1) / 2), a
-sum of non-negative terms. The integers are exact (d' <= 2⁴⁸, 2a + d' - 1 < 2⁶³). Five roundings
-follow one another (to float, the constant, product, sum with a rounded constant, product), so the
-computed E errs by less than 5.1 · 2⁻⁵³ E, below 2⁻⁵⁴ where E <= 1/16. The Taylor polynomial of
-degree 8 errs from exp(-E) by less than E⁹/9! < 2⁻⁵⁴. In Horner form the error of each inner bracket
-is damped by E/k <= 1/16, so rounding adds less than 2⁻⁵². V lies in [v, v + 2⁻⁵³), where v is its
-first 53 bits, an exact float. All in all that is less than 2⁻⁵¹, so beyond a distance of 2⁻⁵⁰ the
-comparison of floats is that of the real numbers, with or without fused multiply-add. The rest
-(about one in 2⁴⁹), and any E > 1/16, are settled in exact arithmetic with further bits of V.
-So floating point decides how fast a draw is made, never what it is.
+A *round* of a cell takes three words: a block [bw, bw + w), w = 2**s, drawn exactly by inversion;
+an offset in it and a sign; and a uniform V. The proposal x is accepted if V < exp(-E), with E =
+exponent(|x|) - exponent(bw) (von Neumann 1951). The test in floats is certain beyond a distance of
+2⁻⁵⁰; the rest is settled in exact arithmetic, so floats decide how fast a draw is made, never what
+it is. Round r reads branch r of the stream. Proof: `docs/proofs.md`, "Exact rejection".
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -10,14 +10,9 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import InEpsilon, Price
 from hedgerow.text import Exact, exact
 
-# What zero-concentrated differential privacy says in terms of (ε, δ), rounded to the safe side.
-#
-# A mechanism is ρ-zCDP if, between any two neighbours, its Rényi divergence of every order α > 1 is
-# at most ρα (Bun & Steinke 2016, Definition 1.1). Costs add under adaptive composition (Lemma 2.3).
-#
-# All arithmetic is decimal with directed rounding. Python's decimal module rounds sums, products
-# and quotients as its context says, but roots and logarithms always to the nearest digit; one digit
-# up or down from there is the bound.
+# What ρ-zCDP (Bun & Steinke 2016, Definition 1.1) says in terms of (ε, δ), rounded to the safe
+# side. Decimal rounds sums, products and quotients as the context says, but roots and logarithms to
+# the nearest digit: one digit up or down from there is the bound.
 
 DIGITS = 60
 RHO_DIGITS = 12
@@ -42,17 +37,9 @@ def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     """An upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
 
-    Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13: ρ-zCDP implies
-    (ε, δ)-differential privacy whenever, for some α > 1,
-    δ ≥ e^{(α-1)(αρ-ε)} (1-1/α)^α / (α-1). With a = α - 1 and solved for ε this reads
-
-        ε(a) = (1+a)ρ + ln(a/(1+a)) + (ln(1/δ) - ln(1+a))/a.
-
-    Its derivative is ρ - (ln(1/δ) - ln(1+a))/a², so the best a is the only root of
-    ρa² + ln(1+a) = ln(1/δ). Every a > 0 is valid, so the root need only be close: what is proved
-    is the value at the a used, rounded up. At Bun & Steinke's a = √(ln(1/δ)/ρ) the first and the
-    third term without the last logarithm are their ε, and what remains is negative: it is always
-    the smaller of the two. A negative value is reported as 0.
+    Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13, at about the best order; every
+    order is valid, so what is proved is the value at the order used, rounded up, and at least 0.
+    Derivation: `docs/proofs.md`, "What ρ says of (ε, δ)".
     """
     order = _best_order(rho, delta)
     alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
@@ -93,11 +80,8 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     The proof goes through `bun_steinke_epsilon`, as in the papers; the tight profile of a whole
     composition buys less noise.
 
-    Proof. ε = ρ + 2√(ρL), with L = ln(1/δ), is (√ρ + √L)² = ε + L, hence
-    √ρ = √(ε+L) - √L = ε / (√(ε+L) + √L), the last form without cancellation. Every step errs
-    so that ρ comes out too small, and ρ is then cut to twelve digits, which loses less than 1e-11
-    of it. The result is nevertheless not trusted: ρ goes down by its last digit until the upper
-    bound of its ε is seen to be within the budget, so the proof rests on that one comparison.
+    The result is lowered until the upper bound of its ε is seen to be within the budget, so the
+    proof rests on that one comparison (`docs/proofs.md`, "What ρ says of (ε, δ)").
 
     Args:
         epsilon: above 0.

@@ -131,10 +131,8 @@ class Neighbours(ABC):
 class AddRemove(Neighbours):
     """Neighbours differ by adding or removing one unit: at most m records (unbounded neighbours).
 
-    Proof of the sensitivities, at every depth including the total. The unit's records fall into
-    the nodes as a vector a ≥ 0 of integers with Σa ≤ m, and the counts change by a or by -a. So
-    ‖a‖₁ = Σa ≤ m, and ‖a‖₂² ≤ (Σa)² ≤ m² because no entry is negative. All m records in one node
-    attain both; that they are distinct leaves would not help, as leaves share their ancestors.
+    At every depth, the total included, ‖change‖₁ ≤ m and ‖change‖₂² ≤ m²; all m records in one node
+    attain both. Proof: `docs/proofs.md`, "Sensitivities".
     """
 
     @property
@@ -172,26 +170,10 @@ class AddRemove(Neighbours):
 class Replace(Neighbours):
     """Neighbours differ by replacing the records of one unit by others (bounded neighbours).
 
-    Proof of the sensitivities. The unit's records fall into the nodes of a depth as a vector
-    a ≥ 0 of integers, its new ones as b ≥ 0, Σa ≤ m and Σb ≤ m; the counts change by b - a.
-    Hence ‖b - a‖₁ ≤ Σa + Σb ≤ 2m, and ‖b - a‖₂² = ‖a‖₂² + ‖b‖₂² - 2a·b ≤ (Σa)² + (Σb)² ≤ 2m².
-    All m records moved from one node to another attain both. That holds at *every* depth from 1
-    on, for distinct records too: Boninsegna et al. state √(2m) for distinct trips, which is right
-    only where m distinct nodes are guaranteed, for distinct leaves share their ancestors.
-
-    At depth 0 there is one node, and it changes by Σb - Σa: by nothing if every unit has exactly
-    m records, and otherwise by at most m in absolute value, since both sums lie in 0..m.
-
-    *Two cases where the total is measured.* Let s = Σa and t = Σb. Either the records of the unit
-    come or go (s = 0, t = m, or the other way round): every depth changes by m in one node. Or all
-    move (s = t = m): every depth but the total changes by m and -m, the total not at all. For m = 1
-    these are all there is. For m > 1 a unit may do a bit of both, and still costs no more than in
-    the worse case: with κ₀ and κ what the total and the depths below it pay for a squared change of
-    1 (or for a change of 1), ρ is at most (t - s)²κ₀ + (s² + t²)κ and a pure ε at most
-    |t - s|κ₀ + (s + t)κ. Both are convex in (s, t), so on the square 0..m × 0..m they are largest
-    at a corner: (0, 0) costs nothing, (0, m) and (m, 0) are the first case, (m, m) is the second.
-    The bound of `hedgerow.privacy.accountant.domination` grows with a μ² and a C of that same form,
-    each taken at its own worst corner.
+    At every depth from 1 on ‖change‖₁ ≤ 2m and ‖change‖₂² ≤ 2m², attained where all m records move
+    from one node to another. The total changes by nothing if every unit has exactly m records, else
+    by at most m; then the worst case is one of two: the records come or go, or all move. Proofs:
+    `docs/proofs.md`, "Sensitivities".
 
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has

@@ -154,25 +154,8 @@ def _joined(clauses: Sequence[str]) -> str:
     return " and ".join(clauses)
 
 
-# Several releases together: what they promise when one unit may change each in another way.
-#
-# Within a release what one unit changes is one of a few cases, the same at every depth
-# (`Neighbours.changes`). Releases of one dataset need not agree on the case: of two tables that a
-# query made, or of two years, the same unit may leave one and move in the other. So all together
-# are priced by the worst *combination* of their cases.
-#
-# Proof. Fix two neighbouring datasets. Given what was released before, release i says no more of
-# them than the composition of its uses in some case k_i (its own profile rests on that). Pairs of
-# laws that dominate compose, so all together say no more than the composition in (k_1, k_2, …),
-# whose figures are at most the largest over all combinations. A ρ and a pure ε are then the sums of
-# the releases' own. Equal releases need only be combined in one case: what their figures rest on
-# (ρ, a pure ε, and the μ² and C of `hedgerow.privacy.accountant.domination`) are sums over the
-# releases of what each costs in its own case, and so largest where each is in the same. A release
-# that would make too many combinations is taken in the *union* of its cases: of each use the shifts
-# of all cases, or the largest norm, of which every case is a part. ∎
-#
-# Whether some unit can make the worst combination depends on the tables, which a ledger does not
-# know: where a release has several cases, figures of several releases are bounds and not exact.
+# Several releases together are priced by the worst combination of their cases: `docs/proofs.md`,
+# "Several releases together". Where a release has several cases the figures are bounds, not exact.
 
 MOST_COMBINATIONS = 64
 

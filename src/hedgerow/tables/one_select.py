@@ -1,11 +1,9 @@
 """Whether a text is one SELECT, whichever way a database may read it.
 
-A query is put into parentheses, `SELECT … FROM (query) AS selected`, so one that closes them may go
-on with anything: ``SELECT 1) AS x; ATTACH …; --``. Databases differ in what a hash, a dollar
-or a bracket means, and whoever knows better than we do where a text ends can hide a statement
-behind it. So a query has to be one SELECT under every reading that its database may have, and what
-a database may read now one way and now the other (``E'…'`` escapes, ``'…'`` may not) is refused
-wherever it stands, in texts and comments too.
+A query runs as ``SELECT … FROM (query) AS selected``, so one that closes the parenthesis early
+could append any statement. Databases differ in where a text or a comment ends. So a query must be
+one SELECT under every reading that its database may have, and what a database may read in two ways
+(``E'…'`` escapes, ``'…'`` may not) is refused wherever it stands.
 """
 
 import re

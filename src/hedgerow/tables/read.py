@@ -45,9 +45,6 @@ def check_units(db: duckdb.DuckDBPyConnection, unit: str, subject: str) -> None:
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
     """The SELECT of the leaves of the records that are kept: at most ``contributions`` a unit.
 
-    The records of a unit stand in the order of a hash of the unit, the leaf, and which of the
-    unit's records in that leaf it is; the first ``contributions`` are kept. So
-
     - what is kept of a unit is a function of that unit's own records alone: adding, removing or
       replacing another unit's changes nothing of it. Two tables that differ in one unit therefore
       differ, once bounded, in that unit's kept records and nowhere else: at most m records come or

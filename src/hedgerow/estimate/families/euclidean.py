@@ -12,21 +12,12 @@ from hedgerow.estimate.families.real_projection import is_real, project_real
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
-# The two steps that the integer estimators share: the water level, and one ascending pass.
-#
-# Write x for the noisy counts of one family (int64, cells), c for its total and y for its estimate,
-# all in records. Both `Chebyshev` and `Euclidean` end as
-#
-# y = max(x + raised, 0), lowered in ascending order of x (ties by index) towards
-# max(x - level, 0) until the family sums to c,
-#
-# and differ in ``raised`` and ``water`` alone. The order needs no sort: every cell below some value
-# ``pivot`` is lowered the whole way, every cell above it not at all, and among the cells equal to
-# the pivot the last ones by index keep most. The pivot is found by bisection over values, each step
-# one pass over the family. Nothing is allocated and no cell moves.
-#
-# Sums of 2^29 cells of size 2^63 do not fit one int64, so they are kept in two words,
-# ``high * 2^32 + low``, which add up without a branch and never wrap.
+# `Chebyshev` and `Euclidean` share two steps for the integer noisy counts x of a family with total
+# c: the water level, and y = max(x + raised, 0), lowered in ascending order of x (ties by index)
+# towards max(x - water, 0) until the family sums to c. All cells below a pivot are lowered the
+# whole way, all above it not at all; the pivot is found by bisection over values, one pass a step,
+# without a sort. Sums of 2^29 cells of size 2^63 are kept in two words, high * 2^32 + low, which
+# never wrap.
 
 LOW_BITS = 32
 LOW_WORD = (1 << LOW_BITS) - 1
@@ -162,17 +153,13 @@ class Euclidean:
     not a rounded real solution. The ℓ2 projection of TopDown (Abowd et al.; TDA_ℓ2 in Boninsegna &
     Silvestri, Section 5) solves the real problem and then rounds.
 
+    Units of equal cost go to cells that hold something anyway, and only then to empty ones; among
+    those evenly, so that no cell gains from its size or place (`hedgerow.estimate.families.units`).
+    The result is exact.
+
     Why greedy is optimal. The cost is a sum of convex functions of one cell each. Raising y_i from
     k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
     cells form a valid y, and no other y is cheaper.
-
-    For integer x and equal v the cost of a unit depends on ``k - x_i`` alone. Let s be the smallest
-    integer with ``Σ max(x - s, 0) <= c``. The units with ``k - x_i < -s`` give
-    ``y = max(x - s, 0)``; the rest of c goes to units with ``k - x_i = -s``, one for each cell with
-    x >= s, and as s is the smallest there are more of those than needed. Which of them, the cost
-    leaves open: here cells that hold something anyway (x > s), and only then empty ones, so that
-    empty cells stay empty; among them evenly, so that no cell gains from its size or place
-    (`hedgerow.estimate.families.units`). The result is exact.
 
     For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
     """

@@ -26,13 +26,8 @@ def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None
     Problem (O^c) of Rameshwar, Section VI, for squared error; w are weights (inverse variances,
     records⁻²), 1 unless given.
 
-    Why the rounded real fit is optimal. A sum of convex functions over a chain splits by
-    thresholds: for each integer k, ``{i : y_i ≥ k + 1}`` is a last part of the chain that
-    minimises ``Σ f_i(k + 1) - f_i(k)``, and the parts for growing k are nested. Here the difference
-    is ``w_i (2k + 1 - 2x_i)``, the slope of the real problem at k + 1/2, so that part is where the
-    real fit is at least k + 1/2: y is the real fit, rounded half up. Bounds leave out the
-    thresholds outside 0 … N - 1, which clips y. The real fit comes from pooling adjacent violators:
-    O(K). It is exact for integers without weights; otherwise block means are doubles, and y is
+    Pooling adjacent violators solves the real problem in O(K); rounded half up it is optimal over
+    the integers (`docs/proofs.md`, "Nearest cumulative counts"). Block means are doubles, so y is
     optimal up to the rounding of the objective.
 
     Args:

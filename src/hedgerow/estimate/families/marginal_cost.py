@@ -1,26 +1,10 @@
 """The cheapest units of a family: what integer least squares and integer least distance share.
 
-A *unit* raises the estimate of cell i from k - 1 to k, for k = 1, 2, …, and costs
-
-    (k - offset - x_i) / s_i,
-
-x (float64, cells) in records, s (float64, cells) positive. Within a cell costs grow with k, so the
-c cheapest units of a family are an estimate: ``y_i`` is the number of cell i's units among them.
-Of equal costs those of cells with the largest (rank, index) come first, where a rank is given;
-else those of cells that hold something already, and among them evenly spread ones
-(`hedgerow.estimate.families.units`).
-
-With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over integers ``y >= 0``
-with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
-twice its cost. For offsets 0 and 1 see `hedgerow.estimate.families.chebyshev`.
-
-`hedgerow.estimate.families.units` finds a level λ where the units that cost at most λ fall
-short of c by a few, or by units that all cost the same. Then the costs themselves, in doubles,
-decide which units cost at most λ, and the missing ones follow one group of equal costs at a time.
-
-So y holds the first c units in the order of costs, whatever the rounding of λ: optimal for the
-costs that doubles give (relative error 2^-51 for integer x), that is, up to the rounding of the
-objective.
+A *unit* raises the estimate of cell i from k - 1 to k and costs (k - offset - x_i) / s_i, x in
+records, s positive. The c cheapest units of a family are an estimate. Of equal costs those of the
+largest (rank, index) come first, where a rank is given; else those of cells that hold something
+already, evenly (`hedgerow.estimate.families.units`). With offset 1/2 and s = variances this is
+least squares over the integers: `docs/proofs.md`, "Least squares over the integers".
 """
 
 import numpy as np

@@ -15,36 +15,11 @@ from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
-# Which counts of a family are not zero, when each of them costs a penalty.
-#
-# Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0`` with ``Σ y = c``.
-#
-# *Equal variances* (v = 1 and ``price = penalty · v`` without loss of generality). Let F(k) be the
-# least squared distance with at most k counts that are not 0.
-#
-# - The support is that of the k largest x. If ``x_i >= x_j`` but ``y_i = 0 < y_j``, swapping the
-# two changes the squared distance by ``-2 y_j (x_i - x_j) <= 0``. - F is convex. Let Φ_k(u) be the
-# least squared distance of the k largest cells to total u. The gain ``F(k) - F(k + 1)`` is the
-# largest ``Φ_k(c) - Φ_k(c - v) + 2 v x - v²`` over v >= 0, x being the next largest cell. Φ_k is
-# the sum of its dearest units' costs, and k cells hold u units more cheaply than k - 1 do, unit by
-# unit; so the gain falls in k, as x does.
-#
-# So the best k is the last one with ``F(k - 1) - F(k) > price``. It is at most the support of
-# integer least squares, where the gains end. In real numbers that gain is ``y_k² k / (k - 1)``, y_k
-# being the smallest count left by ``x - level``; rounding y_k to an integer u makes it some ``(2 u
-# y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price. For
-# integer x the gain is known exactly, as ``y - x`` is then as even as integers can be. For real x
-# rounding the other counts moves the gain by some 2 u + 1; where it is that near the price for the
-# last cell inside or the first one outside, F itself is computed for k and its neighbours, up and
-# down, until k is a minimum: that is the optimum, as F is convex. On the support, where every count
-# is at least 1, the estimate is integer least squares of x - 1 to the total c - k.
-#
-# *Unequal variances.* Cells are taken in the order of ``(x_i - level v_i)² / v_i``, what each would
-# cost to give up at the level of plain least squares; the gain of the last cell j in a set of total
-# variance V is ``y_j² / v_j · V / (V - v_j)``. The support is a set in this order whose last cell
-# gains more than the penalty and whose next cell would not. It need not be the best support, but
-# the estimate is exact least squares on it, for integers from 1 on. Families of two cells are
-# solved exactly, by trying all three supports.
+# Minimise Σ (y - x)² / v + penalty · #{y > 0} over integers y >= 0 with Σ y = c. Equal variances:
+# the support is that of the k largest x, and the least cost is convex in k, so the best k is the
+# last one whose gain exceeds the price; exact. Unequal variances: cells are taken in the order of
+# what giving them up would cost; an approximation. On the support the estimate is integer least
+# squares of x - 1 to c - k. Proof: `docs/proofs.md`, "Penalised least squares".
 
 
 @kernel

@@ -1,17 +1,8 @@
 """Which of equally good cells get the units that are left over: evenly, and none is favoured.
 
-Least squares over the integers leaves open which r of m cells get one more record, and every family
-of every level leaves some. Were it the largest or the last ones, they would gain up to half a
-record in each family: next to nothing in one block, but summed over a nation's blocks the same
-group would gain millions. So the j-th of the m cells (j = 0, 1, …) gets one if
-
-    (start + j r) mod m >= m - r,
-
-which spreads r units evenly over the family. For ``start`` uniform on 0, …, m - 1 so is
-``(start + j r) mod m``: each cell gets one with probability r/m, whatever its size and place, and
-the estimates have the mean of the real solution. ``start`` comes from a hash of the family's noisy
-counts: as good as random, as these hold the noise, but the same whenever the estimate is made
-again, and it costs no privacy (post-processing).
+The j-th of m cells gets one of r units if ``(start + j r) mod m >= m - r``, with ``start`` from a
+hash of the family's noisy counts. Each cell gets one with probability r/m, whatever its size and
+place, so that no group of cells gains over many families: `docs/proofs.md`, "Leftover units".
 """
 
 from typing import Any
@@ -22,16 +13,9 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.kernels import kernel
 
-# The level at which about c units of a family cost no more: the search behind `cheapest_units`.
-#
-# Unit k of cell i costs ``(k - offset - x_i) / s_i``, so ``N(λ) = Σ max(floor(x + offset + s λ),
-# 0)`` counts the units that cost at most λ. Each step below is one pass over the family.
-#
-# 1. `real_cutoff`: Newton's method solves ``Σ max(x + offset - 1/2 + s λ, 0) = c`` up to a record.
-# It starts to the right of the root, where this convex function takes it down step by step. 2.
-# `cutoff_below`: secant steps, jumps to the next cost (past which whole groups of equal costs lie)
-# and at worst bisection find a λ where N falls short of c by a few units, or by units whose costs
-# are all the same up to their rounding.
+# The search for a cutoff λ at which about c units of a family cost no more: N(λ) = Σ max(floor(x +
+# offset + s λ), 0). `real_cutoff` solves the problem without the floor by Newton's method; then
+# `cutoff_below` finds a λ where N falls short of c by a few units, or by units of about one cost.
 
 FEW = 6.0
 """A level short of the total by this many units is near enough."""

@@ -1,21 +1,10 @@
 """The exact variance of the estimates of a whole tree, from its real family sizes.
 
-*Combined*: the least-squares estimate from the measurements of all depths (Hay et al. 2010, with
-families and variances of any size). With own variance v_t of a measurement of depth t, from the
-leaves up: S is the sum of the children's combined variances and u = 1/(1/v_t + 1/S) the variance of
-what a node and its subtree say. From the root down: the root has variance u, and a child c of a
-parent p, whose family is corrected by x_c += (u_c/S) (x_p - Σ x), has
-
-    Var(x_c) = (u_c/S)² Var(x_p) + u_c - u_c²/S.
-
-*Projected*: families are projected onto their parents' counts from the root down, and measurements
-of different depths are not combined: u = v_t where a depth is measured and u = S where it is not
-(its counts are sums of what is measured next). While no count is cut off at 0 the same formula
-holds; where all depths are measured it is Var(x_p)/n² + v_t (1 - 1/n) for a child among n.
-
-A variance of 0 is a public depth, an infinite one an unmeasured depth. All is exact for real-valued
-estimates; rounding to integers and cutting off at 0 are not in it. The work is that of the distinct
-subtrees (`Shapes`), never that of the nodes.
+*Combined* estimates are least squares over all depths (Hay et al. 2010, any families and
+variances). *Projected* ones are projected family by family from the root down. A variance of 0 is a
+public depth, an infinite one an unmeasured depth. All is exact for real-valued estimates; rounding
+and cutting off at 0 are not in it. The work is that of the distinct subtrees (`Shapes`), never that
+of the nodes. Formulas: `docs/proofs.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence

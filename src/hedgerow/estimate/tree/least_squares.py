@@ -1,22 +1,13 @@
-"""Best linear unbiased counts of a tree: one pass up to combine, one pass down to spread.
+"""Best linear unbiased counts of a tree: one pass up to combine, one pass down to distribute.
 
-Write x for a node's noisy count (records) and v for its variance (records²). The problem is
+With x a node's noisy count (records) and v its variance (records²), the problem is
 
     minimise Σ (y - x)² / v over all nodes, where every y is the sum of its children's y.
 
-*Up.* z, the estimate of a node from the measurements of its own subtree, is the mean of its own x
-and of the sum of its children's z, weighted by inverse variances: the two are independent, and the
-measurements below say nothing more about the node than their sum does (`combine`).
-
-*Down.* The root's z has seen every measurement, so y = z there. Below a parent p that is final, the
-children's z must move to sum to y_p at the smallest cost Σ (y - z)² / v, v being the variances of z
-now: each takes a share of the gap in proportion to v (`distribute_down`).
-
-Source: Hay et al. (2010), Section 4, where all variances and all families are equal; Honaker (2015)
-for unequal variances, on binary trees. Here both are any. Each pass reads every node once.
-
-A variance of 0 holds a count exactly (a public total, an invariant), infinity leaves it unmeasured;
-both are limits of the problem above and are taken as such, not by a large or a small number.
+A variance of 0 holds a count exactly, infinity leaves it unmeasured: both are taken as limits.
+Source: Hay et al. (2010), Section 4, for equal variances and families; Honaker (2015) for unequal
+variances on binary trees. Each pass reads every node once: `docs/proofs.md`, "Least squares on a
+tree".
 """
 
 from collections.abc import Sequence

@@ -1,28 +1,10 @@
-"""Least-squares estimates of sums of leaves that are no nodes, with exact variances, in one pass.
+"""Least-squares estimates of sums of leaves that are no nodes, and covariances of nodes.
 
-Below a parent p, `least_squares.distribute_down` gives a child c the final estimate
-
-    y_c = a_c y_p + r_c,   a_c = u_c / S,
-
-u being the family's combined variances (records²) and S their sum. The residuals r of a family
-are uncorrelated with y_p and with everything outside p's subtree, and Cov(r_c, r_d) is
-``u_c [c = d] - u_c u_d / S``: see `hedgerow.estimate.tree.sums` for why.
-
-*The variance of a sum.* Write the sum over a group of leaves as Σ g_c y_c over the leaves, with
-g_c = 1 in the group and 0 elsewhere. Over one family, with ``g_p = Σ a_c g_c``,
-
-    Σ g_c y_c = g_p y_p + Σ g_c r_c,   Var(Σ g_c r_c) = Σ g_c² u_c - S g_p² = Σ u_c (g_c - g_p)².
-
-The two terms are uncorrelated, and the first is a weighted sum over the depth above. So, from the
-leaves up, the group's variance is the sum of Σ u_c (g_c - g_p)² over all families, plus
-g_root² Var(y_root). Terms are positive, and 0 where a group holds a family whole. Each depth keeps
-the pairs (node, group) with g other than 0: as groups are disjoint, never more than leaves.
-
-*Limits.* S = 0: children are exact and stay, so they take nothing from above, g_p = 0. Infinite u
-(what was measured does not tell): the children that have one take what the others leave of y_p;
-their sum follows, none of several alone. So g_p is their common g if they have one, with terms from
-the others alone; if they differ, the group is not identified and its variance is infinite. Such g
-are 0 or 1 exactly, as they come down to those of leaves without any mean taken.
+Below a parent p, `least_squares.distribute_down` gives a child c the estimate y_c = a_c y_p + r_c
+with a_c = u_c / S, u being the family's combined variances (records²) and S their sum. The
+residuals r are uncorrelated with everything outside p's subtree, so variances of sums add up family
+by family from the leaves up, and covariances need the lowest common ancestor alone:
+`docs/proofs.md`, "Sums and covariances on a tree".
 """
 
 from collections.abc import Sequence
@@ -38,30 +20,6 @@ from hedgerow.estimate.estimator import check_vector
 from hedgerow.estimate.tree.layers import Estimate, Layer, check_length, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.kernels import kernel
-
-# Covariances between least squares estimates of chosen nodes, found by climbing the tree.
-#
-# Below a parent p, `least_squares.distribute_down` gives a child c the final estimate
-#
-# y_c = a_c y_p + r_c,   a_c = v_c / S,   r_c = z_c - a_c Σ z,
-#
-# z being the family's combined estimates, each from its own subtree, v their variances, S = Σ v.
-#
-# *The residual r_c is uncorrelated with all that is decided above and beside it.* The z of a family
-# come from disjoint measurements, so they are independent, and
-# ``Cov(r_c, Σz) = v_c - a_c S = 0``. All measurements below p enter y_p, and every estimate outside
-# p's subtree, through Σz alone (that is `combine`); all other measurements are independent of z. So
-# r_c is uncorrelated with y_p and with everything outside p's subtree, and by the same argument
-# with the residuals of other families. Within the family
-#
-# Cov(r_c, r_d) = -v_c v_d / S,   Var(r_c) = v_c - v_c² / S.
-#
-# So a covariance needs the lowest common ancestor p of u and w alone. With A_u the product of a
-# from u up to, but without, the child c of p on the way, and A_w up to d,
-#
-# Cov(y_u, y_w) = A_u A_w (a_c a_d Var(y_p) + Cov(r_c, r_d)),
-#
-# and ``Cov(y_u, y_w) = A_u Var(y_w)`` where w is itself an ancestor of u, A_u then up to w.
 
 
 @dataclass(frozen=True, slots=True)

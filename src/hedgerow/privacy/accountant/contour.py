@@ -2,22 +2,12 @@
 
 For c > 0 and K(s) = log E[e^(sL); L < ∞] (Mellin's inversion of (1 - e^(ε-ℓ))₊ in s),
 
-    δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds.
+    δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds,
 
-The line passes through the saddle point, where K(c) - cε - log c - log(c+1) is least: there nothing
-cancels, however small δ is. The trapezoidal rule of spacing h gives Σ_k e^(ckT) δ(ε + kT) with
-T = 2π/h over all integers k (Poisson) instead of its term k = 0. All terms are positive, so it errs
-upwards only, and by Chernoff bounds, (1 - e^-u)₊ ≤ C(z) e^(zu) with C(z) = z^z/(1+z)^(1+z), by at
-most
-
-    C(z₁) e^(K(z₁) - z₁ε) / (e^((c-z₁)T) - 1) + C(z₂) e^(K(z₂) - z₂ε) / (e^((z₂-c)T) - 1)
-
-for any 0 ≤ z₁ < c < z₂. `contour_kernel` has the weights that make finitely many nodes enough,
-`contour_sieve` finds those worth a visit, `contour_sum` adds them up. Until the end everything is
-relative to e^(K(c) - c·target), so δ may be as small as a float can be.
-
-Round-off is bounded under one assumption: that exp, log, sin, … of NumPy and the C library are
-right to 4 units in the last place.
+by the trapezoidal rule on the line through the saddle point, where nothing cancels. The rule errs
+upwards only, by aliases that Chernoff bounds cover (`docs/proofs.md`, "δ(ε) as a contour
+integral"). All is relative to e^(K(c) - c·target) until the end, so δ may be as small as a float
+can be. Round-off is bounded assuming that exp, log, sin, … are right to 4 units in the last place.
 """
 
 import math

@@ -11,16 +11,9 @@ from hedgerow.arrays import Complex128, Float64
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.cumulant import cumulant
 
-# What multiplies the transform of a loss under the contour integral for δ(ε), and its bounds.
-#
-# The trapezoidal sum over the nodes s = c + imh, m any integer, of E[e^(s(L-ε))] w(s) stands for
-# δ(ε) with w(s) = 1/(s(s+1)), which decays like 1/m² only. Two other weights need finitely many
-# nodes:
-#
-# - `Folded`, where all of L lies on one lattice: the transform has a period in m, and w is summed
-# over all periods in closed form. Exact.
-# - `Smoothed`, for any L: w times a factor that falls like 1/m⁴ more, and turns δ into averages of
-# itself that lie above and below it. Its two sums enclose δ(ε) whatever the law of L is.
+# Weights w(s) of the trapezoidal sum over s = c + imh. The plain 1/(s(s+1)) decays like 1/m² only;
+# `Folded` (all of L on one lattice: exact) and `Smoothed` (any L: sums that enclose δ) need
+# finitely many nodes.
 
 POINT, LOW, HIGH = range(3)
 
@@ -95,22 +88,13 @@ class Folded:
 class Smoothed:
     """Weights whose sums lie above and below δ(ε), for a loss with any law.
 
-    Let b be the density of V, the sum of four independent uniforms on [-w, w], b̂(s) = E e^(sV), and
-    A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies by
-    k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
+    Let b be the density of V, the sum of four independent uniforms on [-w, w], b̂(s) = E e^(sV),
+    and A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies
+    by k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
+
+    Proof: `docs/proofs.md`, "δ(ε) as a contour integral".
 
         (1+λ)Aδ - λA²δ  ≤  δ  ≤  Aδ.
-
-    Proof. δ is a mixture of kinks (1 - e^(ε-ℓ))₊, and A commutes with mixtures. Times e^(-ε/2), and
-    apart from a positive constant, a kink is S(u) = 2 sinh(u/2)₊ at u = ℓ - ε, and A becomes
-    convolution with the even β = b/b̂(1/2). It keeps sinh, so H = β*S - S is even; H(u) = (β*S)(u)
-    ≥ 0 for u < 0: the upper bound. For the lower one show λ β*H ≥ H. S'' - S/4 is a unit mass at 0,
-    so H'' = H/4 + β ≥ 0 off 0: H is convex on (0, ∞), zero from 4w on, hence decreasing. Pairing
-    ±v, for u ≥ 0: H(u-v) + H(u+v) is at least 2H(u) if v ≤ u, and 2H(v) if v > u. So β*H(u)/H(u) ≥
-    J(u) = 2∫_0^u β + 2∫_u^∞ β H/H(u), and J' = 2∫_u^∞ β H · (-H'/H²)(u) ≥ 0: the worst is J(0) =
-    β*H(0)/H(0) = E|sinh((V-V')/2)| / (b̂(1/2) E|sinh(V/2)|) - 1. As |y| ≤ |sinh y| ≤ |y| sinh(x)/x
-    for |y| ≤ x, this is at least E|V-V'|/E|V| / (cosh(x) sinh(x)/x) - 1 at x = 2w, where the first
-    quotient is 7435/5292; at w = 1/40 that is 0.4026 > 1/λ.
 
     Attributes:
         width: w.

@@ -1,20 +1,11 @@
 """Transforms of privacy losses on a vertical line: E[e^(cL)] for real c, and how it turns beyond.
 
-Tilting a loss L by c reweighs its law with e^(cL). As L = origin + step · X for an integer X,
+With L = origin + step · X for an integer X, and φ the characteristic function of X under the law of
+L tilted by c (reweighed with e^(cL)), which has period 2π and φ(0) = 1,
 
-    E[e^((c+it)L); L < ∞] = E[e^(cL); L < ∞] · e^(it·origin) · φ(t·step),
+    E[e^((c+it)L); L < ∞] = E[e^(cL); L < ∞] · e^(it·origin) · φ(t·step).
 
-with φ the characteristic function of X under the tilted law. It has period 2π and φ(0) = 1.
-
-Gaussian loss of shift s: X is discrete Gaussian about a = cs, P(x) ∝ e^(-(x-a)²/2σ²), and
-
-    E[e^(cL)] = e^((c²+c)s²/2σ²) · R(a)/R(0),    R(a) = Σ_x e^(-(x-a)²/2σ²),
-
-a theta function: summed as it stands for small σ², and by Poisson summation otherwise,
-R(a) = √(2πσ²) Σ_k cos(2πka) e^(-2π²σ²k²). All terms of the first and nearly all of the second
-are positive, and the large exponent stands apart, so no digits cancel for any σ², s and c.
-
-Laplace loss and pair: L = origin - step · X with X in 0..s and a geometric law between the ends.
+The formulas for each kind of loss: `docs/proofs.md`, "Transforms of privacy losses".
 """
 
 import math
@@ -125,16 +116,7 @@ def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
 
 
 def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
-    """By Poisson summation φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²).
-
-    Sharpness: by Jacobi's triple product, X is a sum of independent Bernoulli variables up to a
-    constant (its generating function Σ q^(x²) z^x = Π_m (1-q^(2m)) (1+q^(2m-1)z) (1+q^(2m-1)/z) has
-    only negative zeros). One with chance p has |1-p+pe^(iv)|² = 1 - 4p(1-p) sin²(v/2), at most
-    e^(-4p(1-p) sin²(v/2)); so |φ(v)| ≤ exp(-2 Var(X) sin²(v/2)), and |φ| falls on [0, π].
-    Here Var(X) = σ² + σ⁴ (log R)''(a) ≥ σ²(1 - 9π²σ² e^(-2π²σ²)) ≥ σ²(1 - 1e-6).
-
-    Spread: E|X-a| ≤ √E(X-a)², and E(X-a)² ≤ 1.01σ² by the second derivative of the sum above.
-    """
+    """By Poisson summation φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²)."""
     sigma2, centre = float(loss.sigma2), tilt * loss.shift
     turn = 2j * math.pi * (centre - round(centre))
     total = 1 + 2 * math.exp(-2 * math.pi**2 * sigma2) * math.cos(turn.imag)
@@ -215,11 +197,7 @@ def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> C
 
 
 def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
-    """L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`, tilted.
-
-    Sharpness: of independent integers X, X' with the same law, |φ(v)|² = E cos(v(X-X')) =
-    1 - 2E sin²(v(X-X')/2) ≤ 1 - 2P(|X-X'| = 1) sin²(v/2) ≤ exp(-4B sin²(v/2)), B = Σ P(x) P(x+1).
-    """
+    """L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`, tilted."""
     rate, shift, _ = _geometric_parts(loss)
     falling = (1 + 2 * tilt) * rate
     total = float(_geometric_sum(rate, shift, np.array(falling)).real)

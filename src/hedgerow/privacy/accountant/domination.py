@@ -1,46 +1,14 @@
 """What Gaussian noise promises whatever the changes are, if their ℓ2 norms are bounded.
 
-The exact profile (`accountant`) needs the one change that is worst. Where none is proved to be (a
-unit of several records, measurements that are no counts) the norm Δ of the change still says nearly
-all, as a discrete Gaussian is nearly a rounded continuous one.
+Theorem. Let M measure vectors of whole numbers, each chosen in the light of what came before, the
+t-th with independent noise N_Z(0, σ_t²), neighbours being at most Δ_t apart. For any
+0 < s² < min σ_t² let q = e^(-2π²s²), η = 2q/(1 - q), C = Σ Δ_t² ln((1 + η)/(1 - η)) and
+μ² = Σ Δ_t²/(σ_t² - s²). Then M satisfies (ε, δ) for δ = e^C δ_μ(ε - 2C), with
 
-Theorem. Let M measure vectors of whole numbers, one after the other, each chosen in the light of
-what came before; the t-th with independent noise N_Z(0, σ_t²), neighbours being at most Δ_t apart.
-For any 0 < s² < min σ_t² let
+    δ_μ(ε) = Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ)    (Balle & Wang 2018, Theorem 8).
 
-    q = e^(-2π²s²),  η = 2q/(1 - q),  C = Σ Δ_t² ln((1 + η)/(1 - η)),  μ² = Σ Δ_t²/(σ_t² - s²).
-
-Then M satisfies (ε, δ) for δ = e^C δ_μ(ε - 2C), where δ_μ is the profile of μ-Gaussian differential
-privacy, δ_μ(ε) = Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ) (Balle & Wang 2018, Theorem 8).
-
-Proof. *One coordinate.* Draw y from the continuous N(c, σ² - s²), c whole, then a whole number z
-with probability e^(-(z-y)²/2s²)/S(y), S(y) = Σ_k e^(-(k-y)²/2s²). By Poisson summation
-S(y) = √(2π)s Σ_m e^(-2π²s²m²) cos(2πmy), which is within a factor 1 ± η of √(2π)s, as m² >= m.
-Without it the integral over y is a convolution of two Gaussians: z has probability (1 ± η)^-1 times
-the density of N(c, σ²) at z. N_Z(c, σ²) has that density over its sum over Z, which is 1 ± η too,
-for σ² > s². So its probabilities and those of z differ by a factor of at most (1 + η)/(1 - η).
-(Peikert 2010, Theorem 3.1, is this for lattices.)
-
-*All of them.* Fix neighbours. What they do not change has the same noise under both and needs no
-y; a change of whole numbers with norm Δ_t has at most Δ_t² coordinates that are not 0. Let P and Q
-be the laws of all that M says, P' and Q' those with z in the place of its noise: P <= e^C P' and
-Q >= e^-C Q'. P' and Q' come from measuring with continuous noise of variance σ_t² - s² and
-rounding at random, so they are no further apart than an adaptive composition of Gaussian
-mechanisms, which is μ-Gaussian differentially private (Dong, Roth & Su 2022, Theorem 4 and
-Corollary 2). Hence P(E) - e^ε Q(E) <= e^C (P'(E) - e^(ε-2C) Q'(E)) <= e^C δ_μ(ε - 2C). ∎
-
-Every s² proves a bound; the least of a few counts (`SMOOTHINGS`). For σ² = 400 it is within half a
-percent of the variance that the exact worst case of a known change asks for.
-
-*Cases.* Where one unit's change is one of several cases (`Neighbours.changes`) the bound is taken
-with the largest μ and the largest C of any: e^C δ_μ(ε - 2C) grows with both, as more noise-free
-signal and a larger doubt only make two laws easier to tell apart (δ_μ(ε) grows with μ and falls
-with ε). It holds for changes in between as well, whose squared norms are at most a mean of those of
-two cases at every depth at once: then so are their μ² and C.
-
-Other guarantees of the same composition take part by the pair of laws that dominates them
-(`hedgerow.noise.loss.PairLoss`), whose losses are few: with p(l) the law of their finite sum,
-δ = P[L = ∞] + (1 - P[L = ∞]) Σ_l p(l) e^C δ_μ(ε - 2C - l) (Zhu, Dong & Wang 2022, Theorem 10).
+Proof, the cases of `Neighbours.changes`, and other guarantees in the composition: `docs/proofs.md`,
+"Gaussian noise and bounded norms".
 """
 
 import math
@@ -186,15 +154,7 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
     For ε >= 0, with a = ε/μ - μ/2, b = a + μ and Mills' ratio R, δ_μ(ε) = φ(a) (R(a) - R(b)), and
     δ_μ(-ε) = 1 - e^-ε + e^-ε δ_μ(ε).
 
-    *Round-off.* With u = 2^-53 and s = ε/μ + μ/2, a and b are computed to 2us. That moves φ(a)R(a),
-    whose logarithm has a slope of at most |a| + 1, and φ(a)R(b) by at most 2us(|a| + 1) of
-    themselves; the square in φ by a²u/2 more, and erfcx and a few products by less than ROUND_OFF.
-    So 8u(s + 1)(|a| + 1) + ROUND_OFF of both is added to their difference.
-
-    *Small μ*, where they are nearly the same: R(a) - R(b) is the integral of -R'(t) = 1 - tR(t),
-    which is convex (R is the Laplace transform of e^(-t²/2), so its derivatives alternate), and at
-    most its trapezoid. Each end is right to ROUND_OFF, as the slope of -R' is at most R''(0) < 1.3
-    there and 2us < 1e-13.
+    Round-off is bounded in `docs/proofs.md`, "Gaussian noise and bounded norms".
 
     Args:
         epsilon: any finite numbers.

@@ -8,9 +8,9 @@ on offset + u·Z, and its law is a discrete convolution (`lattice_convolution`).
 All terms are positive, and c near the minimum of K(c) - cε - ln c - ln(c+1) puts the bulk of p̃
 where w lives, so the sum loses nothing to cancellation, however small δ is.
 
-The bounds: with p̂ what is computed of p̃, |Σ(p̂ - p̃)w| ≤ ‖p̂ - p̃‖₂ ‖w‖₂ (Cauchy-Schwarz), plus the
-mass outside the window, which is missing at one place and folded in at another: at most once each
-times max w. Sums are made of blocks of 256 terms in any order, then exactly (math.fsum).
+The bounds: with p̂ what is computed of p̃, |Σ(p̂ - p̃)w| ≤ ‖p̂ - p̃‖₂ ‖w‖₂ (Cauchy-Schwarz), plus
+the mass outside the window, which is missing at one place and folded in at another: at most once
+each times max w. Sums are made of blocks of 256 terms in any order, then exactly (math.fsum).
 """
 
 import math
@@ -142,17 +142,10 @@ def exp_of_fraction(exponent: Fraction) -> float:
     return math.exp(near) * (1 + float(exponent - Fraction(near)))
 
 
-# The trade-off curve of a composition on its lattice: how well a test can tell neighbours apart.
-#
-# T(α) is the least type II error of a test, at type I error α, of "the table is y" (law Q) against
-# "the table is x" (law P). By Neyman & Pearson the best test rejects where the loss L = ln P/Q is
-# large, and flips a coin on one atom l. So T is piecewise linear with the knots
-#
-# (Q[L > l], P[L ≤ l]),   Q(l) = P(l) e^(-l),
-#
-# and slope -e^l on the segment that atom l adds; T(0) = 1 - P[L = ∞]. The noises are symmetric, so
-# P and Q may change places. For every ε, the line of slope -e^ε that supports T from below gives
-# δ(ε) = 1 - min_α (T(α) + e^ε α) (Dong, Roth & Su 2022, Proposition 2.12).
+# The trade-off curve on the lattice: T(α) is the least type II error of a test, at type I error α,
+# of Q against P. The best test rejects where L = ln P/Q is large (Neyman & Pearson), so T is
+# piecewise linear with the knots (Q[L > l], P[L ≤ l]), Q(l) = P(l) e^(-l), and slope -e^l on the
+# segment of l.
 
 
 TINY = 1e-300

@@ -1,25 +1,9 @@
 """The exact law of a composition on its lattice: an FFT convolution with a proved error.
 
-The law is tilted by c: P(l) e^(cl) = e^A p̃(l), with A exact and p̃ summing to about 1. With p̂ for
-what is computed, the bound of ‖p̂ - p̃‖₂ is made of these (u = 2^-53; elementary functions are
-trusted to 4 ulp, which NumPy's and the C library's keep):
-
-- *Masses*: each factor f has |f̂ - f|₁ ≤ error (`lattice_masses`), hence no point of its spectrum is
-  off by more.
-- *Forward FFT* of length 2^t: every output is reached from every input on one path of unit factors.
-  A level errs by at most κ times the absolute sum of what it adds, so an output errs by at most
-  ((1+κ)^t - 1)|f|₁. Twiddles are good to 9u (angles reduced to an octant, products of two
-  tabulated ones), a complex product to √5 u (Brent, Percival & Zimmermann 2007), a sum to u: below
-  16u for *two* levels, one radix-4 pass of SciPy's pocketfft. Charged: κ = 16u a level.
-- *Powers and products*: F^n by repeated squaring errs by (n-1)√5 u of itself; and
-  |(F+e)^n - F^n| ≤ n|e|(|F|+|e|)^(n-1). Each frequency carries its own bound through all factors;
-  their 2-norm is that of the law's error (Parseval).
-- *Inverse FFT*: a level multiplies a relative error κ by at most √2 in the 2-norm (as in Higham
-  2002, Theorem 24.2): √2·8u a level, charged as 16u. Masses below 0 are raised to it, which only
-  helps.
-
-*Wrap-around* is bounded by itself. The length covers all l between Chernoff bounds of the mass of p̃
-outside, P̃[L ≥ h] ≤ e^(K(c+t) - A - th) for every t > 0; outside lies at most e^-TAIL either side.
+The law is tilted by c: P(l) e^(cl) = e^A p̃(l), with A exact and p̃ summing to about 1. The bound
+of ‖p̂ - p̃‖₂ for the computed p̂ is charged κ = 16u a level of the FFT, u = 2^-53, plus the errors
+of the masses and powers; the window leaves at most e^-TAIL on either side. Where each charge comes
+from: `docs/proofs.md`, "Convolution on a lattice".
 """
 
 import math

@@ -1,21 +1,9 @@
-"""The ledger's SQLite file: its form, how it is opened, and what its failures are called.
+"""The ledger's SQLite file: its schema, how it is opened, and how its failures are named.
 
-A charge must be on the disk before noise is drawn, and stay there. The file is kept with a
-*rollback journal* that is deleted at each commit, under ``synchronous = EXTRA``:
-
-- kill -9 at any instant leaves either no journal (the charge is in) or one that the next to open
-  the file rolls back (it is not). `Ledger.charge` returns after the former only.
-- Power loss: EXTRA alone also syncs the *directory* after the journal is deleted. Under FULL the
-  journal may come back with the power, and with it the ledger from before the charge, after the
-  noise was drawn.
-- A write-ahead log under FULL would be as safe and three times as fast (0.4 ms a charge, not
-  1.2 ms), but it keeps recent charges in a second file, which a copy of the ledger misses, and
-  shared memory, which network disks do not have. A release is charged once; the milliseconds buy
-  nothing.
-
-(SQLite: "PRAGMA synchronous", "Write-Ahead Logging".) The file is opened by SQLite alone: to close
-it by any other handle of this process would drop SQLite's POSIX locks (SQLite: "How To Corrupt An
-SQLite Database File", 2.2). So its kind is told by its ``application_id``, not by looking inside.
+A charge must be on the disk before noise is drawn, and stay there: a rollback journal under
+``synchronous = EXTRA``, which also syncs the directory (`docs/proofs.md`, "The ledger's file"). The
+file is opened by SQLite alone: any other handle of this process would drop SQLite's POSIX locks
+(SQLite: "How To Corrupt An SQLite Database File", 2.2). Hence the ``application_id``.
 """
 
 import os

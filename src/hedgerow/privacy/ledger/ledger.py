@@ -1,28 +1,11 @@
 """A ledger of privacy loss: what has been spent on each dataset, and what may still be.
 
-An *account* is one dataset under one neighbouring relation (with its contributions, its unit, and
-what is public by declaration, so that neighbours agree on it), with a cap. Every release is charged
+An *account* is one dataset under one neighbouring relation, with a cap. Every release is charged
 before its noise is drawn; a charge that would exceed the cap is refused and costs nothing; no
-charge is ever taken back, for its noise may have been drawn.
-
-Why a cap in ρ holds although each ρ_i may be chosen after seeing the releases before it (a *privacy
-filter*: Rogers, Roth, Ullman & Vadhan 2016; for zCDP Whitehouse, Ramdas, Rogers & Wu 2023, and for
-one Rényi order Feldman & Zrnic 2021). Fix neighbours, an order α > 1, and let L_n be the privacy
-loss of the first n releases. Given those, release n + 1 is ρ_{n+1}-zCDP, so it multiplies the
-expectation of e^{(α-1)L_n} by at most e^{(α-1)αρ_{n+1}}, and hence
-
-    e^{(α-1)(L_n - α(ρ_1 + … + ρ_n))}
-
-is a supermartingale from 1. The ledger keeps ρ_1 + … + ρ_n ≤ ρ whatever happens, therefore
-E e^{(α-1)L_n} ≤ e^{(α-1)αρ} for each α: all together are ρ-zCDP. A cap in pure ε is simpler yet:
-the losses are bounded by ε_1, ε_2, …, and so is their sum. Releases that run at the same time
-compose alike (Haney et al. 2023, for Rényi orders and pure ε). The tight (ε, δ) profile has no such
-filter: it is shown for releases that were planned together (`PLANNED_TOGETHER`).
-
-All of it holds for each pair of tables, and so for neighbours that agree on something: a release
-is charged to the account of its own relation, and to no other, for what both promise together holds
-where both relations do. An account bounds what it was charged for and nothing else: two accounts of
-one dataset, under other neighbours or restrictions, do not know of each other.
+charge is ever taken back. A cap in ρ or pure ε holds although each release may be chosen after
+seeing those before it: `docs/proofs.md`, "A cap on adaptive releases". The tight (ε, δ) profile is
+shown only for releases that were planned together (`PLANNED_TOGETHER`). Two accounts of one
+dataset, under other neighbours or restrictions, do not know of each other.
 """
 
 import sqlite3
