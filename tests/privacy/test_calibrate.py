@@ -210,7 +210,9 @@ def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_wor
     assert failing is None or failing <= Fraction(delta)
     assert stated >= 0.9999 * float(epsilon) or failing >= 0.99 * float(delta)
     base = 1 / (2 * profile.rho)
-    again = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, inverse_two_rho=base)
+    again = calibrate(
+        DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, inverse_two_rho=base
+    )
     assert again == profile
 
 
