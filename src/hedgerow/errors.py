@@ -22,12 +22,12 @@ OUTSIDE = (
 
 
 def shorten(text: str, longest: int = 100) -> str:
-    """A text of users for a message: its first letters, and that there were more."""
+    """Return the first letters of a user's text for a message, and that there were more."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def kind_of(given: object) -> str:
-    """A text or number itself, the kind of anything else: what it holds may be confidential."""
+    """Return a text or number as it is, and of anything else its kind, which tells no value."""
     if isinstance(given, str | int | float):
         try:
             return shorten(repr(given))
@@ -43,28 +43,13 @@ def check_type(
     fitting: str,
     error: "type[HedgerowError]",
 ) -> None:
-    """Refuse another kind of thing than what fits, where it comes in and not where it is used.
-
-    Args:
-        subject: how the message names it.
-        given: what came.
-        kinds: those that fit.
-        fitting: one that does, as a user writes it.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind.
-    """
+    """Refuse another kind of thing than what fits, where it comes in and not where it is used."""
     if not isinstance(given, kinds):
         raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 
 
 def as_list(subject: str, given: Any, fitting: str, error: "type[HedgerowError]") -> list[Any]:
-    """The items of a list, or of what else can be gone through; a text is one item, and refused.
-
-    Raises:
-        HedgerowError: of the given kind.
-    """
+    """Return the items of a list or other iterable; refuse a text, which is one item."""
     if not isinstance(given, str | bytes):
         try:
             return list(given)
@@ -74,7 +59,7 @@ def as_list(subject: str, given: Any, fitting: str, error: "type[HedgerowError]"
 
 
 def truncate_message(message: str) -> str:
-    """A message of bounded length, whatever it quotes; of what is long its start and its end."""
+    """Return a message of bounded length: the start and the end of what is too long."""
     half = LONGEST_WORD // 2
 
     def cut(found: re.Match[str]) -> str:
@@ -113,7 +98,7 @@ class HedgerowError(Exception):
         self.breaks = breaks
 
     def within(self, where: str) -> Self:
-        """The same error, with the place at which it arose before its sentence."""
+        """Return the same error, with the place at which it arose before its sentence."""
         return type(self)(f"{where} {self}", confidential=self.confidential, breaks=self.breaks)
 
 
@@ -124,14 +109,7 @@ class TableError(HedgerowError, ValueError):
 def outside_limits(
     subject: str, rule: str, values: str | None = None, *, column: str | None = None
 ) -> TableError:
-    """The refusal of a confidential table for what its records say.
-
-    Args:
-        subject: how messages name the table, from public facts alone.
-        rule: what it breaks, in words that go on after ``subject``.
-        values: what of the table breaks it.
-        column: the column that does.
-    """
+    """Return the error for a confidential table, which says only that it breaks some rule."""
     told = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
     detail = told if values is None else f"{told} ({values})"
     return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(told, values))
@@ -139,7 +117,7 @@ def outside_limits(
 
 @contextmanager
 def of_public_table(prefix: str = "") -> Iterator[None]:
-    """Errors of a table that is public name the rule that it breaks, and where asked where."""
+    """Let errors of a public table name the rule that it breaks, after a prefix."""
     try:
         yield
     except TableError as error:
@@ -179,11 +157,7 @@ class MachineError(HedgerowError, OSError):
 
 @contextmanager
 def machine_errors(subject: str) -> Iterator[None]:
-    """Turn failures of disk and memory into one sentence.
-
-    Raises:
-        MachineError: instead of `OSError` or `MemoryError`.
-    """
+    """Turn failures of disk and memory into one sentence."""
     try:
         yield
     except MachineError:
@@ -195,7 +169,7 @@ def machine_errors(subject: str) -> Iterator[None]:
 
 
 def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
-    """``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
+    """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
     folded = {name.casefold(): name for name in known}
     found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
     return f"; did you mean {folded[found[0]]!r}?" if found else ""

@@ -30,39 +30,24 @@ LONGEST_LINE = 1500
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Text with escapes such as ``\x1b`` in the place of what cannot be seen.
-
-    Args:
-        text: any.
-        lines: whether it may have several lines.
-    """
+    r"""Return text with escapes such as ``\x1b`` in place of what cannot be seen."""
     unseen = _UNSEEN_IN_LINES if lines else _UNSEEN
     return unseen.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
-    """Text as one visible line of at most `LONGEST_LINE` characters."""
+    """Return text as one visible line of at most `LONGEST_LINE` characters."""
     shown = visible(text[: LONGEST_LINE + 1])
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}…"
 
 
 def is_visible(text: str) -> bool:
-    """Whether nothing in a text is unseen."""
+    """Return whether nothing in a text is unseen."""
     return _UNSEEN.search(text) is None
 
 
 def check_name(name: object, subject: str, longest: int, error: type[HedgerowError]) -> None:
-    """Refuse what cannot be the name of anything.
-
-    Args:
-        name: of something.
-        subject: that is, for the error's sentence.
-        longest: how many bytes it may have.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind: no text, empty, too long, or with something unseen in it.
-    """
+    """Refuse what cannot be the name of anything."""
     if not isinstance(name, str) or not name:
         raise error(f"{subject} must be a name, got {str(name)[:100]!r}")
     if not is_visible(name):
@@ -88,16 +73,12 @@ _TEXT = re.compile(
 
 
 def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -> Fraction:
-    """The rational number that ``value`` writes down.
+    """Return the rational number that ``value`` writes down.
 
     Args:
         value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
         subject: the name of the quantity, for the error's sentence.
         error: the kind of error to raise: that of the room that asks.
-
-    Raises:
-        NoiseError: or the given kind: for a binary float (0.1 is not one tenth there), a truth
-            value, infinity, NaN, text that is no number, or more than a thousand decimal places.
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
@@ -135,11 +116,7 @@ _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
-    """The exact value of a question: of a float, the smaller of what it is and what it prints.
-
-    Raises:
-        BudgetError: it is no number; ``subject`` names it.
-    """
+    """Return an exact value; for a float, the smaller of its value and its decimal form."""
     if isinstance(value, float):
         printed = exact(str(float(value)), subject, BudgetError)
         return min(Fraction(value), printed)
@@ -147,7 +124,7 @@ def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
 
 
 def format_rounded_up(value: Fraction | float) -> str:
-    """Six significant digits, rounded up; ``none`` for an ε that is infinite."""
+    """Return six significant digits, rounded up; ``none`` for an infinite ε."""
     if isinstance(value, float) and not isfinite(value):
         return "none"
     cost = Fraction(value)

@@ -61,7 +61,7 @@ class Confidence:
         *,
         measured: bool = True,
     ) -> int | Float64:
-        """How far, at most, estimates are from the true counts: records; see this module's head.
+        """Return the half-width (records) of intervals around estimates.
 
         Args:
             mechanism: the noise of the depth; where the depth is not measured, of the depth with
@@ -96,7 +96,7 @@ class Confidence:
         return half_width.reshape(variances.shape)
 
     def half_width_of_sums(self, variance: Float64, cells: int) -> Float64:
-        """How far estimates are from the true counts that sum many draws in steps below a record.
+        """Return the half-width (records) for sums of many draws in steps below a record.
 
         The two-sided normal quantile of each variance: discrete Gaussian noise is divided by a
         scale of at least 64 and summed over many draws (`hedgerow.estimate.running_sums`), and such
@@ -110,7 +110,7 @@ class Confidence:
         return np.asarray(-float(ndtri(miss / 2)) * np.sqrt(variance), dtype=np.float64)
 
     def _miss(self, cells: int, *, independent: bool) -> float:
-        """The probability with which one interval may miss."""
+        """Return the probability with which one interval may miss."""
         if not self.simultaneous or cells <= 1:
             return 1 - self.coverage
         cells = min(cells, MOST_AT_ONCE)
@@ -122,7 +122,7 @@ class Confidence:
 def interval(
     estimate: Int64 | Float64, half_width: int | Float64, total: int | None
 ) -> tuple[Int64, Int64]:
-    """The lowest and highest count of each interval: two int64 (cells), records, low <= high.
+    """Return the lowest and highest count of each interval: two int64 (cells), records.
 
     Both are at least 0 and at most the total; see this module's head. Ends that pass ±2^62 stop
     there.
@@ -131,9 +131,6 @@ def interval(
         estimate: int64 or float64 (cells), records.
         half_width: one for all, or float64 (cells), records: from `Confidence.half_width`.
         total: the public number of records; None where it is measured.
-
-    Raises:
-        EstimateError: an estimate is not a finite number, or a reach negative or NaN.
     """
     most = LARGEST_INT if total is None else total
     low = np.empty(estimate.shape, dtype=np.int64)
@@ -155,7 +152,7 @@ def interval(
 
 @lru_cache(maxsize=64)
 def _jumps(miss: float) -> Float64:
-    """The two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, ….
+    """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, ….
 
     A Skellam law of variance V has P(X = k) = exp(-V) I_k(V).
     """

@@ -36,12 +36,9 @@ class Strategy:
 
     @classmethod
     def of(cls, bins: int) -> "Strategy":
-        """For K bins, 2 to 2^16: the scale is the power of two from 32 √K up.
+        """Return for K bins, 2 to 2^16: the scale is the power of two from 32 √K up.
 
         The smallest coefficient is about ``1/√(πK)``, so the smallest weight is above 18.
-
-        Raises:
-            EstimateError: fewer or more bins.
         """
         if not 2 <= bins <= MOST_BINS:
             raise EstimateError(f"running sums are for 2 to 2^16 bins, got {bins:,}; use a tree")
@@ -80,13 +77,10 @@ class Strategy:
         return found
 
     def sums(self, leaves: Int64) -> Int64:
-        """``Wx``: int64 (K), exact.
+        """Return ``Wx``: int64 (K), exact.
 
         Args:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
-
-        Raises:
-            EstimateError: there are more or fewer than K.
         """
         self.check_length(leaves)
         found = np.zeros(self.bins, dtype=np.int64)
@@ -124,14 +118,11 @@ class Decoded:
     total_known: bool
 
     def estimate(self, noisy: Int64, total: int | None) -> Float64:
-        """float64 (K + 1): the counts before the cuts 0 … K, records.
+        """Return the counts before the cuts 0 … K: float64 (K + 1), records.
 
         Args:
             noisy: int64 (K): noisy sums.
             total: the public total; None where it is not public.
-
-        Raises:
-            EstimateError: there are more or fewer than K.
         """
         self.strategy.check_length(noisy)
         found = np.zeros(self.strategy.bins)
@@ -165,14 +156,14 @@ class Decoded:
         return self._less_total(own, np.diff(self.pull))
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """The variances of the counts of bins ``first <= bin < last``: float64, records²."""
+        """Return the variances of the counts of bins ``first <= bin < last``: float64, records²."""
         shared = np.empty(len(first))
         _shared(self.strategy.decoding, first, last, shared)
         own: Float64 = self.before[first] + self.before[last] - 2 * self.noise_variance * shared
         return self._less_total(np.maximum(own, 0.0), self.pull[last] - self.pull[first])
 
     def excess(self, share: float) -> Float64:
-        """The variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
         if self.total_known:
             return self.cuts
         most = float(self.before[-1])
@@ -204,7 +195,7 @@ def _correlate(a: NDArray[np.generic], found: NDArray[np.generic]) -> None:
 
 @kernel
 def _inverse(a: Float64, found: Float64) -> None:
-    """The power series ``1/a(z)``, by forward substitution."""
+    """Return the power series ``1/a(z)``, by forward substitution."""
     rest = np.zeros(len(a))
     rest[0] = 1.0
     for m in range(len(a)):
@@ -216,7 +207,7 @@ def _inverse(a: Float64, found: Float64) -> None:
 
 @kernel
 def _shared(g: Float64, first: Int64, last: Int64, shared: Float64) -> None:
-    """``Σ_{m < first} g_m g_{m + last - first}``: the covariance of two cuts for noise of 1."""
+    """Write ``Σ_{m < first} g_m g_{m + last - first}``: two cuts' covariance for noise of 1."""
     for i in range(len(first)):
         lag = last[i] - first[i]
         total = 0.0

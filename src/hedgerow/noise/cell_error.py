@@ -30,7 +30,7 @@ _FAR = 40.0  # φ(40) is 0 in doubles
 
 
 def clipping_bias(rho: float, counts: Float64) -> Float64:
-    """E max(0, N + X) - N (records) for each whole count N >= 0."""
+    """Return E max(0, N + X) - N (records) for each whole count N >= 0."""
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
@@ -39,14 +39,14 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
 
 
 def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """The derivative of E (max(0, N + X) - N)² in ρ of order 0, 1 or 2, for each whole N >= 0."""
+    """Return the derivative in ρ of order 0, 1 or 2 of E (max(0, N + X) - N)² for each N."""
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_mse(rho, counts, order)
     return _table_mse(rho, counts, order)
 
 
 def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """Cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
+    """Return cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
     tails = _suffix_sums(rho)
     places = np.minimum(counts, tails.shape[1] - 1).astype(np.int64)
     square = places.astype(np.float64) ** 2
@@ -64,7 +64,7 @@ def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
 
 @lru_cache(maxsize=16)
 def _suffix_sums(rho: float) -> Float64:
-    """For N = 0, 1, … up to where all is 0: ``Σ_{x>N} x^k p(x)``, k = 0, 2, 4, 6, and the bias."""
+    """Return ``Σ_{x>N} x^k p(x)`` for k = 0, 2, 4, 6, and the bias, for N = 0, 1, …."""
     x = np.arange(1.0, np.ceil(sqrt(_VANISHES / rho)) + 2)
     weights = np.exp(-rho * x * x)
     powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * weights
@@ -85,7 +85,7 @@ def _formula_bias(rho: float, counts: Float64) -> Float64:
 
 
 def _formula_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """sigma2 F(z, a) and its derivatives; ρ d/dρ takes z to z/2, a to a, sigma2 to -sigma2."""
+    """Return sigma2 F(z, a) or a derivative; ρ d/dρ takes z to z/2, a to a, sigma2 to -sigma2."""
     z, phi, mills = _scaled(rho, counts)
     tail = phi * mills
     body = (
@@ -100,7 +100,7 @@ def _formula_mse(rho: float, counts: Float64, order: int) -> Float64:
 
 @lru_cache(maxsize=3)
 def _end_terms(order: int) -> tuple[Polynomial, ...]:
-    """The polynomials in z beside φ(z) aⁱ, i = 1, 2, 3, in ρ^order sigma2⁻¹ d^order/dρ^order."""
+    """Return the polynomials in z beside φ(z) aⁱ, i = 1, 2, 3, of the derivative of this order."""
     z = Polynomial([0.0, 1.0])
     terms = (z / 6, (2 * z - z**3) / 120, (z**5 - 8 * z**3 + 9 * z) / 3024)
 
@@ -116,7 +116,7 @@ def _end_terms(order: int) -> tuple[Polynomial, ...]:
 
 
 def _scaled(rho: float, counts: Float64) -> tuple[Float64, Float64, Float64]:
-    """Counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
+    """Return counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
     z = np.minimum(counts * sqrt(2 * rho), _FAR)
     return z, np.exp(-z * z / 2) / sqrt(2 * pi), sqrt(pi / 2) * erfcx(z / sqrt(2))
 
@@ -140,25 +140,25 @@ class CellError(ABC):
 
     @abstractmethod
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records: what clipping at 0 adds."""
+        """Return the mean, in records: what clipping at 0 adds."""
 
     @abstractmethod
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²: bias² + variance."""
+        """Return the mean squared error, in records²: bias² + variance."""
 
     def variance(self, parameter: float, counts: Float64) -> Float64:
-        """The variance, in records²."""
+        """Return the variance, in records²."""
         return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in the precision: below 0. By differences unless overridden."""
+        """Return the derivative of `mse` in the precision, below 0; by differences here."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 1, 2)]
         slope: Float64 = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
         return slope
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in the precision: above 0. Likewise by differences."""
+        """Return the second derivative of `mse` in the precision, above 0; likewise."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 0, 1, 2)]
         bent: Float64 = (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
@@ -175,22 +175,22 @@ class LaplaceError(CellError):
     """  # noqa: D415
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
+        """Return the mean, in records."""
         epsilon, x = _scaled_counts(parameter, counts)
         return np.exp(-x) / (2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
+        """Return the mean squared error, in records²."""
         epsilon, x = _scaled_counts(parameter, counts)
         return (2 - (1 + x) * np.exp(-x)) / epsilon**2
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ε."""
+        """Return the derivative of `mse` in ε."""
         epsilon, x = _scaled_counts(parameter, counts)
         return ((2 + 2 * x + x**2) * np.exp(-x) - 4) / epsilon**3
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ε."""
+        """Return the second derivative of `mse` in ε."""
         epsilon, x = _scaled_counts(parameter, counts)
         return (12 - (6 + 6 * x + 3 * x**2 + x**3) * np.exp(-x)) / epsilon**4
 
@@ -208,23 +208,23 @@ class DiscreteLaplaceError(CellError):
     """
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
+        """Return the mean, in records."""
         epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return np.exp(-x - min(epsilon, _VANISHES)) / -expm1(-2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
+        """Return the mean squared error, in records²."""
         epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return self._a(counts, tanh(epsilon / 2), np.exp(-x)) * _half_variance(epsilon)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ε."""
+        """Return the derivative of `mse` in ε."""
         epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t = tanh(epsilon / 2)
         return self._b(counts, t, np.exp(-x)) * (-_half_variance(epsilon) / t)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ε."""
+        """Return the second derivative of `mse` in ε."""
         epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t, reached = tanh(epsilon / 2), np.exp(-x)
         last = counts * t * (2 * (counts * t) ** 2 - t**2 / 2 + 3 * counts * t**3 + 1.5 * t**4)
@@ -250,29 +250,29 @@ class DiscreteGaussianError(CellError):
     """
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
+        """Return the mean, in records."""
         return clipping_bias(positive_precision(parameter), whole_counts(counts))
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
+        """Return the mean squared error, in records²."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 0)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ρ."""
+        """Return the derivative of `mse` in ρ."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 1)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ρ."""
+        """Return the second derivative of `mse` in ρ."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 2)
 
 
 def _half_variance(epsilon: float) -> float:
-    """q/(1-q)², half the variance of discrete Laplace noise (records²)."""
+    """Return q/(1-q)², half the variance of discrete Laplace noise (records²)."""
     return exp(-epsilon) / expm1(-epsilon) ** 2
 
 
 def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:
-    """The precision ε and Nε, no further than where exp(-Nε) is 0."""
+    """Return the precision ε and Nε, no further than where exp(-Nε) is 0."""
     _not_negative(counts)
     return positive_precision(parameter), np.minimum(counts * parameter, _VANISHES)
 

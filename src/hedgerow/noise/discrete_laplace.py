@@ -53,7 +53,7 @@ class DiscreteLaplace:
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:
-        """The scale 1/ε."""
+        """Return the scale 1/ε."""
         return cls(1 / precision)
 
     @property
@@ -85,7 +85,7 @@ class DiscreteLaplace:
         return LaplaceEnvelope(2 * float(self.scale) ** 2)
 
     def sample(self, n: int) -> Int64:
-        """Draws under a fresh key of the operating system: int64 (n)."""
+        """Return draws under a fresh key of the operating system: int64 (n)."""
         return draws.sample(self.law, n)
 
     def draw(self, stream: Stream, start: int, out: Int64) -> None:
@@ -93,7 +93,7 @@ class DiscreteLaplace:
         draws.draw(self.law, stream, start, out)
 
     def tail_bound(self, probability: float) -> int:
-        """The smallest k with P(|X| > k) <= probability; for scale > 64 perhaps a little more.
+        """Return the least k with P(|X| > k) <= probability; or a bit more for scale > 64.
 
         Large scales: P(|X| > k) = 2 q**(k+1) / (1+q), q = exp(-1/scale).
         """
@@ -105,7 +105,7 @@ class DiscreteLaplace:
         return max(0, math.ceil(scale * round_up(needed)) - 1)
 
     def epsilon(self, l1: Fraction) -> Fraction:
-        """The pure privacy loss of one use: l1 / scale (Ghosh et al. 2009, Section 2).
+        """Return the pure privacy loss of one use: l1 / scale (Ghosh et al. 2009, Section 2).
 
         Args:
             l1: the l1 norm (records) of an integer vector: what one unit changes.
@@ -113,7 +113,7 @@ class DiscreteLaplace:
         return checked_sensitivity("l1", l1) / self.scale
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """A zCDP parameter of one use: l2² / (2 scale²).
+        """Return a zCDP parameter of one use: l2² / (2 scale²).
 
         A coordinate that moves by m is (m/scale)-DP, hence (m/scale)²/2-zCDP (Bun and Steinke 2016,
         Proposition 1.4); the coordinates' noise is independent, so these add (Lemma 1.7).
@@ -124,5 +124,5 @@ class DiscreteLaplace:
         return checked_sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
 
     def loss(self, shift: int) -> LaplaceLoss:
-        """The law of the privacy loss of one use on a count that one unit moves by ``shift``."""
+        """Return the law of the privacy loss of one use on a count that moves by ``shift``."""
         return LaplaceLoss(self.scale, abs(shift))

@@ -94,7 +94,7 @@ Losses = tuple[tuple[Loss, int], ...]
 
 
 def gather_losses(losses: Iterable[tuple[Loss, int]]) -> Losses:
-    """Equal losses once, with their times added."""
+    """Return equal losses once, with their times added."""
     counted: Counter[Loss] = Counter()
     for loss, times in losses:
         counted[loss] += times
@@ -112,10 +112,10 @@ class Priced(Protocol):
     """Noise with the costs of one use of it."""
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """The zCDP parameter of one use whose l2 sensitivity has this square."""
+        """Return the zCDP parameter of one use whose l2 sensitivity has this square."""
 
     def epsilon(self, l1: Fraction) -> Fraction | None:
-        """The pure ε of one use of this l1 sensitivity; None where there is none."""
+        """Return the pure ε of one use of this l1 sensitivity; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class InRho:
     variance: Fraction
 
     def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
-        """The ρ of one use, of this squared l2 norm (records²)."""
+        """Return the ρ of one use, of this squared l2 norm (records²)."""
         return noise.rho(checked_sensitivity)
 
 
@@ -148,11 +148,7 @@ class InEpsilon:
     variance: Fraction
 
     def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
-        """The pure ε of one use, of this l1 norm (records).
-
-        Raises:
-            NoiseError: the noise has none.
-        """
+        """Return the pure ε of one use, of this l1 norm (records)."""
         found = noise.epsilon(checked_sensitivity)
         if found is None:
             raise NoiseError(
@@ -173,7 +169,7 @@ class PricedNoise(Priced, Protocol):
 
 
 def precision_of(noise: PricedNoise) -> Fraction:
-    """The precision of noise: ρ = 1/(2 sigma2) of a discrete Gaussian, ε = 1/scale of a Laplace."""
+    """Return the precision of noise: ρ = 1/(2 sigma2), or ε = 1/scale."""
     return noise.price.cost(noise, Fraction(1))
 
 
@@ -181,7 +177,7 @@ def precision_of(noise: PricedNoise) -> Fraction:
 
 
 def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
-    """The value as a fraction, above 0 and at most ``largest``; NoiseError where it is not."""
+    """Return the value as a fraction; raise unless it is above 0 and at most ``largest``."""
     exact_value = exact(value, name)
     if exact_value <= 0:
         raise NoiseError(f"{name} must be above 0, got {shorten(str(value), 40)}")
@@ -194,7 +190,7 @@ def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
 
 
 def checked_sensitivity(name: str, value: Exact) -> Fraction:
-    """The value as a fraction, 0 or more; NoiseError where it is not."""
+    """Return the value as a fraction; raise if it is below 0."""
     exact_value = exact(value, name)
     if exact_value < 0:
         raise NoiseError(
@@ -204,12 +200,12 @@ def checked_sensitivity(name: str, value: Exact) -> Fraction:
 
 
 def tail_probability(value: float) -> float:
-    """The value, in (0, 1]; NoiseError where it is not."""
+    """Return the value; raise unless it is in (0, 1]."""
     if not 0 < value <= 1:
         raise NoiseError(f"a tail's probability must be in (0, 1], got {value}")
     return float(value)
 
 
 def round_up(value: float) -> float:
-    """A little above the value: far more than the rounding of a few float operations."""
+    """Return a little more than the value: far more than a few roundings."""
     return value * (1 + 1e-12) + 1e-12

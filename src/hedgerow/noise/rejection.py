@@ -33,7 +33,7 @@ BLOCK_REST, TEST_REST = 0, 1  # an undecided draw's further words: branch(cell, 
 
 @kernel
 def taylor_exp(exponent: float) -> float:
-    """exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹ (see the module)."""
+    """Return exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹."""
     value = 1.0
     for k in range(8, 0, -1):
         value = 1.0 - exponent * (1.0 / k) * value
@@ -49,7 +49,7 @@ def propose(
     out: Int64,
     verdicts: NDArray[np.uint8],
 ) -> None:
-    """One round: a proposal in ``out`` for each cell and a verdict on it.
+    """Return one round: a proposal in ``out`` for each cell and a verdict on it.
 
     Args:
         words: uint64 (3 words a cell, from cell ``cells[0]`` on).
@@ -114,7 +114,7 @@ class Rejection:
             turn += 1
 
     def _settle(self, words: list[int], source: Stream, cell: int) -> int | None:
-        """The proposal of three words if it stands, in exact arithmetic; None if it does not."""
+        """Return the proposal of three words if it is accepted, in exact arithmetic; else None."""
         block = self.blocks.value(words[0], source.branch(cell, BLOCK_REST))
         base = block << self.width_bits
         negative = words[1] >> SIGN_BIT
@@ -125,7 +125,7 @@ class Rejection:
 
 
 def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
-    """Whether V < exp(-exponent); V's first 64 digits are a word, the others come from a stream."""
+    """Return whether V < exp(-exponent), given V's first 64 digits and a stream of the others."""
     if exponent == 0:
         return True
     digits, count, more = word, WORD_BITS, 0
@@ -141,7 +141,7 @@ def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
 
 @lru_cache(maxsize=64)
 def rejection(law: Law) -> Rejection:
-    """The sampler of a law, with the narrowest blocks of which at most 2 · BLOCKS matter."""
+    """Return the sampler of a law, with the narrowest blocks of which at most 2 · BLOCKS matter."""
     width_bits = 0
     while law.exponent((2 * BLOCKS) << width_bits) < NEGLIGIBLE:
         width_bits += 1
@@ -164,7 +164,7 @@ class Sampler(Protocol):
 
 
 def sampler(law: Law) -> Sampler:
-    """Inversion where the table stays in the cache, else rejection. Both are exact.
+    """Return inversion where the table stays in the cache, else rejection; both are exact.
 
     The choice is part of the meaning of a stream (a resumed run must repeat it), so it is made in
     exact arithmetic: a table is narrow enough where exp(-exponent) < 2⁻⁶⁴ at its widest.
@@ -175,7 +175,7 @@ def sampler(law: Law) -> Sampler:
 
 
 def sample(law: Law, n: int) -> Int64:
-    """Draws under a fresh key of the operating system: int64 (n)."""
+    """Return draws under a fresh key of the operating system: int64 (n)."""
     if n < 0:
         raise NoiseError(f"the number of draws cannot be below 0, got {n}")
     out = np.empty(n, dtype=np.int64)

@@ -23,7 +23,7 @@ _FEW_DOWN = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=M
 
 
 def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
-    """An upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
+    """Return an upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
 
     ρ-zCDP implies (ε, δ)-differential privacy with that ε, for every δ in (0, 1): Bun & Steinke
     2016, Proposition 1.3. It is the figure that the US Census Bureau reports.
@@ -35,7 +35,7 @@ def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 
 @lru_cache(maxsize=256)
 def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
-    """An upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
+    """Return an upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
 
     Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13, at about the best order; every
     order is valid, so what is proved is the value at the order used, rounded up, and at least 0.
@@ -51,7 +51,7 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 
 
 def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
-    """An upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
+    """Return an upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
 
     The other way round of `optimal_epsilon`: with a = α - 1 > 0
 
@@ -75,17 +75,13 @@ def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ of twelve significant digits that is proved to keep (ε, δ).
+    """Return the largest ρ of twelve significant digits that is proved to keep (ε, δ).
 
     The proof goes through `bun_steinke_epsilon`, as in the papers; the tight profile of a whole
     composition buys less noise.
 
     The result is lowered until the upper bound of its ε is seen to be within the budget, so the
     proof rests on that one comparison (`docs/proofs.md`, "What ρ says of (ε, δ)").
-
-    Args:
-        epsilon: above 0.
-        delta: in (0, 1).
 
     Returns:
         ρ > 0 with a power of ten as its denominator (or reduced from one).
@@ -101,7 +97,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def float_above(value: Fraction | Decimal) -> float:
-    """The least binary float that is not below ``value``: a reported loss rounds upwards."""
+    """Return the least binary float that is not below ``value``: a reported loss rounds upwards."""
     rounded = float(_divided(_UP, value) if isinstance(value, Fraction) else value)
     while rounded < value:  # Python compares floats with fractions and decimals exactly
         rounded = math.nextafter(rounded, math.inf)
@@ -109,7 +105,7 @@ def float_above(value: Fraction | Decimal) -> float:
 
 
 def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
-    """About the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
+    """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
     rough = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
     cost, target = _divided(rough, rho), _log_inverse_above(delta)
     low, high = Decimal(0), rough.sqrt(rough.divide(target, cost))
@@ -198,12 +194,12 @@ Budget = Rho | EpsilonDelta | Epsilon
 
 
 def budget_in(price: Price, amount: Fraction) -> Rho | Epsilon:
-    """The budget of this amount of what noise is bought with."""
+    """Return the budget of this amount of what noise is bought with."""
     return Epsilon(amount) if isinstance(price, InEpsilon) else Rho(amount)
 
 
 def weakness(budget: Budget) -> str | None:
-    """What a budget whose δ is above 1e-5 permits, in a sentence; None for others.
+    """Return what a budget whose δ is above 1e-5 permits, in a sentence; None for others.
 
     Publishing the records of each unit as they are with probability δ, independently of others, is
     (0, δ)-differentially private: that is all that δ promises.
@@ -218,11 +214,7 @@ def weakness(budget: Budget) -> str | None:
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say.
-
-    Raises:
-        BudgetError: it is none.
-    """
+    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say."""
     if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
         raise BudgetError(
             'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '
@@ -231,11 +223,7 @@ def check_budget(budget: object) -> None:
 
 
 def probability(delta: Fraction) -> Fraction:
-    """``delta`` itself, strictly between 0 and 1.
-
-    Raises:
-        BudgetError: it is not.
-    """
+    """Return ``delta`` itself, strictly between 0 and 1."""
     if delta == 0:
         raise BudgetError(
             "delta must be in (0, 1), got 0; for pure differential privacy leave delta out "

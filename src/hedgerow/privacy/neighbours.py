@@ -48,7 +48,7 @@ Change = Shifts | Norm
 
 
 def in_case(changes: tuple[Change, ...], case: int) -> Change:
-    """The change in a case; a single change is that of every case."""
+    """Return the change in a case; a single change is that of every case."""
     return changes[case] if len(changes) > 1 else changes[0]
 
 
@@ -86,7 +86,7 @@ class Neighbours(ABC):
 
     @abstractmethod
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """What one unit changes at a depth: its worst shifts in each case, () for no change.
+        """Return the worst shifts by one unit at a depth, in each case; () for no change.
 
         The cases are the same ones, in the same order, at every depth. Whatever a unit does, the
         release costs at most what it costs in the worst of them.
@@ -94,7 +94,7 @@ class Neighbours(ABC):
 
     @abstractmethod
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """The worst change of linear measurements Wx of the leaves x, in any case.
+        """Return the worst change of linear measurements Wx of the leaves x, in any case.
 
         Args:
             column_squared: the largest squared column of W: what one record more or less changes.
@@ -116,14 +116,14 @@ class Neighbours(ABC):
 
     @abstractmethod
     def describe(self, subject: str = "The release") -> str:
-        """One plain sentence about ``subject``: who is protected from what."""
+        """Return one plain sentence about ``subject``: who is protected from what."""
 
     def l1_sensitivity(self, depth: int) -> Fraction:
-        """How far (records) the counts of a depth are apart at most, in sum: Σ|shift|."""
+        """Return the ℓ1 sensitivity of a depth's counts (records): Σ|shift|."""
         return max(l1(change) for change in self.changes(depth))
 
     def l2_sensitivity_squared(self, depth: int) -> Fraction:
-        """The square of how far (records²) the counts of a depth are apart at most: Σ shift²."""
+        """Return the squared ℓ2 sensitivity of a depth's counts (records²): Σ shift²."""
         return max(l2_squared(change) for change in self.changes(depth))
 
 
@@ -146,19 +146,17 @@ class AddRemove(Neighbours):
         return False
 
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """(m,), the only case: all records of the unit in one node."""
+        """Return (m,), the only case: all records of the unit in one node."""
         _checked(depth)
         return ((self.contributions,),)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """m² times the largest squared column: the unit adds or removes m columns at most, and the
-        norm of their sum is at most the sum of their norms.
-        """  # noqa: D205
+        """Return m² times the largest squared column: a unit adds or removes at most m columns."""
         del distance_squared
         return Norm(self.contributions**2 * column_squared)
 
     def describe(self, subject: str = "The release") -> str:
-        """One plain sentence about ``subject``: who is protected from what."""
+        """Return one plain sentence about ``subject``: who is protected from what."""
         m = self.contributions
         who = f"unit of up to {m} records" if m > 1 else "record"
         if self.unit is not None:
@@ -201,21 +199,22 @@ class Replace(Neighbours):
         return self.exactly
 
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """(m, -m), or () at depth 0: all records move; before it (m,) if they may come or go."""
+        """Return (m, -m), or () at depth 0; before it (m,) if records may come or go."""
         m = self.contributions
         moved: Shifts = (m, -m) if _checked(depth) > 0 else ()
         return (moved,) if self.exactly else ((m,), moved)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """m² times the largest squared distance of two columns: m records change place at most, and
-        the norm of the sum of m differences is at most the sum of theirs. Where a unit need not
-        keep its number of records, each may also come or go: m² times the larger of both.
-        """  # noqa: D205
+        """Return m² times the largest squared distance of two columns: at most m records move.
+
+        The norm of a sum of m differences is at most the sum of theirs. Where a unit need not keep
+        its number of records, each may also come or go: m² times the larger of both.
+        """
         most = distance_squared if self.exactly else max(column_squared, distance_squared)
         return Norm(self.contributions**2 * most)
 
     def describe(self, subject: str = "The release") -> str:
-        """One plain sentence about ``subject``: who is protected from what."""
+        """Return one plain sentence about ``subject``: who is protected from what."""
         m, same = self.contributions, f"{subject} looks almost the same whatever"
         unit = self.unit or "unit"
         if not self.exactly:
@@ -229,18 +228,14 @@ class Replace(Neighbours):
 
 
 def l1(shifts: Change) -> Fraction:
-    """The sum of the absolute shifts (records).
-
-    Raises:
-        BudgetError: only the ℓ2 norm is known.
-    """
+    """Return the sum of the absolute shifts (records)."""
     if isinstance(shifts, Norm):
         raise BudgetError("of these measurements the l2 norm alone is bounded: use Gaussian noise")
     return Fraction(sum(abs(shift) for shift in shifts))
 
 
 def l2_squared(shifts: Change) -> Fraction:
-    """The sum of the squared shifts (records²), exact where its root is not."""
+    """Return the sum of the squared shifts (records²), exact where its root is not."""
     if isinstance(shifts, Norm):
         return Fraction(shifts.squared)
     return Fraction(sum(shift * shift for shift in shifts))

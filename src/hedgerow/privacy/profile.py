@@ -116,7 +116,7 @@ class Profile:
         return Domination(tuple(gaussians), _pairs(self.uses))
 
     def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
-        """Proved lower and upper bounds of δ(ε), round-off included.
+        """Return proved lower and upper bounds of δ(ε), round-off included.
 
         The lower one is 0 where the figures are not exact (`is_exact`).
 
@@ -134,11 +134,11 @@ class Profile:
         return lower, max(upper for _, upper in bounds)
 
     def delta(self, epsilon: Exact | float) -> float:
-        """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
+        """Return δ such that the composition is (ε, δ)-DP: the upper bound of δ(ε)."""
         return self.delta_bounds(epsilon)[1]
 
     def epsilon(self, delta: Exact | float) -> float:
-        """The least ε such that the composition is (ε, δ)-differentially private, rounded up.
+        """Return the least ε such that the composition is (ε, δ)-DP, rounded up.
 
         Args:
             delta: in (0, 1). A binary float is allowed in this question, and stands for the
@@ -164,15 +164,15 @@ class Profile:
             return known
 
     def zcdp_epsilon(self, delta: Exact | float) -> float:
-        """ε from ρ alone, optimally (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
+        """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
         return self._from_rho(delta, optimal_epsilon)
 
     def bureau_epsilon(self, delta: Exact | float) -> float:
-        """ε as the Census Bureau states it: ρ + 2√(ρ ln(1/δ)) (Bun & Steinke), rounded up."""
+        """Return ρ + 2√(ρ ln(1/δ)) (Bun & Steinke, used by the Census Bureau), rounded up."""
         return self._from_rho(delta, bun_steinke_epsilon)
 
     def tradeoff(self, alpha: float) -> float:
-        """T(α): the least type II error of any test, at type I error α, of one unit's data.
+        """Return T(α): the least type II error of any test, at type I error α, of one unit's data.
 
         A lower bound: the promise, on the safe side.
 
@@ -184,7 +184,7 @@ class Profile:
         return accountant.highest_line(self._delta_above, alpha)
 
     def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
-        """T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over a grid of ε.
+        """Return T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over many ε.
 
         One δ(ε) a line serves all α, so a whole curve costs little more than a point of `tradeoff`.
         """
@@ -199,7 +199,7 @@ class Profile:
     def statement(
         self, delta: Exact | float | None = None, *, who: str = "Used together, they satisfy"
     ) -> str:
-        """The cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
+        """Return the cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
 
         It says nothing of who is protected: the whole promise of a release is a
         `hedgerow.privacy.promise.Promise`.
@@ -219,7 +219,7 @@ class Profile:
         return f"{who} {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The composition and its exact costs as JSON; fractions are text."""
+        """Return the composition and its exact costs as JSON; fractions are text."""
         pure, rho = self.pure_epsilon, self.rho
         return {
             "uses": [use.to_dict() for use in self.uses],
@@ -250,7 +250,7 @@ MechanismUse = tuple[Guarantee, int] | tuple[Guarantee, int, int]
 
 
 def compose(uses: Iterable[MechanismUse]) -> Profile:
-    """The profile of mechanisms used together.
+    """Return the profile of mechanisms used together.
 
     Args:
         uses: (mechanism, times) or (mechanism, times, shift), the shift being 1 unless given: how
@@ -277,7 +277,7 @@ def compose(uses: Iterable[MechanismUse]) -> Profile:
 
 
 def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
-    """The largest sum of a case; None where one has a part without a price."""
+    """Return the largest sum of a case; None where one has a part without a price."""
     largest = Fraction(0)
     for case in cases:
         known = [cost for cost in case if cost is not None]
@@ -292,7 +292,7 @@ def _is_part(losses: Losses, others: Losses) -> bool:
 
 
 def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
-    """The pairs of all uses but Gaussian noise, each of the case that costs it most.
+    """Return the pairs of all uses but Gaussian noise, each of the case that costs it most.
 
     They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
     """

@@ -41,7 +41,7 @@ class Restriction:
     digest: str
 
     def __str__(self) -> str:
-        """What is public, as a clause."""
+        """Return what is public, as a clause."""
         if self.level is None:
             return f"the list of {self.axis}, {self.digest[:DIGITS]}, was taken from the table"
         listed = f"by list {self.digest[:DIGITS]}"
@@ -95,12 +95,12 @@ class Protection:
         return " ".join(told) or None
 
     def describe(self, subject: str = "The release") -> str:
-        """Who is protected from what, and from what not, in sentences about ``subject``."""
+        """Return who is protected from what, and from what not, in sentences about ``subject``."""
         said = [self.neighbours.describe(subject), self.restriction]
         return " ".join(part for part in said if part)
 
     def lacks(self, other: "Protection") -> str | None:
-        """In which clauses this differs from another of the same neighbours, for a sentence."""
+        """Return the clauses in which this differs from another of the same neighbours, or None."""
         told = []
         unsaid = [str(r) for r in other.restrictions if r not in self.restrictions]
         more = [str(r) for r in self.restrictions if r not in other.restrictions]
@@ -126,12 +126,7 @@ class Promise:
     delta: Fraction | None = None
 
     def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
-        """The whole promise in sentences about ``subject``: nothing of it may be printed without.
-
-        Args:
-            delta: at which ε is stated; that of the promise unless given.
-            subject: a noun in the singular, as a sentence begins with it.
-        """
+        """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.delta if delta is None else delta
         said = [
             self.protection.neighbours.describe(subject),
@@ -161,11 +156,7 @@ MOST_COMBINATIONS = 64
 
 
 def compose_profiles(profiles: Sequence[Profile]) -> Profile:
-    """The profile of all releases, at least one, whose noise was fixed beforehand.
-
-    Raises:
-        BudgetError: there are none.
-    """
+    """Return the profile of all releases, at least one, whose noise was fixed beforehand."""
     if len(profiles) == 1:
         return profiles[0]
     single = all(len(profile.cases) == 1 for profile in profiles)
@@ -174,7 +165,7 @@ def compose_profiles(profiles: Sequence[Profile]) -> Profile:
 
 
 def _combined(counted: Counter[Profile]) -> list[Use]:
-    """The uses of all, with a case for each combination of theirs."""
+    """Return the uses of all, with a case for each combination of theirs."""
     uses: list[Use] = []
     chosen: list[Profile] = []
     number = 1
@@ -199,7 +190,7 @@ def _reordered(use: Use, cases: Sequence[int]) -> Use:
 
 
 def _united(use: Use) -> Use:
-    """The use with one change, of which that of every case is a part."""
+    """Return the use with one change, of which that of every case is a part."""
     if len(use.changes) == 1:
         return use
     most: Counter[int] = Counter()

@@ -76,7 +76,7 @@ class Axis:
         not_stated: str | None = None,
         from_table: bool = False,
     ) -> "Axis":
-        """An axis from a public list of areas, one row a leaf.
+        """Return an axis from a public list of areas, one row a leaf.
 
         A row may stop early (its deeper codes missing): that branch is continued by a single child
         with the same code down to the deepest level.
@@ -112,11 +112,11 @@ class Axis:
         return len(self.levels)
 
     def size(self, level: int) -> int:
-        """The number of nodes of a level; level 0 has one."""
+        """Return the number of nodes of a level; level 0 has one."""
         return 1 if level == 0 else len(self.labels[level - 1])
 
     def level_number(self, level: str) -> int:
-        """The number 1..L of a level given by name.
+        """Return the number 1..L of a level given by name.
 
         Raises:
             TableError: no such level.
@@ -130,19 +130,19 @@ class Axis:
         return self.levels.index(level) + 1
 
     def descendant_start(self, level: int, deeper: int) -> Int64:
-        """Where the descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
+        """Return where descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
         start = np.arange(self.size(level) + 1, dtype=np.int64)
         for k in range(level, deeper):
             start = self.child_start[k][start]
         return start
 
     def ancestors(self, level: int) -> Int32:
-        """For each leaf its ancestor at a level: int32 (leaves)."""
+        """Return for each leaf its ancestor at a level: int32 (leaves)."""
         leaves = np.diff(self.descendant_start(level, self.depth))
         return np.repeat(np.arange(self.size(level), dtype=np.int32), leaves)
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
-        """The codes of nodes of a level and of their ancestors, coarsest first, by column."""
+        """Return the codes of nodes of a level and of their ancestors, coarsest first."""
         found = []
         for k in range(level, 0, -1):
             found.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
@@ -167,11 +167,7 @@ class Axis:
 
 
 def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Refuse names that cannot be those of an axis, its levels and columns.
-
-    Raises:
-        TableError: they cannot.
-    """
+    """Refuse names that cannot be those of an axis, its levels and columns."""
     check_name(name, "an axis's name", LONGEST_NAME, TableError)
     if not set(name).isdisjoint("./\\"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
@@ -191,7 +187,7 @@ def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) ->
 
 
 def _complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
-    """Every path down to the last level: a branch that stops early repeats its last code."""
+    """Return every path down to the last level: a branch that stops early repeats its last code."""
     if codes.is_empty():
         raise TableError(f"{subject} is empty; it needs one row an area")
     names = codes.columns
@@ -218,7 +214,7 @@ def _complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
 def _nest(
     paths: pl.DataFrame, subject: str, *, repeated: bool
 ) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
-    """Labels and child ranges of every level from the paths of the leaves."""
+    """Return labels and child ranges of every level from the paths of the leaves."""
     names = paths.columns
     if repeated:
         paths = paths.unique()

@@ -30,11 +30,7 @@ NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder for temporary files that only we can read; it goes away afterwards.
-
-    Raises:
-        MachineError: no room for it.
-    """
+    """Make a folder for temporary files that only we can read; remove it afterwards."""
     try:
         folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -48,14 +44,7 @@ def private_folder() -> Iterator[Path]:
 
 @contextmanager
 def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory; what it spills goes to a folder that only we can read, then away.
-
-    Args:
-        memory: bytes that it may take before it spills; half of what there is unless given.
-
-    Raises:
-        MachineError: no room for the folder.
-    """
+    """Open a database in memory that spills to a private folder, removed afterwards."""
     with private_folder() as folder:
         settings = _settings(str(folder), memory)
         with closing(duckdb.connect(":memory:", config=settings)) as db:
@@ -82,17 +71,7 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
 
 @contextmanager
 def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
-    """DuckDB's failures as ours; its own words may quote the table, so they stay confidential.
-
-    Args:
-        subject: how messages name the table.
-        sentence: what is wrong if the machine is not.
-
-    Raises:
-        MachineError: out of memory or disk.
-        TableError: the table is damaged or outside its limits; ``sentence`` is confidential.
-        KeyboardInterrupt: Ctrl-C, which DuckDB reports as a RuntimeError.
-    """
+    """Turn DuckDB's errors into ours; its words may quote the table and stay confidential."""
     try:
         yield
     except duckdb.OutOfMemoryException:
@@ -117,12 +96,12 @@ def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
 
 
 def sql_identifier(name: str) -> str:
-    """An identifier in SQL."""
+    """Return an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def sql_text(text: str) -> str:
-    """A text in SQL."""
+    """Return a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -183,11 +162,7 @@ class Query:
 
 @contextmanager
 def run_query(query: Query, subject: str) -> Iterator["RunningQuery"]:
-    """The query's columns and, on request, its rows; the connection is closed afterwards.
-
-    Raises:
-        TableError: the driver is not installed, no such database, a query it does not understand.
-    """
+    """Run a query: its columns and, on request, its rows; then close the connection."""
     driver = _driver(query)
     with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
         connection = driver.connect(_address(query, subject))
@@ -219,7 +194,7 @@ class RunningQuery:
 
     @contextmanager
     def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
-        """Some columns as text, in order, called c0, c1, …; a missing value is an empty text.
+        """Yield some columns as text, called c0, c1, …; a missing value is an empty text.
 
         Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
         because SQLite's driver takes a column's type from its first rows.
@@ -254,7 +229,7 @@ def _address(query: Query, subject: str) -> str:
 
 @contextmanager
 def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
-    """The driver's failures as ours; its words, less the password, stay confidential."""
+    """Turn the driver's errors into ours; its words, without the password, stay confidential."""
     try:
         yield
     except HedgerowError:
@@ -272,7 +247,7 @@ def _errors(query: Query) -> type[Exception]:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of a URL, or None where it has none."""
+    """Return the parts of a URL, or None where it has none."""
     try:
         parts = urlsplit(url)
         _ = parts.hostname, parts.password
@@ -282,7 +257,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _secrets(query: Query) -> list[str]:
-    """The password as written and as meant."""
+    """Return the password as written and as meant."""
     parts = _split(query.url)
     if parts is None:
         return [query.url.partition("://")[2]]

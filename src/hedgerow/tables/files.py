@@ -41,14 +41,10 @@ class Relation:
 
 
 def open_file(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
-    """A CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
+    """Return a CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
 
     Its path is made absolute here, once: to DuckDB ``~``, ``file:`` and ``s3:`` at the start of a
     path mean another place than to Python, which has checked the file.
-
-    Raises:
-        TableError: no such file, none that is plain, or a file that is no table.
-        MachineError: no permission to read it.
     """
     try:
         return _opened(db, path.absolute(), subject)
@@ -111,11 +107,7 @@ def _parquet(
 
 
 def _pattern(path: str, subject: str) -> str:
-    """The SQL of the pattern that this file alone matches.
-
-    Raises:
-        TableError: none does: in a pattern of DuckDB a backslash separates folders.
-    """
+    """Return the SQL of the pattern that this file alone matches."""
     if glob.has_magic(path) and "\\" in path:
         raise TableError(f"{subject} has a backslash and a wildcard in its path; rename it")
     return sql_text(glob.escape(path))
@@ -126,7 +118,7 @@ WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
 def _csv(path: Path, start: bytes, subject: str) -> Relation:
-    """All columns text; nothing is guessed but the separator, which the header shows."""
+    """Return all columns text; nothing is guessed but the separator, which the header shows."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TableError(f"{subject} is UTF-16 text; save it as UTF-8")
     if start.startswith(WORKBOOKS):
@@ -164,7 +156,7 @@ def _csv(path: Path, start: bytes, subject: str) -> Relation:
 
 
 def share_files(one: Path, other: Path) -> bool:
-    """Whether two sources have a file in common, under whatever names and links.
+    """Return whether two sources have a file in common, under whatever names and links.
 
     One that cannot be looked at is no source at all; reading it says why.
     """
@@ -179,7 +171,7 @@ def share_files(one: Path, other: Path) -> bool:
 
 
 def _files_of(source: Path) -> list[Path]:
-    """The files of a file, folder or glob that exist."""
+    """Return the files of a file, folder or glob that exist."""
     if source.is_dir():
         return [path for path in source.rglob("*") if path.is_file()]
     if source.is_file():

@@ -43,19 +43,9 @@ Rules = list[tuple[str, str]]
 def whole_count(
     db: duckdb.DuckDBPyConnection, column: str, kind: str, *, subject: str, name: str
 ) -> str:
-    """The SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
+    """Return the SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
 
     Nothing is ever rounded; larger numbers count as the largest.
-
-    Args:
-        db: holds the relation ``loaded``.
-        column: in SQL.
-        kind: its type in DuckDB.
-        subject: how messages name the table.
-        name: of the column.
-
-    Raises:
-        TableError: a value that is no whole number of at least 0, or none at all.
     """
     suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
@@ -68,9 +58,10 @@ def whole_count(
 
 
 def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
-    """Which rows need a closer look; what is wrong with a row, in the order of reporting; and
-    when a number is larger than a leaf can be.
-    """  # noqa: D205
+    """Return which rows need a closer look, what can be wrong with a row, and when it is too large.
+
+    The rules stand in the order of reporting.
+    """
     missing = (f"{column} IS NULL", MISSING)
     negative = (f"{column} < 0", NEGATIVE)
     fraction = (f"{column} <> floor({column})", FRACTION)
@@ -119,7 +110,7 @@ SEEDS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
 def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
-    """What each leaf adds to the sums: two uint64 arrays (leaves).
+    """Return what each leaf adds to the sums: two uint64 arrays (leaves).
 
     Args:
         codes: one int32 array (leaves) an axis.
@@ -136,7 +127,7 @@ def _word(codes: Codes, seed: np.uint64) -> UInt64:
 
 
 def _mixed(word: UInt64) -> UInt64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads each bit."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -154,7 +145,7 @@ class Column(Protocol):
         """Add values at the end."""
 
     def whole(self) -> NDArray[Any]:
-        """All of them; nothing is added any more."""
+        """Return all of them; nothing is added any more."""
 
 
 @dataclass(slots=True)
@@ -169,7 +160,7 @@ class MemoryColumn:
         self.parts.append(values)
 
     def whole(self) -> NDArray[Any]:
-        """All of them."""
+        """Return all of them."""
         found = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
         self.parts = []
         return found
@@ -191,7 +182,7 @@ class FileColumn:
         values.tofile(self.file)
 
     def whole(self) -> NDArray[Any]:
-        """All of them, mapped into memory."""
+        """Return all of them, mapped into memory."""
         if self.file is None:
             return np.empty(0, dtype=self.kind)
         self.file.flush()
@@ -217,13 +208,7 @@ class Ordering:
     def leaves(
         self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
     ) -> tuple[Leaves, list[int], list[int]]:
-        """The non-zero leaves in tree order, the lowest leaf seen on each axis, flagged records.
-
-        Args:
-            db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁴⁰) and the flags.
-            flags: columns that are 1 or 0, of each of which the flagged records are counted.
-        """
+        """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
@@ -272,7 +257,7 @@ class Ordering:
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 
     def _words(self, db: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[str, list[str]]:
-        """The joins that bring what each axis adds to the words, and the words."""
+        """Return the joins that bring what each axis adds to the words, and the words."""
         if len(names) == 1:
             return "", names
         joins = ""

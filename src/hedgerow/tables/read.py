@@ -32,27 +32,18 @@ from hedgerow.tables.tree import Codes, Tree
 
 
 def check_units(db: duckdb.DuckDBPyConnection, unit: str, subject: str) -> None:
-    """Refuse ``records`` of no unit.
-
-    Raises:
-        TableError: a record without a unit.
-    """
+    """Refuse ``records`` of no unit."""
     if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
         rule = "lacks a value for some record; each record needs its unit"
         raise outside_limits(subject, rule, column=unit)
 
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
-    """The SELECT of the leaves of the records that are kept: at most ``contributions`` a unit.
+    """Return the SELECT of the leaves of at most ``contributions`` records a unit.
 
     The records of a unit stand in the order of a hash of the unit, the leaf, and which of the
     unit's records in that leaf it is; the first ``contributions`` are kept. So what is kept of a
     unit depends on its own records alone: `docs/proofs.md`, "Bounding contributions".
-
-    Args:
-        leaves: the columns of ``records`` with leaf numbers; its column ``unit`` is text.
-        contributions: m.
-        carried: further columns of the kept records, which have no part in what is kept.
     """
     names = ", ".join(leaves)
     # the unit stands last, so that no two records write the same text
@@ -81,7 +72,7 @@ def read_leaves(
     contributions: int,
     memory: int | None = None,
 ) -> Leaves:
-    """The non-zero leaves of a table, each once, in tree order.
+    """Return the non-zero leaves of a table, each once, in tree order.
 
     A record's codes on an axis must be a path of the axis's public list. Where a branch of the
     list stops early, so may the record's codes. A record outside the list goes to the axis's
@@ -103,11 +94,6 @@ def read_leaves(
         before: where contributions are bounded, how many records there were, else None;
         unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
         have a code that is not in the list, or none; None of the other axes.
-
-    Raises:
-        TableError: no table; a missing column; a count that is no whole number of at least 0; a
-            record outside the list, or in contradiction to it; a record without a unit.
-        MachineError: out of memory or disk.
     """
     if unit is not None and count is not None:
         raise TableError("unit needs one row a record; leave count out")
@@ -175,7 +161,7 @@ def _records(
     contributions: int,
     subject: str,
 ) -> tuple[str, int | None]:
-    """The SELECT of the leaf numbers and counts of all records, or of those that are kept.
+    """Return the SELECT of the leaf numbers and counts of all records, or of those that are kept.
 
     With it, where contributions are bounded, the number of records before.
     """
@@ -197,7 +183,7 @@ def _records(
 
 
 def _flags(matches: list[Match]) -> dict[int, str]:
-    """Of each axis with a ``not_stated`` leaf the column that says who is there unlisted."""
+    """Return of each axis with a ``not_stated`` leaf the column that says who is there unlisted."""
     return {a: f"unlisted{a}" for a, match in enumerate(matches) if match.unlisted is not None}
 
 

@@ -29,16 +29,7 @@ CODE_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
 
 
 def as_arrow(frame: Any, subject: str) -> pa.Table:
-    """The frame as an Arrow table.
-
-    Args:
-        frame: Polars, pandas, PyArrow, DuckDB: anything with ``__arrow_c_stream__``; or a dict of
-            columns.
-        subject: how messages name it.
-
-    Raises:
-        TableError: the object is no data frame.
-    """
+    """Return the frame as an Arrow table."""
     if isinstance(frame, pl.LazyFrame):
         frame = _collected(frame, subject)
     if isinstance(frame, pa.Table):
@@ -60,7 +51,7 @@ def as_arrow(frame: Any, subject: str) -> pa.Table:
 
 
 def refused_codes(subject: str, column: str, kind: str) -> str:
-    """The sentence for a column that cannot hold codes."""
+    """Return the sentence for a column that cannot hold codes."""
     return (
         f"{subject} column {column!r} holds {kind}; codes must be text or whole numbers "
         f"(write them as text, so that 01001 keeps its zero)"
@@ -76,11 +67,7 @@ def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
-    """The named columns as text codes; an empty text counts as missing.
-
-    Raises:
-        TableError: a column is absent, or holds fractions, times or nested values.
-    """
+    """Return the named columns as text codes; an empty text counts as missing."""
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(frame.columns)
@@ -94,7 +81,7 @@ def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFr
 
 
 def in_order(frame: pl.DataFrame) -> bool:
-    """Whether the rows of text codes ascend, compared by the first column first.
+    """Return whether the rows of text codes ascend, compared by the first column first.
 
     Where a code is missing the answer may be False for rows that ascend.
     """
@@ -111,12 +98,12 @@ SQL_CODE_TYPES = {"VARCHAR", "BOOLEAN", "DATE", "UUID", '"NULL"'}
 
 
 def is_file(source: Any) -> bool:
-    """Whether a source is a path."""
+    """Return whether a source is a path."""
     return isinstance(source, str | PathLike)
 
 
 def describe_source(source: Any, role: str) -> str:
-    """How messages name a source: ``the table trips.csv``."""
+    """Return how messages name a source: ``the table trips.csv``."""
     if isinstance(source, Query):
         return f"{role} at {source.place}"
     if isinstance(source, str) and "://" in source:  # it may hold a password: never shown
@@ -143,11 +130,7 @@ class Source:
     is_public: bool = False
 
     def place(self, column: str) -> int:
-        """The place of a column.
-
-        Raises:
-            TableError: no such column, or several.
-        """
+        """Return the place of a column."""
         times = self.names.count(column)
         if times > 1:
             raise TableError(f"{self.subject} has {times} columns called {column!r}; rename one")
@@ -164,17 +147,13 @@ class Source:
 
 
 def _letters(name: str) -> str:
-    """A name without capitals and gaps."""
+    """Return a name without capitals and gaps."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 @contextmanager
 def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Iterator[Source]:
-    """A source, for as long as its files and connections are open.
-
-    Raises:
-        TableError: nothing there, or no table.
-    """
+    """Open a source for as long as its files and connections are needed."""
     if isinstance(source, Query):
         with run_query(source, subject) as query:
             names = tuple(query.schema.names)
@@ -218,21 +197,13 @@ def _load_query(db: duckdb.DuckDBPyConnection, query: RunningQuery, places: list
 
 
 def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> list[str]:
-    """The types of some columns, which are now ``loaded`` as c0, c1, ….
-
-    Raises:
-        TableError: a column that is not there, or of a type that cannot be read.
-    """
+    """Return the types of some columns, which are now ``loaded`` as c0, c1, …."""
     source.load([source.place(column) for column in columns])
     return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
 
 
 def check_codes(source: Source, column: str, kind: str) -> None:
-    """Refuse a column that cannot hold codes, given its type in DuckDB.
-
-    Raises:
-        TableError: fractions, times, nested values.
-    """
+    """Refuse a column that cannot hold codes, given its type in DuckDB."""
     whole = kind in SQL_CODE_TYPES or kind.endswith(("INT", "INTEGER"))
     if column in source.fractional or not (whole or kind.endswith(",0)") or kind[:4] == "ENUM"):
         shown = "fractions" if column in source.fractional else kind
@@ -240,21 +211,17 @@ def check_codes(source: Source, column: str, kind: str) -> None:
 
 
 def code_sql(place: int) -> str:
-    """Column ``place`` of ``loaded`` as text; an empty text counts as missing."""
+    """Return column ``place`` of ``loaded`` as text; an empty text counts as missing."""
     return f"NULLIF(CAST(c{place} AS VARCHAR), '')"
 
 
 def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -> pl.DataFrame:
-    """A public list of areas: the named columns, all text, as written (``01001`` keeps its zero).
+    """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
 
     Args:
         source: a CSV or Parquet file, a `Query`, or a data frame.
         columns: what to read.
         repeated: the source is a table of records; each combination of codes is wanted once.
-
-    Raises:
-        TableError: nothing there, no table, a missing column, a column that holds no codes.
-        MachineError: out of memory or disk.
     """
     if repeated:  # of a table that may be confidential
         return _listed(source, columns, repeated=True)

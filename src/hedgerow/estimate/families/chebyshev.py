@@ -88,13 +88,13 @@ def _project_weighted(
 
 @kernel
 def _lowest(x: float, s: float, distance: float) -> float:
-    """``L(distance)``, never above the nearest count, whatever the rounding."""
+    """Return ``L(distance)``, never above the nearest count, whatever the rounding."""
     return float(max(min(np.ceil(x - distance * s), np.floor(x + 0.5)), 0.0))
 
 
 @kernel
 def _highest(x: float, s: float, distance: float) -> float:
-    """``U(distance)``, never below the nearest count, whatever the rounding."""
+    """Return ``U(distance)``, never below the nearest count, whatever the rounding."""
     return float(max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0))
 
 
@@ -212,7 +212,7 @@ class Chebyshev:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "combine": self.combine}
 
     def project(
@@ -222,7 +222,7 @@ class Chebyshev:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.

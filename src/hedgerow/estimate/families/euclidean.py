@@ -26,7 +26,7 @@ TOO_MUCH = (1 << 63) - 1
 
 @kernel
 def floor_quotient(high: int, low: int, divisor: int) -> int:
-    """The floor of ``(high * 2^32 + low) / divisor``; 0 <= low < 2^62 + 2^33, divisor <= 2^29."""
+    """Return ``floor((high * 2^32 + low) / divisor)``, low < 2^62 + 2^33, divisor <= 2^29."""
     quotient = high // divisor
     remainder = high - quotient * divisor
     return (quotient << LOW_BITS) + ((remainder << LOW_BITS) + low) // divisor
@@ -34,7 +34,7 @@ def floor_quotient(high: int, low: int, divisor: int) -> int:
 
 @kernel
 def saturated(high: int, low: int) -> int:
-    """The two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
+    """Return the two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
     high += low >> LOW_BITS
     if high >= 1 << (62 - LOW_BITS):
         return TOO_MUCH
@@ -43,7 +43,7 @@ def saturated(high: int, low: int) -> int:
 
 @kernel
 def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
-    """``min x``, ``max x`` and the two words of ``c - Σ x``."""
+    """Return ``min x``, ``max x`` and the two words of ``c - Σ x``."""
     least = TOO_MUCH
     greatest = -TOO_MUCH
     high = total >> LOW_BITS
@@ -59,7 +59,7 @@ def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
 
 @kernel
 def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
-    """The smallest integer ``s >= at_least`` with ``g(s) = Σ max(x - s, 0) <= c``, and ``g(s)``.
+    """Return the least integer ``s >= at_least`` with ``g(s) = Σ max(x - s, 0) <= c``, and g(s).
 
     Newton's method from the left: g is convex and falls by n = #{x > s} a unit after s, so no
     level short of ``s + ceil((g(s) - c) / n)`` will do. By convexity one step leaves fractions p of
@@ -129,7 +129,7 @@ def lower_in_ascending_order(
 
 @kernel
 def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]:
-    """``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
+    """Return ``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
     high = 0
     low = 0
     below = -TOO_MUCH
@@ -171,7 +171,7 @@ class Euclidean:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "combine": self.combine}
 
     def project(
@@ -181,7 +181,7 @@ class Euclidean:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.

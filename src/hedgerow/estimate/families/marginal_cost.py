@@ -135,7 +135,7 @@ def _hand_out(
     missing: int,
     y: Int64,
 ) -> None:
-    """One unit each to the cells largest in (rank, index) of those whose next cost is the level."""
+    """Give a unit each to the largest cells by (rank, index) whose next cost is the cutoff."""
     high = _rank_of_the_last(keys, rank, cutoff, missing)
     for i in range(len(keys)):
         if keys[i] == cutoff and rank[i] > high:
@@ -155,7 +155,7 @@ def _hand_out_evenly(
     missing: int,
     y: Int64,
 ) -> None:
-    """One unit each, evenly, to cells whose next cost is the level; to empty ones last."""
+    """Give a unit each, evenly, to cells whose next cost is the cutoff; to empty ones last."""
     filled = 0
     empty = 0
     for i in range(len(keys)):
@@ -217,7 +217,7 @@ def _share_between_two(
     problem: tuple[float, int, int],
     y: Int64,
 ) -> tuple[float, bool]:
-    """`cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    """Return `cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
     offset, total, hashed = problem
     cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
     ideal = np.floor(x[0] + offset + cutoff * s[0])
@@ -255,7 +255,7 @@ def _share_between_two(
 
 @kernel
 def _is_first(rank: Float64, hashed: int, first: int, second: int) -> bool:
-    """Whether of two cells that hold so much, a unit that costs both the same is the first's."""
+    """Return whether, of two cells with these counts, an equally cheap unit goes to the first."""
     if len(rank) > 0:
         return bool(rank[0] > rank[1])
     if (first > 0) != (second > 0):

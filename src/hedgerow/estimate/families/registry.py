@@ -22,11 +22,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 
 
 def read_estimator(described: Mapping[str, Any]) -> Estimator:
-    """The estimator whose `Estimator.to_dict` this is.
-
-    Raises:
-        EstimateError: for a method that is not known, or parameters that it does not take.
-    """
+    """Return the estimator whose `Estimator.to_dict` this is."""
     parameters = dict(described)
     method = parameters.pop("method", None)
     if not isinstance(method, str) or method not in ESTIMATORS:

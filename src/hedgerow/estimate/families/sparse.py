@@ -67,7 +67,7 @@ def _sparsen_two(
     hashed: int,
     y: Int64,
 ) -> None:
-    """From integer least squares of two cells to the penalised optimum, whatever the variances."""
+    """Turn integer least squares of two cells into the penalised optimum, for any variances."""
     if y[0] == 0 or y[1] == 0:
         return
     total = y[0] + y[1]
@@ -91,7 +91,7 @@ def _sparsen(
     units: Int64,
     y: Int64,
 ) -> None:
-    """From integer least squares in y to the penalised optimum in y.
+    """Turn integer least squares in y into the penalised optimum in y.
 
     The problem: the level of least squares, the price of a count, whether variances are equal, and
     a hash of the family.
@@ -213,7 +213,7 @@ class Sparse:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "penalty": self.penalty, "combine": self.combine}
 
     def project(
@@ -223,7 +223,7 @@ class Sparse:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 or float64 (cells), records, within ±2^40.

@@ -26,7 +26,7 @@ PATIENCE = 16
 
 @kernel
 def real_cutoff(x: Float64, s: Float64, offset: float, total: float) -> float:
-    """A level where the real solution is a little short of the total."""
+    """Return a level where the real solution is a little short of the total."""
     shift = offset - 0.5
     sum_x = 0.0
     size = total
@@ -56,7 +56,7 @@ def real_cutoff(x: Float64, s: Float64, offset: float, total: float) -> float:
 
 @kernel
 def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: float) -> float:
-    """A level that few units, or units of about one cost, keep from the total."""
+    """Return a level that few units, or units of about one cost, keep from the total."""
     low = -np.inf
     high = np.inf
     step = 0
@@ -86,7 +86,7 @@ def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: fl
 
 @kernel
 def _between(low: float, high: float, cutoff: float, step: int) -> float:
-    """The middle of the bracket, or further out where it has no end yet."""
+    """Return the middle of the bracket, or further out where it has no end yet."""
     if low == -np.inf:
         return cutoff - (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
     if high == np.inf:
@@ -98,7 +98,7 @@ def _between(low: float, high: float, cutoff: float, step: int) -> float:
 def _count(
     x: Float64, s: Float64, offset: float, total: float, cutoff: float
 ) -> tuple[float, float]:
-    """``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
+    """Return ``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
     units = 0.0
     slope = 0.0
     for i in range(len(x)):
@@ -110,7 +110,7 @@ def _count(
 
 @kernel
 def _past_next_cost(x: Float64, s: Float64, offset: float, cutoff: float) -> float:
-    """A few roundings beyond the smallest cost above the level."""
+    """Return a few roundings beyond the smallest cost above the level."""
     least = np.inf
     margin = 0.0
     for i in range(len(x)):
@@ -133,7 +133,7 @@ ENOUGH = 64
 
 @kernel
 def family_hash(x: NDArray[Any], total: int) -> int:
-    """A hash of a family's first noisy counts, rounded down, and its total: 0 to 2^63 - 1."""
+    """Return a hash of a family's total and first noisy counts, rounded down: 0 to 2^63 - 1."""
     state = np.uint64(total)
     for i in range(min(len(x), ENOUGH)):
         state = (state ^ np.uint64(np.int64(np.floor(x[i])))) * FACTOR
@@ -144,5 +144,5 @@ def family_hash(x: NDArray[Any], total: int) -> int:
 
 @kernel
 def receives_leftover_unit(place: int, hashed: int, units: int, cells: int) -> bool:
-    """Whether the cell of this place among ``cells`` gets one of ``units``, as above."""
+    """Return whether the cell of this place among ``cells`` gets one of ``units``, as above."""
     return bool((hashed % cells + place * units) % cells >= cells - units)

@@ -69,7 +69,7 @@ class LeastSquares:
     combine: ClassVar[bool | None] = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The method, as a manifest says it."""
+        """Return the method, as a manifest says it."""
         return {"method": self.name}
 
     def project(
@@ -79,26 +79,19 @@ class LeastSquares:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The nearest consistent counts; see `Euclidean.project`."""
+        """Return the nearest consistent counts; see `Euclidean.project`."""
         return Euclidean().project(noisy, family_start, totals, variance)
 
     def estimate(self, layers: Sequence[Layer]) -> list[Estimate]:
-        """The estimates of every depth; see `least_squares`."""
+        """Return the estimates of every depth; see `least_squares`."""
         return least_squares(layers)
 
 
 def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
-    """The best linear unbiased estimates and their variances, for each depth 0..T.
+    """Return the best linear unbiased estimates and their variances, for each depth 0..T.
 
     A node without children is a leaf, at any depth. A node that the measurements do not identify
     has an infinite variance; its estimate is one of those that fit best.
-
-    Args:
-        layers: a whole tree, or subtree, from the root down; the root is one node.
-
-    Raises:
-        EstimateError: layers that do not fit below each other; exact counts (variance 0) that
-            contradict each other.
     """
     combined = upward(layers)
     final = [combined[0]]
@@ -115,14 +108,7 @@ def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
 
 
 def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
-    """The estimate and variance of each node from its own subtree alone, for each depth 0..T.
-
-    Args:
-        layers: as in `least_squares`.
-
-    Raises:
-        EstimateError: layers that do not fit below each other.
-    """
+    """Return estimate and variance of each node from its own subtree alone, for each depth 0..T."""
     check_layers(layers)
     combined = [_measured(layers[-1])]
     for depth in range(len(layers) - 2, -1, -1):
@@ -133,7 +119,7 @@ def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
 
 
 def _measured(layer: Layer) -> tuple[Float64, Float64]:
-    """The measurements of the deepest layer as estimates."""
+    """Return the measurements of the deepest layer as estimates."""
     variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
     if layer.noisy is None:
         return np.zeros(layer.nodes), variance
@@ -147,7 +133,7 @@ def combine(
     child_variance: float | Float64,
     family_start: Int64,
 ) -> tuple[Float64, Float64]:
-    """The combined estimate and variance of each node: its own count and its children's sum.
+    """Return the combined estimate and variance of each node: its own count and its children's sum.
 
     With s and S the sums of the children's estimates and variances, ``z = x + (s - x) v / (v + S)``
     with variance ``v S / (v + S)``. A node with v = 0 keeps x; one with v infinite gets s and S;
@@ -161,9 +147,6 @@ def combine(
         child_estimate: int64 or float64 (children), records: the children's combined estimates.
         child_variance: one float, or float64 (children), records².
         family_start: int64 (nodes + 1): where each node's children begin, and the end.
-
-    Raises:
-        EstimateError: arrays that do not fit together.
     """
     nodes = family_count(family_start, len(child_estimate))
     if noisy is None:
@@ -188,7 +171,7 @@ def distribute_down(
     variance: float | Float64,
     family_start: Int64,
 ) -> tuple[Float64, Float64]:
-    """The final estimates and variances of the children, which sum to their parents' final ones.
+    """Return final estimates and variances of the children, which sum to their parents'.
 
     With z and v a child's combined estimate and variance and S the family's sum of v,
     ``y = z + (y_p - Σz) v / S`` with variance ``(v / S)² Var(y_p) + v - v² / S``. If one v in a
@@ -202,9 +185,6 @@ def distribute_down(
         estimate: int64 or float64 (children), records: the children's combined estimates.
         variance: one float, or float64 (children), records²: the variances of these.
         family_start: int64 (parents + 1): where each parent's children begin, and the end.
-
-    Raises:
-        EstimateError: arrays that do not fit together.
     """
     parents = family_count(family_start, len(estimate))
     check_length("parent_estimate", parent_estimate, parents)

@@ -38,18 +38,10 @@ def covariance(
     nodes: Sequence[tuple[int, int]],
     combined: Sequence[tuple[Float64, Float64]] | None = None,
 ) -> Float64:
-    """The covariance matrix of the estimates of some nodes, records², float64 (nodes, nodes).
+    """Return the covariance matrix (records²) of the estimates of some nodes.
 
     C is that of `least_squares`; a sum of nodes with coefficients k has the variance ``k @ C @ k``.
     After one upward pass it takes O(families on the way) a node and O(depth) a pair.
-
-    Args:
-        layers: the tree, as in `least_squares`.
-        nodes: (depth, index in the depth's tree order) of each.
-        combined: what `upward` returned for these layers, to spare that pass.
-
-    Raises:
-        EstimateError: a node that is not in the tree, or that the measurements do not identify.
     """
     combined = upward(layers) if combined is None else combined
     paths = [_path(layers, combined, depth, index) for depth, index in nodes]
@@ -66,7 +58,7 @@ def _path(
     depth: int,
     index: int,
 ) -> list[_Step]:
-    """The steps from the root down to a node."""
+    """Return the steps from the root down to a node."""
     if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:
         raise EstimateError(f"the tree has no node {index} at depth {depth}")
     indices = [index]
@@ -87,7 +79,7 @@ def _path(
 
 
 def _step(index: int, family: Float64, place: int, above: float) -> _Step:
-    """The step to one child, by its place in the family; ``above`` is Var(y_p)."""
+    """Return the step to one child, by its place in the family; ``above`` is Var(y_p)."""
     v = float(family[place])
     rest = float(family[:place].sum() + family[place + 1 :].sum())
     if v == inf:  # Alone with an infinite variance it is what the others leave; else unknown.
@@ -101,7 +93,7 @@ def _step(index: int, family: Float64, place: int, above: float) -> _Step:
 
 
 def _pair(one: list[_Step], other: list[_Step]) -> float:
-    """The covariance of the nodes at the ends of two paths."""
+    """Return the covariance of the nodes at the ends of two paths."""
     common = 0
     for a, b in zip(one, other, strict=False):
         if a.index != b.index:
@@ -122,7 +114,7 @@ def _product(steps: Sequence[_Step]) -> float:
 
 
 def _times(share: float, variance: float) -> float:
-    """The product; of what is not identified a share of 0 takes nothing."""
+    """Return the product; of what is not identified a share of 0 takes nothing."""
     return share * variance if share else 0.0
 
 
@@ -131,14 +123,11 @@ Pairs: TypeAlias = tuple[Int64, Int64, Float64]
 
 
 def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
-    """The best linear unbiased estimate of the sum of each group of leaves, and its variance.
+    """Return the best linear unbiased estimate, and its variance, of each group of leaves.
 
     Args:
         layers: the tree, as in `least_squares`; its leaves are the nodes of the last layer.
         groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
-
-    Raises:
-        EstimateError: arrays that do not fit together, a negative group; see `least_squares`.
     """
     variance = variance_of_sums(layers, groups)
     leaves = least_squares(layers)[-1].estimate
@@ -151,7 +140,7 @@ def variance_of_sums(
     groups: Int64,
     combined: Sequence[tuple[Float64, Float64]] | None = None,
 ) -> Float64:
-    """The variance of the least-squares estimate of each group's sum: float64 (groups), records².
+    """Return the variance of each group's least-squares estimate: float64 (groups), records².
 
     It is infinite for a group that the measurements do not identify. Takes O(nodes).
 
@@ -159,9 +148,6 @@ def variance_of_sums(
         layers: as in `sums_of_leaves`.
         groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
         combined: what `upward` returned for these layers, to spare that pass.
-
-    Raises:
-        EstimateError: arrays that do not fit together; a negative group.
     """
     combined = upward(layers) if combined is None else combined
     check_vector("groups", groups, np.int64)
@@ -181,7 +167,7 @@ def variance_of_sums(
 
 
 def _climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
-    """The pairs of the depth above; adds what the families' residuals say to the variances."""
+    """Return the pairs of the depth above, and add the families' residuals to the variances."""
     node, group, weight = pairs
     start = np.searchsorted(node, family_start)
     above = np.empty(len(node), np.int64), np.empty(len(node), np.int64), np.empty(len(node))
@@ -238,7 +224,7 @@ def _climb_families(
 
 @kernel
 def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
-    """The sum of the finite u, and how many are infinite."""
+    """Return the sum of the finite u, and how many are infinite."""
     finite = 0.0
     infinite = 0
     for c in range(begin, end):
@@ -251,7 +237,7 @@ def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
 
 @kernel
 def _share_from_above(weighted: float, unknown: int, finite: float, infinite: int) -> float:
-    """The g of a parent from Σ g u over its children in the group."""
+    """Return the g of a parent from Σ g u over its children in the group."""
     if infinite > 0:
         return 1.0 if unknown == infinite else 0.0
     return weighted / finite if finite > 0.0 else 0.0
@@ -259,7 +245,7 @@ def _share_from_above(weighted: float, unknown: int, finite: float, infinite: in
 
 @kernel
 def _without_zeros(above: Pairs, first: int, last: int) -> int:
-    """The end of the pairs once those of this family with g = 0 are dropped."""
+    """Return the end of the pairs once those of this family with g = 0 are dropped."""
     parents, members, mean = above
     for i in range(first, last):
         if mean[i] != 0.0:

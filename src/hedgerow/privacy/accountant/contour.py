@@ -102,7 +102,7 @@ class Contour:
 
 
 def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
-    """Ways to compute δ(ε), the cheapest first; none if all need too many nodes."""
+    """Yield ways to compute δ(ε), the cheapest first; none if all need too many nodes."""
     for grid, most in _grids(losses, epsilon):
         contour = _surveyed(grid, most // max(len(losses), 2))
         if contour is not None:
@@ -110,7 +110,7 @@ def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
 
 
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
-    """Grids with the most visits that they may take."""
+    """Return grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
     offset, unit = lattice(losses)
     close = _smoothed(line, _CLOSE)
@@ -122,7 +122,7 @@ def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
 
 
 def lattice(losses: Losses) -> tuple[Fraction, Fraction]:
-    """(o, u) such that every finite value of the sum of the losses is in o + u·Z."""
+    """Return (o, u) such that every finite value of the sum of the losses is in o + u·Z."""
     offset, unit = Fraction(0), Fraction(0)
     for loss, times in losses:
         offset += times * loss.offset
@@ -133,7 +133,7 @@ def lattice(losses: Losses) -> tuple[Fraction, Fraction]:
 
 
 def _folded(losses: Losses, epsilon: Fraction, offset: Fraction, unit: Fraction) -> Grid:
-    """Over one period of a lattice, cut into an odd number of equal parts: no node at its end."""
+    """Return a grid over one period of a lattice, cut into an odd number of equal parts."""
     gap = (offset - epsilon) % unit or unit  # a loss of ε itself contributes nothing
     kernel = Folded.of(unit, gap)
     line = line_through_saddle(losses, float(epsilon + gap), kernel.log_weight, kernel.unit)
@@ -152,7 +152,7 @@ def _folded(losses: Losses, epsilon: Fraction, offset: Fraction, unit: Fraction)
 
 
 def _smoothed(line: Line, tolerance: float) -> Grid:
-    """On the whole line, as far as the smoothed weights are of any size."""
+    """Return a grid on the whole line, as far as the smoothed weights matter."""
     kernel = Smoothed.within(line.tilt, tolerance)
     bounds = aliases(line, kernel.log_chernoff)
     period = bounds.period_for(_ALIASED * line.scale)
@@ -170,7 +170,7 @@ def _smoothed(line: Line, tolerance: float) -> Grid:
 
 
 def _surveyed(grid: Grid, most: int) -> Contour | None:
-    """The grid with the nodes to visit: all but some whose terms add up to a known little."""
+    """Return the grid with the nodes to visit: all but some whose terms are known to be small."""
     line = grid.line
     factors = tuple((tilt_loss(loss, line.tilt), times) for loss, times in line.losses)
     product = Product(factors, sum((times * f.origin for f, times in factors), -grid.target))
@@ -208,33 +208,23 @@ class _Figures:
 
 
 def delta(losses: Losses, epsilon: float) -> float | None:
-    """δ(ε), within `delta_bounds` and mostly far closer to the truth than they are apart.
+    """Return δ(ε), within `delta_bounds` and mostly far closer to the truth than they are apart.
 
     Returns:
         None where `delta_bounds` returns None.
-
-    Raises:
-        BudgetError: ε is no finite number.
     """
     figures = _figures(losses, epsilon)
     return None if figures is None else figures.point
 
 
 def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
-    """Numbers between which δ(ε) certainly lies, round-off included, at most 1e-6 apart relatively.
+    """Return certified bounds of δ(ε), round-off included, at most 1e-6 apart relatively.
 
     Below `SMALLEST` they are 0 and twice that.
-
-    Args:
-        losses: the composition.
-        epsilon: any finite number; 0 asks for the total variation distance.
 
     Returns:
         None where the integrand has too many revivals to follow (few uses with wide steps on a
         very fine common lattice): enumerate or convolve there.
-
-    Raises:
-        BudgetError: ε is no finite number.
     """
     figures = _figures(losses, epsilon)
     return None if figures is None else (figures.low, figures.high)
@@ -258,7 +248,7 @@ def _checked(epsilon: float) -> float:
 
 
 def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
-    """The finite part of δ where it is plain: none is above ε, all are 0, or all far above."""
+    """Return the finite part of δ in simple cases: no loss above ε, all 0, or all far above."""
     finite = math.exp(_log_finite(losses))
     if not any(isinstance(loss, GaussianLoss) for loss, _ in losses):
         # Laplace losses and pairs lie between their offset and its negative.
@@ -276,7 +266,7 @@ def _about(value: float) -> _Figures:
 
 
 def _missing(losses: Losses, epsilon: float) -> float:
-    """At least 1 - δ(ε)/P[L < ∞], δ without P[L = ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
+    """Return a bound of 1 - δ(ε)/P[L < ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
 
     Of a finite loss 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
     """
@@ -286,7 +276,7 @@ def _missing(losses: Losses, epsilon: float) -> float:
 
 
 def _evaluated(contour: Contour) -> _Figures:
-    """The sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
+    """Return the sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
     grid, line = contour.grid, contour.grid.line
     sums, error = weighted_sums(
         contour.product, grid.kernel, line.tilt, grid.spacing, contour.nodes
@@ -305,7 +295,7 @@ def _evaluated(contour: Contour) -> _Figures:
 
 
 def _with_infinite(losses: Losses, finite: _Figures) -> _Figures:
-    """With P[L = ∞] = 1 - Π (1-δ)^times added; its exponent is a sum of terms of one sign."""
+    """Add P[L = ∞] = 1 - Π (1-δ)^times; its exponent is a sum of terms of one sign."""
     infinite = -math.expm1(_log_finite(losses))
     doubt = infinite * (len(losses) + 20) * UNIT_ROUNDOFF
     low = max(infinite - doubt + finite.low * (1 - 4 * UNIT_ROUNDOFF), 0.0)

@@ -52,7 +52,7 @@ class TiltedLoss:
 
 
 def cumulant(losses: Losses, tilt: Float64) -> Float64:
-    """K(c) = Σ times · log E[e^(cL); L < ∞] for each real c > -1/2 in ``tilt``."""
+    """Return K(c) = Σ times · log E[e^(cL); L < ∞] for each real c > -1/2 in ``tilt``."""
     total = np.zeros_like(tilt)
     for loss, times in losses:
         total += times * _log_moment(loss, tilt)
@@ -60,7 +60,7 @@ def cumulant(losses: Losses, tilt: Float64) -> Float64:
 
 
 def cumulant_error(losses: Losses, tilt: float) -> float:
-    """A bound of the absolute round-off of K(c).
+    """Return a bound of the absolute round-off of K(c).
 
     The two parts of each log-moment, each right to 8 units of itself (products, a quotient, a
     logarithm) and 60 units of 1 (a sum of at most 19 positive terms, each an exponential).
@@ -74,7 +74,7 @@ def cumulant_error(losses: Losses, tilt: float) -> float:
 
 
 def tilt_loss(loss: Loss, tilt: float) -> TiltedLoss:
-    """The loss under its law tilted by ``tilt`` > 0."""
+    """Return the loss under its law tilted by ``tilt`` > 0."""
     if isinstance(loss, GaussianLoss):
         wide = loss.sigma2 >= _POISSON_SIGMA2
         return _wide_gaussian(loss, tilt) if wide else _narrow_gaussian(loss, tilt)
@@ -91,14 +91,14 @@ def _log_moment(loss: Loss, tilt: Float64) -> Float64:
 
 
 def _exponent(loss: Loss, tilt: Float64) -> Float64:
-    """What stands before the logarithm of a sum: the loss at X = 0, or of the shifted Gaussian."""
+    """Return what stands before the logarithm of a sum in the log-moment."""
     if isinstance(loss, GaussianLoss):
         return (tilt * tilt + tilt) * float(loss.offset)
     return tilt * float(-loss.offset)
 
 
 def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
-    """Log R(a)/R(0) at each a; it depends on a mod 1 only."""
+    """Return log R(a)/R(0) at each a; it depends on a mod 1 only."""
     fraction = centre - np.rint(centre)
     if sigma2 >= _POISSON_SIGMA2:
         first = 2 * math.exp(-2 * math.pi**2 * sigma2)
@@ -111,12 +111,12 @@ def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
 
 
 def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
-    """e^(-((y-f)²-f²)/2σ²) at y = -9..9: the tilted masses about the integer nearest to a."""
+    """Return e^(-((y-f)²-f²)/2σ²) at y = -9..9: tilted masses about the integer nearest to a."""
     return np.asarray(np.exp(_ATOMS * (2 * fraction - _ATOMS) / (2 * sigma2)))
 
 
 def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
-    """By Poisson summation φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²)."""
+    """Use Poisson summation: φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²)."""
     sigma2, centre = float(loss.sigma2), tilt * loss.shift
     turn = 2j * math.pi * (centre - round(centre))
     total = 1 + 2 * math.exp(-2 * math.pi**2 * sigma2) * math.cos(turn.imag)
@@ -142,7 +142,7 @@ def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
 
 
 def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
-    """By the sum over the atoms; the bounds are those of `_wide_gaussian`.
+    """Sum over the atoms; the bounds are those of `_wide_gaussian`.
 
     The round-off of a moves each weight by |y|/σ² of it, hence φ₀ by at most 2 E|y|/σ².
     """
@@ -168,14 +168,14 @@ def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
 
 
 def _geometric_parts(loss: LaplaceLoss | PairLoss) -> tuple[float, int, float]:
-    """1/scale, s, and log P[L < ∞]: a pair is a Laplace loss of shift 1 and scale 1/ε."""
+    """Return 1/scale, s and log P[L < ∞]; a pair is a Laplace loss of shift 1 and scale 1/ε."""
     if isinstance(loss, LaplaceLoss):
         return float(1 / loss.scale), loss.shift, 0.0
     return float(loss.epsilon), 1, log_finite(loss)
 
 
 def log_finite(loss: Loss) -> float:
-    """Log P[L < ∞], to 4 units of round-off of itself."""
+    """Return log P[L < ∞], to 4 units of round-off of itself."""
     if not isinstance(loss, PairLoss):
         return 0.0
     if loss.delta < Fraction(1, 2):
@@ -184,7 +184,7 @@ def log_finite(loss: Loss) -> float:
 
 
 def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> Complex128:
-    """Σ_x P(x) r^x / q^x over x = 0..s for r = e^-exponent and q = e^-rate.
+    """Return Σ_x P(x) r^x / q^x over x = 0..s for r = e^-exponent and q = e^-rate.
 
     P(0) = 1/(1+q), P(x) = (1-q)/(1+q) q^x, P(s) = q^s/(1+q): noise at or below 0, x, or at least s.
     The inner sum is r (1 - r^(s-1))/(1 - r).
@@ -197,7 +197,7 @@ def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> C
 
 
 def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
-    """L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`, tilted."""
+    """Tilt L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`."""
     rate, shift, _ = _geometric_parts(loss)
     falling = (1 + 2 * tilt) * rate
     total = float(_geometric_sum(rate, shift, np.array(falling)).real)
@@ -218,7 +218,7 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
 
 
 def _neighbouring(rate: float, shift: int, falling: float) -> float:
-    """Σ_x P(x) P(x+1) of the law in `_geometric_sum` before it is divided by its total."""
+    """Return Σ_x P(x) P(x+1) of the law in `_geometric_sum` before it is divided by its total."""
     end, inner = 1 / (1 + math.exp(-rate)), -math.expm1(-rate) / (1 + math.exp(-rate))
     if shift == 1:
         return end * end * math.exp(-falling)
@@ -232,5 +232,5 @@ def _complex(real: float, imaginary: Float64) -> Complex128:
 
 
 def _safe_log(values: Complex128) -> Complex128:
-    """The logarithm, of 1e-30 where there is less: far below every bound of the error."""
+    """Return the logarithm, of 1e-30 where there is less: far below every bound of the error."""
     return np.asarray(np.log(np.where(np.abs(values) < 1e-30, 1e-30, values)))

@@ -62,14 +62,7 @@ class Domination:
     pairs: tuple[tuple[PairLoss, int], ...] = ()
 
     def delta(self, epsilon: float) -> float:
-        """δ such that the composition is (ε, δ)-differentially private, rounded up; 1 at worst.
-
-        Args:
-            epsilon: any finite number, taken as the exact binary fraction that it is.
-
-        Raises:
-            BudgetError: ε is no finite number.
-        """
+        """Return δ such that the composition is (ε, δ)-DP, rounded up; at most 1."""
         if not math.isfinite(epsilon):
             raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
         losses, chances, sound = self._others()
@@ -81,7 +74,7 @@ class Domination:
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     def _bounds(self) -> list[tuple[float, float]]:
-        """The largest μ and C for each s² that is small enough, rounded up; none beyond floats."""
+        """Return the largest μ and C for each s² that is small enough, rounded up."""
         cases = [case for case in self.cases if case]
         if not cases:
             return [(0.0, 0.0)]
@@ -94,7 +87,7 @@ class Domination:
         return found
 
     def _others(self) -> tuple[Float64, Float64, float]:
-        """The finite losses of the other guarantees, their chances, and ln P[L < ∞].
+        """Return the finite losses of the other guarantees, their chances, and ln P[L < ∞].
 
         More than MOST_LOSSES are not told apart: all count as their largest.
         """
@@ -118,7 +111,7 @@ class Domination:
 
 
 def _binomial(uses: int, epsilon: float) -> Float64:
-    """The chances of 0, …, n losses +ε of n, each with probability 1/(1 + e^-ε), rounded up."""
+    """Return the chances of 0, …, n losses +ε of n, each of chance 1/(1 + e^-ε), rounded up."""
     k = np.arange(uses + 1)
     ways = gammaln(uses + 1) - gammaln(k + 1) - gammaln(uses - k + 1)
     exponents = ways - epsilon * (uses - k) - uses * math.log1p(math.exp(-epsilon))
@@ -140,7 +133,7 @@ def _doubt(gaussians: tuple[Gaussians, ...], smoothing: Fraction) -> float:
 
 
 def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
-    """e^C δ_μ(ε - 2C), rounded up: float64 in the shape of ε."""
+    """Return e^C δ_μ(ε - 2C), rounded up: float64 in the shape of ε."""
     moved = epsilon - 2 * doubt
     moved -= 4e-16 * (np.abs(epsilon) + doubt)
     delta = gaussian_delta_above(moved, mu) if mu else -np.expm1(np.minimum(moved, 0.0))
@@ -149,16 +142,12 @@ def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
 
 
 def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
-    """δ_μ(ε), rounded up, of μ-Gaussian differential privacy: float64 in the shape of ε.
+    """Return δ_μ(ε), rounded up, of μ-Gaussian differential privacy: float64 in the shape of ε.
 
     For ε >= 0, with a = ε/μ - μ/2, b = a + μ and Mills' ratio R, δ_μ(ε) = φ(a) (R(a) - R(b)), and
     δ_μ(-ε) = 1 - e^-ε + e^-ε δ_μ(ε).
 
     Round-off is bounded in `docs/proofs.md`, "Gaussian noise and bounded norms".
-
-    Args:
-        epsilon: any finite numbers.
-        mu: above 0.
     """
     size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
     a, b = size / mu - mu / 2, size / mu + mu / 2
@@ -178,10 +167,10 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
 
 
 def _mills(x: Float64) -> Float64:
-    """(1 - Φ(x))/φ(x)."""
+    """Return (1 - Φ(x))/φ(x)."""
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
 
 
 def _mills_slope(x: Float64) -> Float64:
-    """How fast Mills' ratio falls."""
+    """Return how fast Mills' ratio falls."""
     return np.asarray(1 - x * _mills(x))

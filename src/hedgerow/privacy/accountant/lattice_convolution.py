@@ -59,7 +59,7 @@ class ComposedLaw:
 
 
 def common_unit(losses: Losses) -> Fraction | None:
-    """The largest u that divides every step, exactly; None if no loss has more than one atom."""
+    """Return the largest u that divides every step, exactly; None if no loss has two atoms."""
     unit = Fraction(0)
     for loss, _ in losses:
         step = loss.step
@@ -71,16 +71,12 @@ def common_unit(losses: Losses) -> Fraction | None:
 
 
 def cells_at(losses: Losses, tilt: Fraction) -> int:
-    """How many lattice points the law tilted by c needs."""
+    """Return how many lattice points the law tilted by c needs."""
     return _cells(losses, _window(losses, tilt))
 
 
 def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
-    """The law of the sum of all finite losses, tilted by c.
-
-    Raises:
-        BudgetError: more lattice points than LARGEST_CELLS.
-    """
+    """Return the law of the sum of all finite losses, tilted by c."""
     start, size = window = _window(losses, tilt)
     needed = _cells(losses, window)
     if needed > LARGEST_CELLS:
@@ -102,13 +98,13 @@ def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
 
 
 def twelve_bits(value: float) -> Fraction:
-    """A number near ``value`` whose numerator is short."""
+    """Return a number near ``value`` whose numerator is short."""
     mantissa, power = math.frexp(value)
     return Fraction(round(mantissa * 4096)) * Fraction(2) ** (power - 12)
 
 
 def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
-    """The first lattice point (in units above the offset) and the number of them, a power of two.
+    """Return the first lattice point, in units above the offset, and their number, a power of two.
 
     Outside, the tilted mass is at most e^-TAIL on either side.
     """
@@ -133,7 +129,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
 
 def lowest(height: Callable[[Float64], Float64]) -> float:
-    """About where a function of t > 0 without a second valley is lowest."""
+    """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
     found = coarse[np.argmin(height(coarse))]
     fine = found * np.geomspace(0.8, 1.25, 33)
@@ -150,17 +146,12 @@ def _offset(losses: Losses) -> Fraction:
 
 
 def _levels(size: int) -> float:
-    """The charge for one FFT: κ a level, and two levels for entering and leaving."""
+    """Return the charge for one FFT: κ a level, and two levels for entering and leaving."""
     return LEVEL * (size.bit_length() + 1)
 
 
 def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Complex128, Float64]:
-    """The first half of the spectrum of the composition, and a bound of each entry's error.
-
-    Args:
-        parts: of each loss the tilted masses, its step in units, and its times.
-        size: of the window, a power of two.
-    """
+    """Return the first half of the composition's spectrum, and a bound of each entry's error."""
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     doubts = np.zeros(size // 2 + 1)
     for part, stride, times in parts:
@@ -193,7 +184,7 @@ def _multiply(
 
 
 def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
-    """base^times by repeated squaring; times ≥ 0."""
+    """Return base^times by repeated squaring; times ≥ 0."""
     result = np.ones_like(base)
     while times:
         if times & 1:
@@ -204,12 +195,12 @@ def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
 
 
 def _folded(part: TiltedMasses, stride: int, size: int) -> Float64:
-    """The masses at their places modulo the size."""
+    """Return the masses at their places modulo the size."""
     steps = np.arange(len(part.masses), dtype=np.int64)
     places = (part.start * stride % size + stride % size * steps) % size
     return np.bincount(places, part.masses, minlength=size).astype(np.float64, copy=False)
 
 
 def _crowd(part: TiltedMasses, stride: int, size: int) -> float:
-    """The relative rounding of `_folded`: as many additions as atoms share a place."""
+    """Return the relative rounding of `_folded`: as many additions as atoms share a place."""
     return ROUND * (len(part.masses) * math.gcd(stride, size) // size)

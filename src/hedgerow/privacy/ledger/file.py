@@ -77,10 +77,6 @@ def create_file(path: Path, patience: float) -> None:
     """Make an empty ledger, readable by its owner alone, unless there is one already.
 
     A run that is killed half-way leaves an empty file, which the next one fills.
-
-    Raises:
-        BudgetError: the file is something else.
-        MachineError: it cannot be written.
     """
     _check_name(path)
     with machine_errors(f"cannot create the ledger {str(path)!r}"), suppress(FileExistsError):
@@ -97,11 +93,7 @@ def create_file(path: Path, patience: float) -> None:
 
 
 def read_id(connection: sqlite3.Connection, path: Path) -> str:
-    """The random name that a ledger was given when it was made: it and its copies have it alone.
-
-    Raises:
-        MachineError: it has none.
-    """
+    """Return the random name that a ledger was given when it was made; its copies share it."""
     rows = connection.execute("SELECT id FROM identity").fetchall()
     if len(rows) != 1:
         raise damaged_ledger(path, "it has lost its name")
@@ -110,12 +102,7 @@ def read_id(connection: sqlite3.Connection, path: Path) -> str:
 
 @contextmanager
 def open_ledger_file(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection to a ledger that is one, closed afterwards; closing rolls back what is open.
-
-    Raises:
-        BudgetError: there is no file, or it is no ledger that this version can read.
-        MachineError: it is damaged, cannot be read or written, or stays locked.
-    """
+    """Open a ledger and check that it is one; closing rolls back what is open."""
     _check_name(path)
     check_plain(path, f"the ledger {str(path)!r}", BudgetError)
     with _connected(path, patience) as connection:
@@ -143,7 +130,7 @@ def open_ledger_file(path: Path, patience: float) -> Iterator[sqlite3.Connection
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing. IMMEDIATE holds the only write lock from the first statement on.
+    """Run a transaction: all or nothing.
 
     What is read in it is then still so when it commits: two runs cannot both see the last of a
     budget. An error leaves it open, and closing the connection rolls it back.
@@ -154,7 +141,7 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 
 
 def damaged_ledger(path: Path, why: str) -> MachineError:
-    """The error for a ledger that cannot be trusted."""
+    """Return the error for a ledger that cannot be trusted."""
     return MachineError(
         f"the ledger {str(path)!r} is damaged ({why}); nothing can be charged to it: restore a "
         f"copy, and add by hand what was released since"
@@ -183,7 +170,7 @@ def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _form(connection: sqlite3.Connection) -> set[str]:
-    """The statements that made the file's tables and triggers, as SQLite keeps them."""
+    """Return the statements that made the file's tables and triggers, as SQLite keeps them."""
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {sql for (sql,) in rows}
 

@@ -70,7 +70,7 @@ class Ledger:
             return read_id(connection, self.path)
 
     def accounts(self) -> tuple[Account, ...]:
-        """All accounts, in the order in which they were opened.
+        """Return all accounts, in the order in which they were opened.
 
         Several of one dataset, under other neighbours or restrictions, do not limit each other.
         """
@@ -78,7 +78,7 @@ class Ledger:
             return tuple(entry.account for entry in self._entries(connection))
 
     def account(self, dataset: str, protection: Protection) -> Account:
-        """The account of a dataset under these neighbours and restrictions.
+        """Return the account of a dataset under these neighbours and restrictions.
 
         Raises:
             BudgetError: there is none.
@@ -87,7 +87,7 @@ class Ledger:
             return self._entry(connection, dataset, protection).account
 
     def open_account(self, dataset: str, protection: Protection, cap: Rho | Epsilon) -> Account:
-        """The account with this cap, which is opened unless it is there already.
+        """Return the account with this cap; open it unless it exists.
 
         Raises:
             BudgetError: it is there with another cap. A cap that moves with what was seen caps
@@ -107,7 +107,7 @@ class Ledger:
         return wanted
 
     def standing(self, account: Account) -> Standing:
-        """What was charged to an account, what is spent and left, and the profile of it all.
+        """Return what was charged to an account, what is spent and left, and the profile of it all.
 
         Raises:
             BudgetError: the ledger has no such account.
@@ -117,7 +117,7 @@ class Ledger:
             return self._standing(connection, entry)
 
     def charge(self, account: Account, charge: Charge) -> Charge:
-        """The charge as the ledger now holds it, on the disk for certain; then draw the noise.
+        """Return the charge once it is on the disk; only then draw the noise.
 
         The same release again (a resumed run) is not charged again, and its first charge is
         returned. What counts is the ledger's own cap. Where this raises, no noise may be drawn:
@@ -191,7 +191,7 @@ class Ledger:
 
     @contextmanager
     def _trusted(self) -> Iterator[None]:
-        """Rows that cannot be what a ledger wrote are damage, whatever is wrong with them."""
+        """Report rows that no ledger wrote as damage, whatever is wrong with them."""
         try:
             yield
         except (ValueError, TypeError, KeyError) as error:
@@ -208,14 +208,10 @@ class _Entry:
 
 
 def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
-    """The ledger at a path, made if nothing is there; its accounts are opened one by one.
+    """Return the ledger at a path, made if nothing is there; its accounts are opened one by one.
 
     To make one is a step of its own: a release that made its ledger where it finds none would have
     all of the budget again whenever the path is misspelt.
-
-    Raises:
-        BudgetError: something else is there.
-        MachineError: it cannot be written.
     """
     create_file(path, patience)
     return Ledger(path, patience)
@@ -227,7 +223,7 @@ def _check_seal(digest: str, before: str, row: list[str]) -> None:
 
 
 def _with_cap(there: Account, wanted: Account) -> Account:
-    """The account that is there, if its cap is the one wanted."""
+    """Return the account that is there, if its cap is the one wanted."""
     if there.cap != wanted.cap:
         raise BudgetError(
             f"the account of {there.describe()} has the cap {there.symbol} = {there.amount}, and "
@@ -238,7 +234,7 @@ def _with_cap(there: Account, wanted: Account) -> Account:
 
 
 def _repeated(earlier: Charge, charge: Charge) -> Charge:
-    """The earlier charge, if this is the same release again."""
+    """Return the earlier charge, if this is the same release again."""
     if not charge.repeats(earlier):
         raise BudgetError(
             f"release {charge.release_id!r} was charged at {earlier.at:%Y-%m-%d %H:%M} UTC for "
