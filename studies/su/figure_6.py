@@ -53,8 +53,8 @@ In the paper clipping hardly changes the reductions, and here neither: from {pla
 {clipped:.2f} % at the blocks, although it takes away {gone:.0f} % of the MSE there, as most of
 their counts are 0 or small.
 
-**Ours to beat.** Reductions of single levels do not hold together; all levels at once may have
-12.28 % less noise ([Figure 7](su-figure_7.md)). Much more is to be had from the same noisy counts:
+**Hedgerow.** Reductions of single levels do not hold together; all levels at once may have
+12.28 % less noise ([Figure 7](su-figure_7.md)). Much more can be gained from the same noisy counts:
 RMSE (records) of total population over the five levels, each measured once with the Bureau's
 noise, then with the exactly accounted one; means of {runs} simulated releases by Hedgerow,
 consistent over all levels and never negative ("all": every node measured, combined by least
