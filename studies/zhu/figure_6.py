@@ -17,7 +17,7 @@ TEXT = """Program (P_S) with Laplace noise (λ = 1): the law of one cell's error
 Theorem 12 it is that of ((n-1) η₁ - Σ η_j)/n; here its tail is computed in closed form, and its
 density is the tail's difference.
 
-What holds: the density grows a peak like the noise's, and the greatest distance between the two
+What holds: the density grows a peak like the noise's, and the largest distance between the two
 distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the noise's (Theorem 13).
 
 """

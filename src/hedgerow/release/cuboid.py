@@ -119,11 +119,11 @@ def _least_squares(
     noise, total = _widest(plan), _total(content)
 
     def ends(sure: Confidence) -> tuple[Int64, Int64]:
-        half_width = sure.reach(noise, sums.variance, len(labels), measured=False)
+        half_width = sure.half_width(noise, sums.variance, len(labels), measured=False)
         return interval(sums.estimate, half_width, total)
 
     low, high = ends(confidence)
-    flags = outside(counts, *ends(Confidence(confidence.level, simultaneous=True)))
+    flags = outside(counts, *ends(Confidence(confidence.coverage, simultaneous=True)))
     return _labelled(plan.tree, wanted, labels.drop("group")).with_columns(
         pl.Series(COUNT, counts),
         pl.Series(ESTIMATE, sums.estimate),
@@ -177,7 +177,7 @@ def _digest(plan: Plan, leaves: Nodes) -> bytes:
 
 def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
     """Return the half width of each sum's interval: float64 (sums)."""
-    rank = ceil(confidence.level * (len(errors) + 1)) - 1
+    rank = ceil(confidence.coverage * (len(errors) + 1)) - 1
     if not confidence.simultaneous:
         return np.partition(errors, rank, axis=0)[rank].astype(np.float64)
     unit = np.where(deviation > 0, deviation, 1)  # errors are 0 in every run there
@@ -187,7 +187,7 @@ def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
 
 def _runs(confidence: Confidence) -> int:
     """Return how many simulations the quantile needs: 60 up to a confidence of 60/61."""
-    return max(RUNS, ceil(confidence.level / (1 - confidence.level) - 1e-9))
+    return max(RUNS, ceil(confidence.coverage / (1 - confidence.coverage) - 1e-9))
 
 
 def _total(content: Content) -> int | None:
@@ -209,7 +209,7 @@ def _check_size(content: Content, confidence: Confidence) -> None:
 
 
 def _widest(plan: Plan) -> Mechanism:
-    """Return the noise of the widest tails in units of its deviation; see `Confidence.reach`."""
+    """Return the noise whose intervals are the widest in units of its standard deviation."""
     noise = [d.mechanism for d in plan.depths if isinstance(d, Measured)]
     return min(noise, key=lambda mechanism: mechanism.noise_variance)
 

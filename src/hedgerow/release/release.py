@@ -9,7 +9,7 @@ from typing import cast
 import polars as pl
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import ReleaseError, kind_of, nearest
+from hedgerow.errors import ReleaseError, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
@@ -32,7 +32,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import Content, verified_release
 from hedgerow.release.page.report import write_report
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
 
 
@@ -73,7 +73,7 @@ class InMemory:
         """Return the listed counts of a depth, in tree order: the columns of its file."""
         nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
         columns = released_columns(nodes, DepthErrors.of(self.plan, depth, total), USUAL)
-        return labelled(self.plan.tree, depth, nodes.codes, **columns)
+        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
 
     def noisy(self, depth: int) -> Int64:
         """Return the noisy counts of a measured depth."""
@@ -149,7 +149,7 @@ class Release:
         if confidence is not None:
             low, high = errors.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        sure = (confidence or USUAL).level
+        sure = (confidence or USUAL).coverage
         flags = errors.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
@@ -201,7 +201,7 @@ class Release:
                 given = name if axis is None else level
                 raise ReleaseError(
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{given!r}; there are {', '.join(names)}{nearest(given, names)}"
+                    f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
                 )
             columns += axis.columns[: axis.levels.index(level) + 1]
         return columns
@@ -247,7 +247,7 @@ class Release:
         raise ReleaseError(
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
-            f"{nearest(level, names) if level is not None else ''}"
+            f"{did_you_mean(level, names) if level is not None else ''}"
         )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import combine, spread
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
 from hedgerow.release.descent.source import Noisy, Reader, Source, Variance
 from hedgerow.release.descent.steps import (
@@ -209,7 +209,7 @@ def survivors_of_block(
         estimate, precision = combined.astype(np.float64, copy=False), combined_variance
         if not pruned:
             above = parents.estimate, parents.variance
-            estimate, precision = spread(*above, estimate, precision, family_start)
+            estimate, precision = distribute_down(*above, estimate, precision, family_start)
         positive = np.flatnonzero(released > 0)
         kept = positive if isinstance(cells, slice) else cells[positive]
         codes, parent = child_codes(

@@ -79,13 +79,15 @@ class DepthErrors:
             exact = estimate.astype(np.int64)
             return exact, exact
         if self.sums:
-            return interval(estimate, confidence.reach_of_sums(variance, self.cells), self.total)
+            return interval(
+                estimate, confidence.half_width_of_sums(variance, self.cells), self.total
+            )
         own = None if self.raw else variance
-        reach = confidence.reach(self.mechanism, own, self.cells, measured=self.measured)
-        return interval(estimate, reach, self.total)
+        half_width = confidence.half_width(self.mechanism, own, self.cells, measured=self.measured)
+        return interval(estimate, half_width, self.total)
 
     def contradicted(
-        self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.level
+        self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.coverage
     ) -> NDArray[np.bool_]:
         """Return which counts their own measurements contradict: bool (cells).
 
