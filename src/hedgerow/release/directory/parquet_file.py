@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.release.directory.manifest import part_files
-from hedgerow.release.preflight import room
+from hedgerow.release.preflight import available_memory
 from hedgerow.text import visible
 
 # The pages of a Parquet file, told by their own headers before any is read.
@@ -222,11 +222,11 @@ def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetF
                 about = _footer(path, layout, rows)
                 rows, needed = rows + about.num_rows, needed + _bytes_of(path, about, layout)
                 files.append(stack.enter_context(pq.ParquetFile(path)))
-        there = room()
-        if there is not None and needed > there:
+        free = available_memory()
+        if free is not None and needed > free:
             raise MachineError(
-                f"{name} takes {needed / 1e9:,.1f} GB of memory, and there are {there / 1e9:,.1f}; "
-                f"use a larger machine"
+                f"{name} takes {needed / 1e9:,.1f} GB of memory, and only {free / 1e9:,.1f} GB are "
+                f"free; use a larger machine"
             )
         yield files
 
