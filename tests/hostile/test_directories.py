@@ -177,7 +177,7 @@ def test_memory_is_told_from_pages_and_their_dictionaries(tmp_path, monkeypatch,
         frame = read_parquet(folder, NAME, Layout(COLUMNS, 1_000))
         assert frame["tract"].str.len_bytes().sum() == 1_000 * letters
         return
-    with pytest.raises(MachineError, match=r"takes 4\.0 GB of memory, and there are 0\.6"):
+    with pytest.raises(MachineError, match=r"takes 4\.0 GB of memory, and only 0\.6 GB are free"):
         read_parquet(folder, NAME, Layout(COLUMNS, 1_000))
 
 
