@@ -181,8 +181,8 @@ BROKEN_RULES = [
 
 
 def test_arrays_that_break_a_rule_are_refused(estimator):
-    for *given, message in BROKEN_RULES:
-        arrays = [np.array(values, dtype=np.int64) for values in given]
+    for *broken, message in BROKEN_RULES:
+        arrays = [np.array(values, dtype=np.int64) for values in broken]
         with pytest.raises(EstimateError, match=message):
             estimator.project(*arrays)
 
