@@ -6,6 +6,7 @@ The limit of a leaf is made small, so that random tables pass it.
 from contextlib import contextmanager
 from itertools import pairwise
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -131,6 +132,9 @@ def test_rows_of_a_leaf_that_add_up_to_two_to_the_63_do_not_wrap():
         assert found.values.tolist() == [LARGEST_LEAF, 7]
 
 
+DATABASE = duckdb.connect()
+
+
 class Rows:
     """A data frame of Spark as far as `_each_once` asks for one, evaluated by DuckDB."""
 
@@ -147,9 +151,7 @@ class Rows:
         return self._asked(f'{", ".join(self.keys)}, SUM({column}) AS "sum({column})"', group=True)
 
     def _asked(self, columns, *, group=False):
-        import duckdb  # noqa: PLC0415
-
-        with duckdb.connect() as db:
+        with DATABASE.cursor() as db:
             db.register("t", self.table)
             by = f" GROUP BY {', '.join(self.keys)}" if group else ""
             found = db.sql(f"SELECT {columns.replace('`', chr(34))} FROM t{by}")
