@@ -132,11 +132,10 @@ def test_rows_of_a_leaf_that_add_up_to_two_to_the_63_do_not_wrap():
         assert found.values.tolist() == [LARGEST_LEAF, 7]
 
 
-DATABASE = duckdb.connect()
-
-
 class Rows:
     """A data frame of Spark as far as `_each_once` asks for one, evaluated by DuckDB."""
+
+    database: duckdb.DuckDBPyConnection
 
     def __init__(self, table, keys=None):
         self.table, self.keys = table, keys
@@ -151,11 +150,18 @@ class Rows:
         return self._asked(f'{", ".join(self.keys)}, SUM({column}) AS "sum({column})"', group=True)
 
     def _asked(self, columns, *, group=False):
-        with DATABASE.cursor() as db:
+        with Rows.database.cursor() as db:
             db.register("t", self.table)
             by = f" GROUP BY {', '.join(self.keys)}" if group else ""
             found = db.sql(f"SELECT {columns.replace('`', chr(34))} FROM t{by}")
             return Rows(found.to_arrow_table())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def database():
+    """Opened once, as that takes longer than what is asked."""
+    with duckdb.connect() as Rows.database:
+        yield
 
 
 def on_executors(given_rows, shares):
