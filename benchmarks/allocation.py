@@ -14,7 +14,7 @@ from benchmarks.clock import fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, publish, table
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.programs import (
+from hedgerow.plan.allocation.programs import (
     Cells,
     LargeCounts,
     Level,

@@ -13,7 +13,7 @@ from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, clock, publish, table
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.release.release_distribution import column_counts, distribution_in_memory
+from hedgerow.release.distribution.release import column_counts, distribution_in_memory
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

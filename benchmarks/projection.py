@@ -19,10 +19,10 @@ from benchmarks.machine import installed
 from benchmarks.page import Benchmark, Ratio, number, publish, table
 from benchmarks.picture import COLOURS, panels, save
 from benchmarks.projection_peers import OURS_FOR, Integers, Peer, agree, peers_for
-from hedgerow.estimate.chebyshev import Chebyshev
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.sparse import Sparse
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.sparse import Sparse
 
 Table = tuple[Integers, Integers, Integers]
 Floats = NDArray[np.float64]

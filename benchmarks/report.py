@@ -23,9 +23,9 @@ import hedgerow as hr
 from benchmarks.clock import Clock
 from benchmarks.machine import ROOT
 from benchmarks.page import Benchmark, publish
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.report import page
-from hedgerow.release.stored import stated_plan
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.stored import stated_plan
+from hedgerow.release.page.report import page
 
 FAMILIES = (50, 20, 20, 75)
 CHROMIUM = "/usr/bin/chromium"

@@ -76,8 +76,8 @@ def local(asked: Asked) -> hr.Counts:
 
 def by_spark(session: Any, asked: Asked) -> None:
     """By Spark."""
-    reader = needed("hedgerow.engines.spark_table", "the Spark engine")
-    release = needed("hedgerow.release.on_spark", "the Spark engine").release_on_spark
+    reader = needed("hedgerow.spark.table", "the Spark engine")
+    release = needed("hedgerow.spark.driver", "the Spark engine").release_on_spark
     records = reader.SparkTable(reader.read_files(session, str(asked.path)), count="trips")
     release(records, asked.plan, directory=asked.path.with_suffix(".spark"))
 
@@ -87,7 +87,7 @@ def measured() -> Benchmark:
     needed("pyspark", "pyspark")
     if shutil.which("java") is None:
         raise MissingPeer("Java is not installed")
-    engine = needed("hedgerow.engines.spark", "the Spark engine").SparkEngine(MASTER)
+    engine = needed("hedgerow.spark.session", "the Spark engine").SparkEngine(MASTER)
     with TemporaryDirectory() as name:
         all_asked, watch = questions(Path(name)), Clock()
         times: dict[str, Timed] = {}

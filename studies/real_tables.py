@@ -16,8 +16,13 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.evaluate.baselines import leaf_noise
-from hedgerow.evaluate.error_picture import picture_of_errors
-from hedgerow.evaluate.metrics import HEADINGS, error_by_depth, error_of_leaves, error_rows
+from hedgerow.evaluate.metrics import (
+    HEADINGS,
+    error_by_depth,
+    error_of_leaves,
+    error_rows,
+    picture_of_errors,
+)
 from hedgerow.noise.bits import ReleaseKey
 from studies.page import markdown
 

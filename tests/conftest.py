@@ -18,7 +18,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from hedgerow import cli
 from hedgerow.noise import bits
-from hedgerow.release import keys
+from hedgerow.release.directory import keys
 from tests import skips
 
 # No deadline: machines differ and kernels compile on first use; benchmarks tell the time.

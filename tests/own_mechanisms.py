@@ -13,9 +13,8 @@ import numpy as np
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.cell_error import CellError, positive_precision, whole_counts
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
-from hedgerow.noise.loss import PairLoss
+from hedgerow.noise.loss import InEpsilon, InRho, PairLoss
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.noise.price import InEpsilon, InRho
 
 
 class TwoDraws:

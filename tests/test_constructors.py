@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import HedgerowError
-from hedgerow.plan.for_distribution import ForDistribution
 from tests.made import fixed_axis
 
 TREE = hr.Tree([fixed_axis("geo", 2, 2)])

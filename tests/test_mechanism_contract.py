@@ -17,18 +17,17 @@ import hedgerow as hr
 from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.noise.loss import GaussianLoss
+from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import MECHANISMS, PIECES, Mechanism, check_mechanism
-from hedgerow.noise.price import InEpsilon, precision_of
-from hedgerow.plan.cheapest import cheapest
-from hedgerow.plan.fair_allocation import Fair
+from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.fair import Fair
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.plan import read_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.read import read_plan
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.ledger import create_ledger
-from hedgerow.privacy.ledger_records import Charge
+from hedgerow.privacy.ledger.ledger import create_ledger
+from hedgerow.privacy.ledger.records import Charge
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use, read_use
@@ -347,12 +346,12 @@ def test_intervals_hold_as_often_as_they_say(noise, level):
     """Of a noisy count; and of a child below a measured parent: (2X - Y + Z)/3, by the masses."""
     law, confidence = masses(noise), Confidence(level)
     x = x_of(law)
-    raw = confidence.reach(noise, None, 1)
+    raw = confidence.half_width(noise, None, 1)
     assert law[np.abs(x) <= raw].sum() >= level
     parts = [np.zeros(2 * (len(law) - 1) + 1), law, law]
     parts[0][::2] = law
     sums = np.convolve(np.convolve(parts[0], parts[1]), parts[2])
-    reach = float(confidence.reach(noise, np.array(noise.noise_variance * 6 / 9), 1))
+    reach = float(confidence.half_width(noise, np.array(noise.noise_variance * 6 / 9), 1))
     assert sums[np.abs(x_of(sums)) / 3 <= reach + 0.5].sum() >= level
     assert reach <= raw + 0.5 or level < 0.905
 

@@ -4,8 +4,18 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
-ROOMS = ["tables", "noise", "privacy", "estimate", "plan", "engines", "release", "evaluate"]
-SHARED_GROUND = {"errors", "kernels", "picture", "text"}
+ROOMS = [
+    "tables",
+    "noise",
+    "privacy",
+    "estimate",
+    "plan",
+    "distribution",
+    "release",
+    "spark",
+    "evaluate",
+]
+SHARED_GROUND = {"arrays", "errors", "kernels", "machine", "picture", "text"}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))

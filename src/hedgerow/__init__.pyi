@@ -11,24 +11,24 @@ from .errors import (
     SpecError as SpecError,
     TableError as TableError,
 )
-from .estimate.chebyshev import Chebyshev as Chebyshev
-from .estimate.euclidean import Euclidean as Euclidean
+from .estimate.families.chebyshev import Chebyshev as Chebyshev
+from .estimate.families.euclidean import Euclidean as Euclidean
 from .estimate.intervals import Confidence as Confidence
-from .estimate.least_squares import LeastSquares as LeastSquares
-from .estimate.nearest_cdf import Isotonic as Isotonic
-from .estimate.sparse import Sparse as Sparse
+from .estimate.tree.least_squares import LeastSquares as LeastSquares
+from .estimate.families.isotonic import Isotonic as Isotonic
+from .estimate.families.sparse import Sparse as Sparse
 from .noise.mechanisms import (
     DiscreteGaussian as DiscreteGaussian,
     DiscreteLaplace as DiscreteLaplace,
 )
-from .plan.allocation import Shares as Shares, Uniform as Uniform
-from .plan.branching import (
+from .plan.allocation.allocation import Shares as Shares, Uniform as Uniform
+from .distribution.branching import (
     AllRanges as AllRanges,
     Cdf as Cdf,
     Quantiles as Quantiles,
     best_branching as best_branching,
 )
-from .plan.cheapest import cheapest as cheapest
+from .plan.allocation.cheapest import cheapest as cheapest
 from .plan.depths import (
     All as All,
     Invariant as Invariant,
@@ -39,38 +39,38 @@ from .plan.depths import (
     Survivors as Survivors,
     Unmeasured as Unmeasured,
 )
-from .plan.distribution import plan_distribution as plan_distribution
-from .plan.fair_allocation import Fair as Fair
-from .plan.fairness import fairness as fairness
-from .plan.for_distribution import ForDistribution as ForDistribution
+from .distribution.plan import plan_distribution as plan_distribution
+from .plan.allocation.fair import Fair as Fair
+from .plan.allocation.fairness import fairness as fairness
+from .distribution.plan import ForDistribution as ForDistribution
 from .plan.forecast import forecast as forecast
-from .plan.importance import PerLevel as PerLevel, Relative as Relative
-from .plan.optimal import Optimal as Optimal
+from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relative
+from .plan.allocation.optimal import Optimal as Optimal
 from .plan.plan import Plan as Plan, make_plan as make_plan
 from .plan.prior import Prior as Prior
 from .privacy.budget import Epsilon as Epsilon, EpsilonDelta as EpsilonDelta, Rho as Rho
 from .privacy.neighbours import AddRemove as AddRemove, Replace as Replace
 from .privacy.profile import Profile as Profile, compose as compose
-from .release.check import check as check
-from .release.distribution import (
+from .release.directory.check import check as check
+from .release.distribution.distribution import (
     CountBetween as CountBetween,
     Distribution as Distribution,
     Quantile as Quantile,
     read_distribution as read_distribution,
 )
-from .release.estimate import (
+from .release.reestimate.reestimate import (
     Estimates as Estimates,
     estimate_measurements as estimate_measurements,
     reestimate as reestimate,
 )
 from .release.execution import release as release
-from .release.foreign import Measurements as Measurements
+from .release.reestimate.external import Measurements as Measurements
 from .release.release import Release as Release, read_release as read_release
-from .release.release_distribution import release_distribution as release_distribution
-from .release.output import Unfinished as Unfinished
+from .release.distribution.release import release_distribution as release_distribution
+from .release.directory.output import Unfinished as Unfinished
 from .tables.axis import Axis as Axis
 from .tables.counts import Counts as Counts
-from .tables.ranges import Ranges as Ranges
+from .distribution.ranges import Ranges as Ranges
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree
 

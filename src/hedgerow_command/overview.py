@@ -54,4 +54,4 @@ def command(
 
 
 def _elsewhere() -> None:
-    """The command is in `hedgerow.cli`."""
+    """Return the command is in `hedgerow.cli`."""

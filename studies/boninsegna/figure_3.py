@@ -53,14 +53,14 @@ synthetic country of `hedgerow.examples` with the same numbers of areas, pairs w
 ({country_runs} runs). *Paper* is the mean of the authors' published runs; the paper draws them and
 prints "about 100" and "about 1000" for the maximum error at ε = 1 and 0.1.
 
-**What holds.** The curves at the real depths, error and false discoveries, with the noise of the
-authors' program, σ² = 2T/ρ; InfTDA has fewer false discoveries than ℓ2. **What does not.** (1) The
+**Reproduced.** The curves at the real depths, error and false discoveries, with the noise of the
+authors' program, σ² = 2T/ρ; InfTDA has fewer false discoveries than ℓ2. **Differs.** (1) The
 text's σ² = T/ρ gives errors smaller by √2, see Figures 4 and 5. (2) SH is called better at the
 leaves by an order of magnitude; in their own runs it is {leaves:.1f} times at ε = 1, with too
 little noise for its (ε, δ). (3) Noise on all 65 million pairs is called infeasible: exact discrete
 Gaussian noise on all of them takes {seconds:.1f} s here, on one core.
 
-**Ours to beat.** *Hedgerow*: exact accounting for the same (ε, δ), with the same estimator or with
+**Hedgerow.** *Hedgerow*: exact accounting for the same (ε, δ), with the same estimator or with
 the support penalty 0.5. The penalty has the smaller errors; at the leaves of a tree this wide the
 ascending pass of InfTDA has fewer false discoveries. Maximum error and false discovery rate by
 depth, first of the real table, then of the synthetic country:

@@ -26,13 +26,12 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
 from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.allocation import Allocation
-from hedgerow.privacy.zcdp import rho_within
-from hedgerow.release.nodes import Nodes, listed_nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass
+from hedgerow.plan.allocation.allocation import Allocation
+from hedgerow.privacy.budget import rho_within
+from hedgerow.release.descent.nodes import Nodes, listed_nodes
+from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
 from studies.page import Row
 
 Floats = NDArray[np.float64]

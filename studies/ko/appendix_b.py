@@ -5,10 +5,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping, majorises
 from hedgerow.noise.cell_error import CellError, DiscreteGaussianError, LaplaceError
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
+from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping, majorises
 
 TOTAL = 100
 TWO = ((50, 50), (60, 40), (75, 25), (90, 10), (100, 0))

@@ -22,7 +22,7 @@ be had here. Their block groups are: 1,614 and 706 in 2020, planned with those o
 457 block groups and all 195,574 blocks of Washington in 2010 are beside them. {runs:,} runs with
 consistency; the rest are closed forms.
 
-*What holds.* The optimum beats uniform shares in bias² and variance in both states and at every ε,
+*Reproduced.* The optimum beats uniform shares in bias² and variance in both states and at every ε,
 with and without consistency; ε rises from level to level; program (7) spends most of ε on the
 leaves; an amount shared within a tract goes astray less for every weight.
 
@@ -35,7 +35,7 @@ Consistency lessens the variance, by a sixth for uniform shares, but not always 
 (Figure 3) it does, here it adds some. Where a tract holds 16, 0, 0 and 0 people, what the three
 empty block groups have too much is all taken from the fourth, whose square then counts more.
 
-*Ours to beat.* With few and large leaves the levels tell much of each other, and Hedgerow's release
+*Hedgerow.* With few and large leaves the levels tell much of each other, and Hedgerow's release
 has a third of the error of the consistent optimum. Its bias² hardly falls with ε: it is that of
 rounding to whole counts, which the paper's release does not do.
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.evaluate.funds import Logarithmic, Proportional, Quadratic, WeightedRule
-from hedgerow.evaluate.misallocation import misallocation
+from studies.ko.misallocation import misallocation
 from studies.ko.own import own_releases
 from studies.ko.releasing import released
 from studies.ko.tables import Case, uniform

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from hedgerow.plan.programs import LargeCounts, Level, least_budgets, total_error
+from hedgerow.plan.allocation.programs import LargeCounts, Level, least_budgets, total_error
 from studies.ko.tables import (
     LARGEST,
     STATES,
@@ -22,9 +22,9 @@ from studies.showing import LEVEL_COLOURS, PAPER, panels, save
 TARGET, PAPERS_EPSILON = 20_000.0, 2.0
 TARGETS = (2_000.0, TARGET, 200_000.0)
 SWEPT = np.geomspace(5_000, 200_000, 40)
-TEXT = """Laplace noise on every count, cut off at 0; the least total ε at which the squared error
+TEXT = """Laplace noise on every count, clipped at 0; the least total ε at which the squared error
 of all counts of all levels is at most τ. The paper plans with Wyoming's microdata of 2010 (1 state,
-128 tracts, 20,975 blocks). Those are not to be had here; 128 tracts of Washington with 21,031
+128 tracts, 20,975 blocks). Those are not available here; 128 tracts of Washington with 21,031
 populated blocks stand in, and real block groups of 2010 for 2020.
 
 What holds: ε falls as τ grows, most of it goes to the blocks, and τ = 20,000 costs about 2. No

@@ -14,13 +14,13 @@ from studies.showing import OPTIMUM, OWN, PAPER, UNIFORM, panels, save
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0)
 RUNS, OWN_RUNS = 400, 60
 EMPTY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4)
-TEXT = """Laplace noise on every count, cut off at 0 (“No Hier.”); then projected from the top down
+TEXT = """Laplace noise on every count, clipped at 0 (“No Hier.”); then projected from the top down
 onto counts that add up (“w/ Hier.”, program (8)). The paper releases Wyoming; 128 tracts of
 Washington with 21,031 populated blocks stand in, planned with themselves. Without consistency the
 figures are closed forms, with it means of {runs} runs, in which bias² is known to about ± its
 standard error in the table.
 
-*What holds.* The variance of uniform shares is 4.3 to 4.9 times that of the optimum (paper: about
+*Reproduced.* The variance of uniform shares is 4.3 to 4.9 times that of the optimum (paper: about
 four), bias² is an order of magnitude greater or more (paper: ten), the total error at ε = 2 is near
 20,000, and consistency lessens bias² and variance a little at both.
 
@@ -33,7 +33,7 @@ Washington's blocks, 39 % of them empty, have 6.0 to 6.3; its blocks of 1 to 9 p
 more. (Few runs would bring the ratio down too: an estimate of bias² that leaves the runs' own
 variance in is drawn towards the ratio of the variances.)
 
-*Ours to beat.* Hedgerow's release at the same ε: noise on the integers, all nodes measured, shares
+*Hedgerow.* Hedgerow's release at the same ε: noise on the integers, all nodes measured, shares
 that make the error after least squares least, whole counts. Its total error is {gain:.0%} below the
 paper's optimum with consistency at ε = 2, and {small:.0%} below at ε = 0.5. Its bias² at large ε is
 that of whole numbers, which the paper's release does not make; the variance is far larger.

@@ -22,13 +22,13 @@ Washington that stand in, with {blocks} populated blocks and {people:,} people; 
 most has {largest:.1%} of them. {runs} runs; bias² estimates have the runs' own variance taken off,
 and the picture shows twice their Monte Carlo error (hollow triangles) where they are below it.
 
-*What holds.* The optimum beats uniform shares for every weight at every ε, in variance by 5 to 6.
+*Reproduced.* The optimum beats uniform shares for every weight at every ε, in variance by 5 to 6.
 At small ε squares have the largest variance and bias². *What does not show:* a logarithm that
 dampens noise and narrows the gap. log(1 + p) is nearly p where no block has a large part of its
 tract, so it behaves as the proportion does; its variance is even a little larger, which the paper
 too expects of skewed tracts.
 
-*Ours to beat.* Hedgerow's release at the same ε (noise on the integers, all nodes measured, shares
+*Hedgerow.* Hedgerow's release at the same ε (noise on the integers, all nodes measured, shares
 for the error after least squares, whole counts).
 
 """

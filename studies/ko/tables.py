@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.cell_error import LaplaceError
-from hedgerow.plan.programs import Cells, Level, least_budgets, least_error
+from hedgerow.plan.allocation.programs import Cells, Level, least_budgets, least_error
 from studies.page import DATA
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Case:
         return least_budgets(self.planned(), target, LARGEST)
 
     def by_level(self, budgets: Floats) -> Floats:
-        """Bias² and variance of each level, each count cut off at 0 and no more: (2, levels).
+        """Bias² and variance of each level, each count clipped at 0 and no more: (2, levels).
 
         Closed forms (Ko et al., Propositions 1 and 2), summed over the true counts.
         """

@@ -8,7 +8,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hedgerow.estimate.covering import (
+from hedgerow.distribution.branching import best_branching, trimmed_error
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from studies.page import PAGES, Row, Study, publish
+from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
     equal_factors_error,
@@ -17,9 +20,6 @@ from hedgerow.estimate.covering import (
     refined_covering_sums,
     refined_error,
 )
-from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.branching import best_branching, trimmed_error
-from studies.page import PAGES, Row, Study, publish
 from studies.rameshwar.trees import TreeRelease
 
 BINS = 256
@@ -33,11 +33,11 @@ the cumulative counts (records²). The paper draws the curves over ε and prints
 constants over ε², so ε = 1 says everything. *Paper* is the value of its formula there, *ours* the
 mean of {runs:,} simulated releases with Laplace noise, through the library's covering sums.
 
-**What holds.** All formulas, within Monte Carlo error, and both claims in words: the histogram
+**Reproduced.** All formulas, within Monte Carlo error, and both claims in words: the histogram
 beats the binary tree at this K, and of the curves the 16-ary tree is the lowest. The best equal
 factor is {beta:.3f}; the paper's "roughly 16.79" is a little low.
 
-**Ours to beat.** Least squares over the whole tree with the public total, whole-number noise, tree
+**Hedgerow.** Least squares over the whole tree with the public total, whole-number noise, tree
 and shares designed for it ({branching}, shares {shares}): {gain:.2f} times less than the lowest of
 the figure, {refined:.2f} times less than the two-step refinement of Appendix B.
 """

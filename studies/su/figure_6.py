@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.depths import Measure
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import Level, whole
@@ -53,8 +53,8 @@ In the paper clipping hardly changes the reductions, and here neither: from {pla
 {clipped:.2f} % at the blocks, although it takes away {gone:.0f} % of the MSE there, as most of
 their counts are 0 or small.
 
-**Ours to beat.** Reductions of single levels do not hold together; all levels at once may have
-12.28 % less noise ([Figure 7](su-figure_7.md)). Much more is to be had from the same noisy counts:
+**Hedgerow.** Reductions of single levels do not hold together; all levels at once may have
+12.28 % less noise ([Figure 7](su-figure_7.md)). Much more can be gained from the same noisy counts:
 RMSE (records) of total population over the five levels, each measured once with the Bureau's
 noise, then with the exactly accounted one; means of {runs} simulated releases by Hedgerow,
 consistent over all levels and never negative ("all": every node measured, combined by least
@@ -118,7 +118,7 @@ def mean_size(errors: np.ndarray) -> float:
 
 def release_table() -> str:
     """RMSE by level: noise alone, clipped, and two releases with two noises."""
-    factor = matched(whole(), "1e-10")
+    factor = matching_factor(whole(), "1e-10")
     settings: dict[str, tuple[Fraction, Measure, Estimator]] = {
         "survivors, Bureau's noise": (Fraction(1), hr.Survivors(), hr.Chebyshev()),
         "all, Bureau's noise": (Fraction(1), hr.All(), hr.Euclidean(combine=True)),

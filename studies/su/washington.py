@@ -15,7 +15,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.cell_error import DiscreteGaussianError
-from hedgerow.noise.price import precision_of
+from hedgerow.noise.loss import precision_of
 from hedgerow.plan.depths import Measure
 from studies.page import DATA
 from studies.su.census import LEVEL, Floats

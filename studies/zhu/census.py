@@ -6,18 +6,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.projection_error import (
+from hedgerow.noise.cell_error import LaplaceError
+from studies.ko.releasing import projected
+from studies.page import DATA, Row, Study, markdown, publish
+from studies.showing import panels, save
+from studies.zhu.projection_error import (
     GeometricNorm,
     LaplaceNorm,
     bias_bound,
     projected_variance,
     sharper_bias_bound,
 )
-from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping
-from hedgerow.noise.cell_error import LaplaceError
-from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish
-from studies.showing import panels, save
+from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping
 
 TABLE = DATA / "census_us_block_group" / "bg_2010.parquet"
 RUNS = 80_000
@@ -44,15 +44,15 @@ not among our tables). The same part of New York's 7,317,755, the next state in 
 printed total to within 0.001 %; that of New Mexico's 791,395 gives {total:,.0f}, and with it the
 bound is {bound:.4f}.
 
-The empirical bias of 0.06 is then no bias either. It is what the greatest of 33 means over 80,000
+The empirical bias of 0.06 is then no bias either. It is what the largest of 33 means over 80,000
 runs (those of Arizona; the text does not say how many for New Mexico) shows when there is none:
 their standard error is 0.025. The bound without the factor C' is {sharper:.1e} of a household.
 
 ## All states
 
-Counties of 2010, λ = 5; the ten states (by FIPS code) with the greatest bounds, people and not
+Counties of 2010, λ = 5; the ten states (by FIPS code) with the largest bounds, people and not
 households. Where the least county has many hundreds of people, projection has no bias. For Texas
-(Loving County has 82) both bounds say nothing, as the sum of 254 errors is above 82; the bias of
+(Loving County has 82) both bounds are vacuous, as the sum of 254 errors is above 82; the bias of
 clipping each county at 0, which needs one large error and not a large sum, is 2 · 10⁻⁷ of a person.
 
 """

@@ -5,9 +5,9 @@ import time
 import numpy as np
 from scipy.stats import wasserstein_distance
 
-from hedgerow.estimate.projection_error import LaplaceProjection, projection_distance
 from studies.page import Row, Study, markdown, publish
 from studies.showing import OPTIMUM, UNIFORM, panels, save
+from studies.zhu.projection_error import LaplaceProjection, projection_distance
 
 SIZES = (2, 3, 5, 10, 15, 33, 67, 100, 254)
 SIMULATED = (5, 15, 67)

@@ -5,9 +5,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.projection_error import LaplaceProjection, projected_variance
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
+from studies.zhu.projection_error import LaplaceProjection, projected_variance
 
 SIZES = (2, 5, 15, 254)
 COLOURS = ("#D55E00", "#E69F00", "#56B4E9", "#0072B2")
@@ -17,7 +17,7 @@ TEXT = """Program (P_S) with Laplace noise (λ = 1): the law of one cell's error
 Theorem 12 it is that of ((n-1) η₁ - Σ η_j)/n; here its tail is computed in closed form, and its
 density is the tail's difference.
 
-What holds: the density grows a peak like the noise's, and the greatest distance between the two
+What holds: the density grows a peak like the noise's, and the largest distance between the two
 distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the noise's (Theorem 13).
 
 """

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
-from hedgerow.estimate.sparse import Sparse
+from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
 from studies.page import DATA, Row, Study, markdown, publish
 from studies.showing import OPTIMUM, UNIFORM, panels, save
+from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
 TABLE = DATA / "census_us_block" / "wa_2010.parquet"
 GROUP = "pop_nhpi"

@@ -18,15 +18,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.bits import Bits, ReleaseKey
-from hedgerow.plan.allocation import Shares
+from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.release.content import InMemory
+from hedgerow.release.descent.steps import Refinement
+from hedgerow.release.directory.output import InMemory
 from hedgerow.release.release import Release
-from hedgerow.release.steps import Refinement
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Codes, Tree
 from tests.audit.method import Event, Seen, Truth, audited
 from tests.made import fixed_axis
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.estimate.nearest_cdf import Isotonic
-from hedgerow.noise import draws
+from hedgerow.distribution.plan import plan_distribution
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.depths import RunningSums
-from hedgerow.plan.distribution import plan_distribution
-from hedgerow.release import outline, source
+from hedgerow.release.descent import outline, source
+from hedgerow.release.descent.steps import add_true_counts
+from hedgerow.release.distribution.release import distribution_in_memory
 from hedgerow.release.execution import in_memory
-from hedgerow.release.release_distribution import distribution_in_memory
-from hedgerow.release.steps import add_true_counts
-from hedgerow.tables.ranges import Ranges
 from tests.audit import method
 from tests.audit.method import excess
 from tests.audit.releases import Pair

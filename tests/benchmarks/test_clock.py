@@ -12,7 +12,7 @@ import benchmarks.clock
 from benchmarks.clock import Clock, fastest, forget
 from hedgerow.kernels import _threads
 from hedgerow.noise.mechanisms import DiscreteGaussian
-from hedgerow.privacy.accountant import delta_bounds
+from hedgerow.privacy.accountant.accountant import delta_bounds
 from hedgerow.privacy.profile import compose
 
 FOLDER = Path(benchmarks.clock.__file__).parent

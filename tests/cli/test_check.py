@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.release.manifest import sha256
+from hedgerow.release.directory.manifest import sha256
 from tests.made import fixed_axis, random_counts
 
 PAGE = "report.html is what the files make"

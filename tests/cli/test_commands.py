@@ -15,8 +15,8 @@ import pytest
 
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples import EXAMPLES
-from hedgerow.release.charging import Charging
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.keys import Charging
 
 SIGNAL_EXIT = 130
 PATIENCE = 600  # seconds, for a machine that does much else
@@ -523,7 +523,7 @@ def hedgerow(*arguments, **options):
 WAIT_IN_MEASURING = """
 import sys, time
 from hedgerow import cli
-from hedgerow.release import topdown
+from hedgerow.release.descent import topdown
 draw = topdown.Pass._measured
 def slow(self, *rest):
     print("measuring", file=sys.stderr, flush=True)

@@ -11,12 +11,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli.distribution import _digits
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples.incomes import write_incomes
-from hedgerow.release.distribution import read_distribution
+from hedgerow.release.distribution.distribution import read_distribution
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.tables.ranges import Ranges
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import run
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.estimate import estimate_measurements, reestimate
 from hedgerow.release.execution import in_memory
-from hedgerow.release.foreign import Measurements
+from hedgerow.release.reestimate.external import Measurements
+from hedgerow.release.reestimate.reestimate import estimate_measurements, reestimate
 from hedgerow.tables.counts import Counts
 from tests.made import fixed_axis, random_counts
 

@@ -275,7 +275,7 @@ def test_a_release_of_nothing_is_compared(run, visits):
 
 
 def test_forced_colours_do_not_make_a_log_a_terminal(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(terminal.told, "_force_terminal", True)
+    monkeypatch.setattr(terminal.stderr, "_force_terminal", True)
     assert not terminal.on_terminal()
     with terminal.bar("measuring") as progress:
         progress.on_depth(1, 5, 5, 1.0)

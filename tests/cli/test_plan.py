@@ -10,7 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.examples import EXAMPLES
-from hedgerow.release import outline
+from hedgerow.release.descent import outline
 from hedgerow.spec.release_spec import ReleaseSpec
 
 PRIOR = (

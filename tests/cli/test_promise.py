@@ -11,9 +11,9 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli.commands import app
 from hedgerow.cli.privacy import ledgers
-from hedgerow.plan.describe import hash_of
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.release.stored import stated_plan
+from hedgerow.plan.describe import plan_hash
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.release.directory.stored import stated_plan
 from hedgerow.spec.release_spec import ReleaseSpec
 
 RELEASE = """
@@ -332,7 +332,7 @@ def tampered(folder, change, *, rehash):
     manifest = json.loads(path.read_text())
     change(manifest)
     if rehash and "plan" in manifest:
-        manifest["plan_sha256"] = hash_of(manifest["plan"])
+        manifest["plan_sha256"] = plan_hash(manifest["plan"])
     path.write_text(json.dumps(manifest))
     return folder / "out"
 

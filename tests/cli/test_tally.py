@@ -3,8 +3,8 @@
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.cli.tally import HEADINGS, Tally
-from hedgerow.release.progress import Progress
+from hedgerow.cli.terminal import HEADINGS, Tally
+from hedgerow.release.descent.jobs import Progress
 from tests.made import fixed_axis, random_counts
 
 

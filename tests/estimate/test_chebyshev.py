@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.estimate.chebyshev import Chebyshev
+from hedgerow.estimate.families.chebyshev import Chebyshev
 from tests.estimate.families import any_variances, one_family, small_families
 from tests.estimate.oracles import (
     algorithm_4,

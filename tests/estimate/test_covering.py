@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.covering import (
+from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
     equal_factors_error,

@@ -5,8 +5,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from hedgerow.estimate.cumulative_error import CumulativeError
-from hedgerow.tables.ranges import Ranges
+from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.ranges import Ranges
 
 
 def dense_covariance(axis, variances, total):

@@ -3,8 +3,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cut_error import CutError
 
 UNEVEN = (np.array([0, 3]), np.array([0, 1, 3, 6]), np.array([0, 4, 5, 7, 8, 11, 13]))
 TREES = {

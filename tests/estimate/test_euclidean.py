@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.euclidean import Euclidean
 from tests.estimate.families import any_variances, one_family, small_families
 from tests.estimate.oracles import least_squared_distance, squared_distance
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.families.isotonic import Isotonic
 
 values = st.integers(-6, 8)
 

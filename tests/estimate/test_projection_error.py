@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import gamma
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.projection_error import (
+from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
+from studies.zhu.projection_error import (
     GeometricNorm,
     LaplaceNorm,
     LaplaceProjection,
@@ -22,8 +23,7 @@ from hedgerow.estimate.projection_error import (
     projection_masses,
     sharper_bias_bound,
 )
-from hedgerow.estimate.skewness import bias_of_clipping, least_bias_of_clipping, majorises
-from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
+from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping, majorises
 
 NEW_MEXICO = {"smallest": 348, "total": 7_289_112}
 ERRORS = [LaplaceError(), DiscreteLaplaceError(), DiscreteGaussianError()]

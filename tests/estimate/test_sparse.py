@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.sparse import Sparse
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.sparse import Sparse
 from tests.estimate.families import any_variances, one_family, small_families
 from tests.estimate.oracles import every_estimate, penalised_distance
 

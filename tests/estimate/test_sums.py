@@ -6,9 +6,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.layers import Layer
-from hedgerow.estimate.least_squares import least_squares
-from hedgerow.estimate.sums import sums_of_leaves, variance_of_sums
+from hedgerow.estimate.tree.layers import Layer
+from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.estimate.tree.sums import sums_of_leaves, variance_of_sums
 
 INF = float("inf")
 

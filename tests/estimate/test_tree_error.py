@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate import tree_shapes
-from hedgerow.estimate.tree_error import (
+from hedgerow.estimate.tree import shapes as tree_shapes
+from hedgerow.estimate.tree.error import (
     largest_variances,
     mean_variances,
     weighted_variance_and_gradient,
 )
-from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.tables.tree import Tree
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_axis, random_tree

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.named import ESTIMATORS, read_estimator
-from hedgerow.estimate.sparse import Sparse
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
+from hedgerow.estimate.families.sparse import Sparse
 from tests.estimate.families import any_variances, one_family
 
 every_estimator = pytest.mark.parametrize(

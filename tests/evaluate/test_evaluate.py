@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.evaluate import error_picture
+from hedgerow.evaluate import metrics as error_picture
 from hedgerow.evaluate.baselines import leaf_noise, sum_to_depth
-from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     error_by_depth,
     error_of_leaves,
     error_rows,
+    picture_of_errors,
     rows_beside_forecast,
 )
 from hedgerow.evaluate.simulate import seeded_bits

@@ -13,10 +13,9 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
 from tests.made import fixed_axis, random_axis
 
 GAUSSIAN = {"budget": hr.Rho("1/20"), "mechanism": hr.DiscreteGaussian}

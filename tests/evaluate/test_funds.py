@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Seats
-from hedgerow.evaluate.misallocation import misallocation
-from hedgerow.evaluate.seats import LARGEST_COUNT, huntington_hill
+from hedgerow.evaluate.funds import (
+    LARGEST_COUNT,
+    Above,
+    Logarithmic,
+    Proportional,
+    Quadratic,
+    Seats,
+    huntington_hill,
+)
+from studies.ko.misallocation import misallocation
 
 RULES = [Proportional(), Logarithmic(), Quadratic(), Above(20), Above(20, equally=True), Seats()]
 NAMES = ["proportional", "logarithmic", "quadratic", "above", "equally", "seats"]

@@ -8,17 +8,13 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import simulate as simulate_module
-from hedgerow.evaluate.error_picture import picture_of_errors
-from hedgerow.evaluate.independent import IndependentNoise
-from hedgerow.evaluate.leaf_noise import LeafNoise
+from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
 from hedgerow.evaluate.method import FACTS, Setting, budget_in_words
-from hedgerow.evaluate.metrics import error_by_depth
-from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
-from hedgerow.evaluate.scores import CLASS_NAMES
+from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors
+from hedgerow.evaluate.moments import CLASS_NAMES
+from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
-from hedgerow.evaluate.simulation_output import WORDS, metric_rows
-from hedgerow.evaluate.simulation_picture import picture_of_simulation
-from hedgerow.evaluate.stability import StabilityHistogram
+from hedgerow.evaluate.simulation_output import WORDS, metric_rows, picture_of_simulation
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 

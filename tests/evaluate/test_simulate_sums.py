@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.evaluate import moments
-from hedgerow.evaluate.cells import Cells, side_by_side
+from hedgerow.evaluate.method import Cells, side_by_side
 from hedgerow.evaluate.moments import ErrorSums
 
 CELLS = 30

@@ -5,13 +5,13 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.evaluate.baselines import LeafNoise
 from hedgerow.evaluate.funds import Above, Proportional, Seats
-from hedgerow.evaluate.leaf_noise import LeafNoise
 from hedgerow.evaluate.method import Setting
-from hedgerow.evaluate.misallocation import misallocation
 from hedgerow.evaluate.simulate import run_bits
-from hedgerow.evaluate.simulated_funds import simulated_misallocation
 from hedgerow.release.execution import in_memory
+from studies.ko.misallocation import misallocation
+from studies.ko.simulated_funds import simulated_misallocation
 from tests.made import fixed_axis
 
 BUDGET, WHO = hr.Rho("1/20"), hr.AddRemove()

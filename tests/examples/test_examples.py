@@ -11,15 +11,14 @@ import pytest
 
 from hedgerow.errors import SpecError
 from hedgerow.examples import EXAMPLES
-from hedgerow.examples.census import CENSUS_SIZES, CROSSED_SIZES, write_census
+from hedgerow.examples.census import CENSUS_SIZES, CROSSED_SIZES, SEXES, age_names, write_census
 from hedgerow.examples.commuting import (
     COMMUTING_SIZES,
+    LEVELS,
     SECTION_SIZES,
     SectionSize,
     write_commuting,
 )
-from hedgerow.examples.people import SEXES, age_names
-from hedgerow.examples.sections import LEVELS
 
 GEOGRAPHY = ["state", "county", "tract", "block"]
 PLACES = ["region", "province", "municipality"]
@@ -232,7 +231,7 @@ def assert_crossed_census_is_sound(made, size) -> pl.DataFrame:
 def test_sections_lie_below_the_municipalities(monkeypatch, tmp_path):
     size = SectionSize(COMMUTING_SIZES["small"], localities=400, sections=3_000)
     monkeypatch.setitem(SECTION_SIZES, "tiny", size)
-    monkeypatch.setattr("hedgerow.examples.sections.TRIPS_A_BLOCK", 9_000)
+    monkeypatch.setattr("hedgerow.examples.commuting.TRIPS_A_BLOCK", 9_000)
     made = write_commuting(tmp_path, "tiny")
     trips = assert_sections_are_sound(made, size)
     assert 10_000 < trips.height < 50_000

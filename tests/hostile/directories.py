@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 import hedgerow as hr
 from hedgerow.privacy import neighbours
-from hedgerow.release import described, manifest
+from hedgerow.release.directory import manifest
+from hedgerow.release.directory import stored as described
 from hedgerow.tables import axis
 from tests.hostile.commands import listing, write
 

@@ -15,14 +15,22 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import commands, terminal
 from hedgerow.errors import MachineError, ReleaseError
-from hedgerow.release import memory, parquet_file, report
-from hedgerow.release.again import read_stored
-from hedgerow.release.described import shapes_of
-from hedgerow.release.manifest import MOST_BYTES, read_manifest
-from hedgerow.release.page import blocks
-from hedgerow.release.parquet_file import TEXT, WHOLE, Layout, read_parquet
-from hedgerow.release.parquet_pages import DICTIONARY, longest_entry, pages
-from hedgerow.release.stored import read_nodes
+from hedgerow.release import preflight as memory
+from hedgerow.release.directory import parquet_file
+from hedgerow.release.directory.manifest import MOST_BYTES, read_manifest
+from hedgerow.release.directory.parquet_file import (
+    DICTIONARY,
+    TEXT,
+    WHOLE,
+    Layout,
+    longest_entry,
+    pages,
+    read_parquet,
+)
+from hedgerow.release.directory.stored import read_nodes, shapes_of
+from hedgerow.release.page import carried as blocks
+from hedgerow.release.page import report
+from hedgerow.release.reestimate.measured_nodes import read_stored
 from tests.hostile import directories
 from tests.hostile.commands import ran
 from tests.hostile.directories import EDITS, HARMLESS, honest

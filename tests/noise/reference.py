@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
 from hedgerow.noise.bits import ReleaseKey, Stream
-from hedgerow.noise.draws import CHUNK, Sampler
+from hedgerow.noise.rejection import CHUNK, Sampler
 
 KEY = ReleaseKey(bytes(range(32)))
 ALPHA = 1e-6

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import NoiseError
-from hedgerow.noise import gaussian_sums
+from hedgerow.noise import cell_error as gaussian_sums
 from hedgerow.noise.cell_error import (
+    FORMULA_FROM,
     DiscreteGaussianError,
     DiscreteLaplaceError,
     LaplaceError,
 )
-from hedgerow.noise.gaussian_sums import FORMULA_FROM
+from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.noise.price import precision_of
 
 ALL = [LaplaceError(), DiscreteLaplaceError(), DiscreteGaussianError()]
 NAMES = ["laplace", "discrete-laplace", "discrete-gaussian"]

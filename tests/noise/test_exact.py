@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from hedgerow.noise.exact import Law, _taylor, exp_bounds, tails
+from hedgerow.noise.inversion import Law, _taylor, exp_bounds, tails
 from tests.noise.reference import Reference, gaussian_weight, laplace_weight
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hedgerow.noise.exact import Tails
-from hedgerow.noise.inversion import GUIDE_BITS, _floors_and_ceilings, inversion
+from hedgerow.noise.inversion import GUIDE_BITS, Tails, _floors_and_ceilings, inversion
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tests.noise.reference import (
     ChosenWords,

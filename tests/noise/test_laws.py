@@ -7,11 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from hedgerow.noise.draws import sampler
-from hedgerow.noise.exact import Law
-from hedgerow.noise.inversion import Inversion, inversion
+from hedgerow.noise.inversion import Inversion, Law, inversion
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.noise.rejection import Rejection, rejection
+from hedgerow.noise.rejection import Rejection, rejection, sampler
 from tests.noise.reference import KEY, draw_in_chunks, fits
 
 N = 2_000_000

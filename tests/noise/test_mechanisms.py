@@ -54,8 +54,8 @@ def test_the_noise_of_a_cell_does_not_depend_on_how_the_range_is_cut(mechanism):
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_threads_change_nothing(mechanism, monkeypatch):
     alone = drawn(mechanism, 3, 100_001)
-    monkeypatch.setattr("hedgerow.noise.draws.CELLS_WORTH_THREADS", 1000)
-    monkeypatch.setattr("hedgerow.noise.draws.core_count", lambda: 3)
+    monkeypatch.setattr("hedgerow.noise.rejection.CELLS_WORTH_THREADS", 1000)
+    monkeypatch.setattr("hedgerow.noise.rejection.core_count", lambda: 3)
     assert drawn(mechanism, 3, 100_001) == alone
 
 

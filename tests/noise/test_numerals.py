@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import NoiseError
-from hedgerow.noise.numerals import exact
+from hedgerow.text import exact
 
 
 @pytest.mark.parametrize(

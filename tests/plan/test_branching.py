@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from hedgerow.errors import NoiseError, PlanError
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.branching import (
+from hedgerow.distribution.branching import (
     AllRanges,
     Cdf,
     Design,
@@ -21,6 +19,8 @@ from hedgerow.plan.branching import (
     design_error,
     trimmed_error,
 )
+from hedgerow.errors import NoiseError, PlanError
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 MECHANISMS = [DiscreteLaplace, DiscreteGaussian]
 DECILES = Quantiles([f"{i}/10" for i in range(1, 10)])

@@ -8,14 +8,14 @@ import pytest
 from mpmath import mp
 
 import hedgerow as hr
-from hedgerow.noise.price import precision_of
-from hedgerow.plan import cheapest as cheapest_module
-from hedgerow.plan.cheapest import cheapest
-from hedgerow.plan.importance import Relative
-from hedgerow.plan.optimal import Optimal
+from hedgerow.noise.loss import precision_of
+from hedgerow.plan.allocation import cheapest as cheapest_module
+from hedgerow.plan.allocation.allocation import Relative
+from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.programs import LargeCounts
+from hedgerow.plan.plan import read_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.programs import LargeCounts
-from hedgerow.plan.read import read_plan
 from tests.made import fixed_axis, random_counts
 
 TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])

@@ -9,11 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation import Problem
-from hedgerow.plan.fair_allocation import Fair, fair_shares, least_ratio
-from hedgerow.plan.fairness import fairness, fairness_rows
-from hedgerow.plan.measurable import measurable_depths
-from hedgerow.plan.sibling_classes import tree_classes, variances
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
+from hedgerow.plan.allocation.fairness import fairness, fairness_rows, tree_classes, variances
+from hedgerow.plan.depths import measurable_depths
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.estimate import dense_trees as judge

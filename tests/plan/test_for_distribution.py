@@ -5,17 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hedgerow.distribution.branching import best_branching
+from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.plan import ForDistribution
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cumulative_error import CumulativeError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.allocation import Shares
-from hedgerow.plan.branching import best_branching
+from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.depths import All, Measured, Survivors, Unmeasured
-from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 
 BUDGETS = {DiscreteLaplace: Epsilon("0.01"), DiscreteGaussian: Rho("0.0001")}

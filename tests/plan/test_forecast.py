@@ -10,11 +10,9 @@ import pytest
 from scipy import optimize, stats
 
 import hedgerow as hr
-from hedgerow.estimate import tree_shapes
+from hedgerow.estimate.tree import shapes as tree_shapes
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
-from hedgerow.plan.forecast import SCHEMA, forecast
-from hedgerow.plan.forecast_picture import picture_of_forecast
-from hedgerow.plan.forecast_table import forecast_rows
+from hedgerow.plan.forecast import SCHEMA, forecast, forecast_rows, picture_of_forecast
 from tests.made import fixed_axis, random_tree
 
 ERRORS = ["noise_sd", "rmse", "mae", "max_95", "false_positive_share"]

@@ -1,8 +1,7 @@
 """A forecast in words."""
 
 import hedgerow as hr
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_table import HEADINGS, forecast_legend, forecast_rows
+from hedgerow.plan.forecast import HEADINGS, forecast, forecast_legend, forecast_rows
 from tests.made import fixed_axis
 
 

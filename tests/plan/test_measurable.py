@@ -3,7 +3,7 @@
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.measurable import measurable_depths, public_depth
+from hedgerow.plan.depths import measurable_depths, public_depth
 from tests.made import fixed_axis
 
 ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation import Problem
-from hedgerow.plan.importance import Relative, mean_importances
-from hedgerow.plan.optimal import Optimal, levels_of, rounded_shares
+from hedgerow.plan.allocation.allocation import Problem, Relative, mean_importances
+from hedgerow.plan.allocation.optimal import Optimal, levels_of, rounded_shares
+from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.released import released_shares
 from tests.made import fixed_axis, random_counts
 
 TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])

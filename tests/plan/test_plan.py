@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.forecast_table import HEADINGS
+from hedgerow.plan.forecast import HEADINGS
 from tests.made import fixed_axis
 
 GEOGRAPHY = fixed_axis("geo", 3, 4)

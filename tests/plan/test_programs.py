@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from hedgerow.errors import PlanError
 from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
-from hedgerow.plan.programs import (
+from hedgerow.plan.allocation.programs import (
     LARGEST_RESIDUAL,
     Cells,
     LargeCounts,

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.plan import released, simplex
-from hedgerow.plan.allocation import Problem
-from hedgerow.plan.measurable import measurable_depths
-from hedgerow.plan.released import released_shares
+from hedgerow.plan.allocation import released
+from hedgerow.plan.allocation import released as simplex
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.released import released_shares
+from hedgerow.plan.depths import measurable_depths
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
 

@@ -8,13 +8,13 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.forecast import SUMS_HEADINGS, simulated_releases, sums_rows
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.sums import (
+from hedgerow.plan.cost import (
     MOST_CUBOIDS,
     off_the_chain,
     sums_off_the_chain,
     sums_told,
 )
+from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis
 

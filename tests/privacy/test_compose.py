@@ -11,7 +11,7 @@ from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_m
 import hedgerow as hr
 from hedgerow import DiscreteGaussian, DiscreteLaplace, EpsilonDelta
 from hedgerow.errors import BudgetError
-from hedgerow.privacy import accountant
+from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
-from hedgerow.privacy import contour_plan
-from hedgerow.privacy.contour import WIDEST, _evaluated, delta, delta_bounds
-from hedgerow.privacy.contour_kernel import Folded, Smoothed
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gather_losses
+from hedgerow.privacy.accountant import contour as contour_plan
+from hedgerow.privacy.accountant.contour import WIDEST, _evaluated, delta, delta_bounds
+from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from tests.privacy import oracles_loss as oracle
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65
@@ -204,7 +204,7 @@ def test_the_bounds_stay_honest_when_the_rule_is_made_coarse(monkeypatch, losses
 
 def test_many_distinct_losses_with_one_use_each():
     chosen = random.Random(5)
-    losses = gathered(
+    losses = gather_losses(
         (GaussianLoss(Fraction(chosen.randrange(3000, 10000), chosen.randrange(500, 1000)), 1), 1)
         for _ in range(140)
     )
@@ -238,7 +238,7 @@ def test_infinite_losses_and_bounded_ones():
 def test_certain_losses_need_no_integral(monkeypatch):
     nothing = ((PairLoss(Fraction(0), Fraction(1, 100)), 2),)
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.privacy.contour.contours", None)
+        patch.setattr("hedgerow.privacy.accountant.contour.contours", None)
         assert delta(nothing, 1.0) == pytest.approx(0.0199, rel=1e-12)
         expected = 0.0199 + 0.9801 * (1 - math.exp(-1))
         assert delta(nothing, -1.0) == pytest.approx(expected, rel=1e-12)

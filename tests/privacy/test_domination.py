@@ -11,8 +11,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import PairLoss
-from hedgerow.privacy import domination
-from hedgerow.privacy.domination import Domination, Gaussians, gaussian_delta_above
+from hedgerow.privacy.accountant import domination
+from hedgerow.privacy.accountant.domination import Domination, Gaussians, gaussian_delta_above
 from tests.privacy.oracles_domination import dominated_delta, gaussian_delta
 
 EPSILONS = (-1.0, 0.0, 0.3, 1.0, 3.0, 8.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
-from hedgerow.privacy import lattice
-from hedgerow.privacy.lattice_curve import atoms, tradeoff, tradeoff_bounds
+from hedgerow.privacy.accountant import lattice
+from hedgerow.privacy.accountant.lattice import atoms, tradeoff, tradeoff_bounds
 from tests.privacy import oracles_loss
 
 ALPHAS = [1e-30, 1e-12, 1e-3, 0.05, 0.25, 0.5]

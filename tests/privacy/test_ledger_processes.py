@@ -21,8 +21,8 @@ import pytest
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Rho
-from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_records import Charge
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger.records import Charge
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hedgerow.privacy import zcdp
-from hedgerow.privacy.zcdp import (
+from hedgerow.privacy import budget as zcdp
+from hedgerow.privacy.budget import (
     bun_steinke_epsilon,
     float_above,
     optimal_delta,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hedgerow.release import block, outline
+from hedgerow.release.descent import block, outline
 from tests.release import killing
 from tests.release.test_killed import MEASURES, assert_one_release, kill_and_resume
 

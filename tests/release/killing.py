@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.release import block, outline
-from hedgerow.release.charging import Charging
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.release.descent import block, outline
+from hedgerow.release.directory.keys import Charging
 from tests.made import fixed_axis
 
 PROCESSES = multiprocessing.get_context("forkserver")

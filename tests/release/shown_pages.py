@@ -11,22 +11,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import plan_distribution
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.allocation import Shares
+from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums
-from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.execution import in_memory
-from hedgerow.release.report import page
-from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.release.page.report import page
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.estimate.dense_trees import dense_combined, dense_projected
 from tests.made import fixed_axis, random_axis, random_counts, random_tree

@@ -8,13 +8,12 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
-from hedgerow.release import block, outline
-from hedgerow.release.again import estimated
+from hedgerow.release.descent import block, outline
+from hedgerow.release.descent.outline import Outline, cut_depth, gathered
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
-from hedgerow.release.outline import Outline, cut_depth
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.topdown import Pass
+from hedgerow.release.reestimate.measured_nodes import estimated
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 

@@ -12,9 +12,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.release import staging
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.directory import staging
 from hedgerow.release.execution import in_memory
-from hedgerow.release.progress import Progress
 from tests.made import random_counts, random_tree
 
 

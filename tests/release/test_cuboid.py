@@ -11,8 +11,8 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import cuboid
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
+from hedgerow.release.descent.nodes import listed_nodes
 from hedgerow.release.execution import in_memory
-from hedgerow.release.nodes import listed_nodes
 from hedgerow.release.release import read_release
 from tests.made import fixed_axis, random_counts, random_tree
 

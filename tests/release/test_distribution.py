@@ -12,29 +12,32 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.branching import AllRanges, Cdf, Quantiles, best_branching
+from hedgerow.distribution.plan import plan_distribution
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import HedgerowError, PlanError, ReleaseError, TableError
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.allocation import Uniform
-from hedgerow.plan.branching import AllRanges, Cdf, Quantiles, best_branching
+from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.depths import All, Measured, RunningSums, Survivors
-from hedgerow.plan.distribution import plan_distribution
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.release.check import check
-from hedgerow.release.distribution import Distribution, read_distribution
-from hedgerow.release.distribution_picture import picture_of_distribution
-from hedgerow.release.execution import in_memory, release
-from hedgerow.release.release_distribution import (
+from hedgerow.release.directory.check import check
+from hedgerow.release.distribution.distribution import (
+    Distribution,
+    picture_of_distribution,
+    read_distribution,
+)
+from hedgerow.release.distribution.release import (
     column_counts,
     distribution_in_memory,
     release_distribution,
 )
-from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.release.execution import in_memory, release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.made import fixed_axis
 from tests.refused import told

@@ -5,12 +5,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import block, jobs, kept, outline
-from hedgerow.release.kept import KeptOnDisk
-from hedgerow.release.outline import Outline
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent import block, jobs, outline
+from hedgerow.release.descent import job_cache as kept
+from hedgerow.release.descent.job_cache import KeptOnDisk
+from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
 from tests.made import random_counts, random_tree
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}

@@ -5,8 +5,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.privacy.ledger import create_ledger
-from hedgerow.release import block, outline
+from hedgerow.privacy.ledger.ledger import create_ledger
+from hedgerow.release.descent import block, outline
 from hedgerow.release.execution import in_memory
 from tests.release import killing
 

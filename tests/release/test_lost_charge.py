@@ -11,10 +11,11 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import BudgetError, MachineError
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_records import Charge
-from hedgerow.release import execution, staging
-from hedgerow.release.charging import Charging
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger.records import Charge
+from hedgerow.release import execution
+from hedgerow.release.directory import staging
+from hedgerow.release.directory.keys import Charging
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.release import memory
-from hedgerow.release.memory import check_memory, needed_memory, read_memory
+from hedgerow.release import preflight as memory
+from hedgerow.release.preflight import check_memory, needed_memory, read_memory
 from tests.made import fixed_axis
 
 

@@ -51,7 +51,7 @@ def loss_of(uses):
 
 
 def dominated(uses):
-    """δ(ε) by the theorem of `hedgerow.privacy.domination`, at the variances s² that it tries."""
+    """δ(ε) by the theorem of `privacy.accountant.domination`, at the variances s² that it tries."""
     changes = [(use.times, float(use.mechanism.parameter), moved(use)) for use in uses]
     bounds = []
     for spread in (1 / 4, 1 / 2, 3 / 4, 1, 3 / 2, 2, 3, 4):

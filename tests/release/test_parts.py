@@ -5,14 +5,14 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import outline
-from hedgerow.release.nodes import true_nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.part_names import part_files, whole_names
-from hedgerow.release.parts import read_notes, take_parts, write_run
-from hedgerow.release.source import Drawn
-from hedgerow.release.subtree import NOWHERE, Subtrees, first_leaves, jobs_of, runs_of
-from hedgerow.release.topdown import Pass
+from hedgerow.release.descent import outline
+from hedgerow.release.descent.nodes import true_nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.manifest import part_files, whole_names
+from hedgerow.spark.executors import read_notes, take_parts, write_run
+from hedgerow.spark.subtree import NOWHERE, Subtrees, first_leaves, jobs_of, runs_of
 from hedgerow.tables.counts import Counts
 from tests.made import random_counts, random_tree
 

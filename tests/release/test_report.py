@@ -15,34 +15,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from hedgerow.cli.report import report
+from hedgerow.cli.released import report
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.depths import All, Invariant
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_table import HEADINGS, forecast_rows
+from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import compose
-from hedgerow.release import report as report_module
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
-from hedgerow.release.nodes import Nodes
-from hedgerow.release.page import blocks
+from hedgerow.release.page import carried as blocks
 from hedgerow.release.page import carried as carried_module
-from hedgerow.release.page import facts as facts_module
-from hedgerow.release.page.blocks import Interval, parts_of, varints
-from hedgerow.release.page.carried import Carried
-from hedgerow.release.page.explore import first_counts
+from hedgerow.release.page import levels as facts_module
+from hedgerow.release.page import report as report_module
+from hedgerow.release.page.carried import Carried, Interval, parts_of, varints
 from hedgerow.release.page.promise import Priced, curves, figure, keeps_budget, least_missed
-from hedgerow.release.report import check_report, page
+from hedgerow.release.page.report import check_report, first_counts, page
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 from tests.made import random_axis, random_counts, random_tree

@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.depths import All
@@ -16,12 +18,10 @@ from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page import carried as carried_module
+from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
-from hedgerow.release.report import page
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.bin_codes import coded_axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, chromium, needs_chromium
 from tests.release.contradictions import uneven

@@ -11,38 +11,36 @@ import pytest
 from scipy.stats import chi2
 
 from hedgerow.cli import run
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import ForDistribution, plan_distribution
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import BudgetError, EstimateError, PlanError, ReleaseError
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.least_squares import LeastSquares
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.allocation import Uniform
-from hedgerow.plan.cheapest import cheapest
+from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.depths import All, RunningSums, Summed
-from hedgerow.plan.distribution import plan_distribution
-from hedgerow.plan.fairness import fairness
-from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.plan import make_plan
-from hedgerow.plan.read import read_plan
+from hedgerow.plan.plan import make_plan, read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
-from hedgerow.release.check import check
-from hedgerow.release.distribution import read_distribution
-from hedgerow.release.estimate import reestimate
-from hedgerow.release.execution import release
-from hedgerow.release.manifest import sha256
-from hedgerow.release.release import read_release
-from hedgerow.release.release_distribution import (
+from hedgerow.release.directory.check import check
+from hedgerow.release.directory.manifest import sha256
+from hedgerow.release.distribution.distribution import read_distribution
+from hedgerow.release.distribution.release import (
     column_counts,
     distribution_in_memory,
     release_distribution,
 )
-from hedgerow.tables.bin_codes import coded_axis
+from hedgerow.release.execution import release
+from hedgerow.release.reestimate.reestimate import reestimate
+from hedgerow.release.release import read_release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 
 BINS = 40

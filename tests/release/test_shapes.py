@@ -7,8 +7,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.measurable import measurable_depths
-from hedgerow.release import block, outline
+from hedgerow.plan.depths import measurable_depths
+from hedgerow.release.descent import block, outline
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis
 

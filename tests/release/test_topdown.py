@@ -8,14 +8,13 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.engines.local import LocalEngine
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import block, outline
+from hedgerow.release.descent import block, outline
+from hedgerow.release.descent.jobs import LocalEngine, Progress
+from hedgerow.release.descent.outline import Outline, cut_depth
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
-from hedgerow.release.outline import Outline, cut_depth
-from hedgerow.release.progress import Progress
-from hedgerow.release.source import Drawn
-from hedgerow.release.topdown import Pass
 from tests.estimate.oracles import algorithm_4
 from tests.made import fixed_axis, random_axis, random_counts, random_tree
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import PlanError, SpecError
-from hedgerow.plan.fair_allocation import Fair
-from hedgerow.plan.for_distribution import ForDistribution
+from hedgerow.plan.allocation.fair import Fair
 from hedgerow.spec.allocation import AllocationSpec
 from hedgerow.spec.release_file import AllocationSection, ReleaseFile
 from hedgerow.spec.table import TableSpec

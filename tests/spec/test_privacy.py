@@ -4,8 +4,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of
-from hedgerow.spec.release_file import PrivacySection
+from hedgerow.spec.release_file import PrivacySection, budget_of, mechanism_of, neighbours_of
 
 LAPLACE = "discrete-laplace"
 

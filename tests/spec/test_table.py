@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from hedgerow.engines.spark_table import SparkSource
 from hedgerow.errors import SpecError, TableError
+from hedgerow.spark.table import SparkSource
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.read import Query
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.distribution.bins import coded_axis, ranges_of
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.bin_codes import coded_axis, ranges_of
-from hedgerow.tables.ranges import Ranges
 from tests.made import fixed_axis
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -7,11 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hedgerow.distribution.bins import NumericColumn, binned, coded_axis
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
-from hedgerow.tables.bin_codes import coded_axis
-from hedgerow.tables.binned import NumericColumn, binned
-from hedgerow.tables.query import Query
-from hedgerow.tables.ranges import Ranges
+from hedgerow.tables.database import Query
 from tests.refused import told
 
 RANGES = Ranges("paid", [0, 0.1, 0.3, 1], "refuse")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from hedgerow.tables import database, machine
-from hedgerow.tables.machine import usable_memory
+from hedgerow import machine
+from hedgerow.machine import usable_memory
+from hedgerow.tables import database
 
 GIB = 1 << 30
 NONE_V1 = "9223372036854771712"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 

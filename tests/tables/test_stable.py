@@ -14,16 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.engines import spark_table
-from hedgerow.engines.spark_table import SparkTable
 from hedgerow.plan.prior import Prior, refuse_own_table
-from hedgerow.release import cluster_top, outline
-from hedgerow.release.cluster_top import Top
-from hedgerow.release.outline import Outline
+from hedgerow.release.descent import outline
+from hedgerow.release.descent.outline import Outline
+from hedgerow.spark import subtree as cluster_top
+from hedgerow.spark import table as spark_table
+from hedgerow.spark.subtree import Top
+from hedgerow.spark.table import SparkTable
 from hedgerow.tables import counts as counts_module
-from hedgerow.tables import ordered, whole
+from hedgerow.tables import ordered
+from hedgerow.tables import ordered as whole
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.made import fixed_axis
 
 LIMIT = 5

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import LARGEST_LEAF
 from tests.refused import refused, told
 
 TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])

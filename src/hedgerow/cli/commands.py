@@ -15,7 +15,6 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli.check import check
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.estimate import estimate
 from hedgerow.cli.funds import funds
@@ -23,9 +22,8 @@ from hedgerow.cli.new import new
 from hedgerow.cli.output_file import check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
 from hedgerow.cli.privacy import account, ledgers, tell_others
-from hedgerow.cli.report import report
+from hedgerow.cli.released import check, report, table
 from hedgerow.cli.simulate import simulate
-from hedgerow.cli.table import table
 from hedgerow.cli.terminal import (
     PLAIN,
     bar,
@@ -34,36 +32,34 @@ from hedgerow.cli.terminal import (
     kept,
     moved,
     not_stated,
-    shown,
     stage,
+    stderr,
+    stdout,
     tell_read,
-    told,
 )
-from hedgerow.engines.spark import SparkEngine
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
     PlanError,
     ReleaseError,
     SpecError,
-    bounded,
-    nearest,
+    did_you_mean,
+    truncate_message,
 )
-from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
-from hedgerow.evaluate.metrics import error_by_depth, rows_beside_forecast
+from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors, rows_beside_forecast
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.output import Unfinished, check_output
+from hedgerow.release.directory.stored import stated_plan, undamaged
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.memory import check_memory, read_memory
-from hedgerow.release.on_spark import release_on_spark
-from hedgerow.release.output import Unfinished, check_output
-from hedgerow.release.refusals import check_combines
+from hedgerow.release.preflight import check_combines, check_memory, read_memory
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.stored import stated_plan, undamaged
+from hedgerow.spark.driver import release_on_spark
+from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import one_line
 
@@ -95,7 +91,7 @@ ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release f
 
 def _version(wanted: bool) -> None:
     if wanted:
-        shown.print(f"hedgerow {__version__}")
+        stdout.print(f"hedgerow {__version__}")
         raise typer.Exit
 
 
@@ -118,11 +114,11 @@ def example(
     if kind not in EXAMPLES:
         known = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {known}{nearest(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {known}{did_you_mean(kind, EXAMPLES)}"
         )
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
-    shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
 def release(
@@ -181,12 +177,12 @@ def release(
         with bar("measuring and estimating") as progress:
             made_release = make_release(counts, made, progress=progress, **options)
     released = int(made_release.level(depth=0)["count"].sum())
-    shown.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
+    stdout.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     show_plan(made)
     if charging is not None:
         tell_others(charging.ledger, {charging.dataset})
-        shown.print(escape(charging.standing(made).describe()))
-    shown.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+        stdout.print(escape(charging.standing(made).describe()))
+    stdout.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
 
 
 def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -> Release:
@@ -218,18 +214,18 @@ def compare(
         errors = error_by_depth(counts, released)
         with undamaged(spec.output):
             expected = forecast(stated_plan(spec.output, read_manifest(spec.output)))
-    bounded = kept(counts)
-    if bounded is not None:
-        shown.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
+    notice = kept(counts)
+    if notice is not None:
+        stdout.print(f"The release {escape(notice)}; no error below contains what was dropped.\n")
     for confidential, _ in not_stated(counts) + moved(counts):
-        shown.print(f"{escape(confidential)}\n")
-    shown.print("Error of the released counts against the truth (confidential):\n")
-    shown.print(escape(aligned([ERROR_HEADINGS, *rows_beside_forecast(errors, expected)])))
-    shown.print(f"\n{COMPARED}")
+        stdout.print(f"{escape(confidential)}\n")
+    stdout.print("Error of the released counts against the truth (confidential):\n")
+    stdout.print(escape(aligned([ERROR_HEADINGS, *rows_beside_forecast(errors, expected)])))
+    stdout.print(f"\n{COMPARED}")
     if picture is not None:
         title = "CONFIDENTIAL: error of the release"
         picture_of_errors({"measured": errors}, picture, title=title, expected=expected)
-        shown.print(f"Picture: {escape(str(picture))}")
+        stdout.print(f"Picture: {escape(str(picture))}")
 
 
 for command in (
@@ -257,7 +253,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of a command; every failure is one sentence, never a traceback."""
+    """Return the exit code of a command; every failure is one sentence, never a traceback."""
     try:
         code = app(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
@@ -294,23 +290,23 @@ def _explain(error: BaseException) -> int:
 
 
 def _in_plain_words(message: str) -> str:
-    """What the command line's library says, without its words for types."""
+    """Return what the command line's library says, without its words for types."""
     message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
     return re.sub("Input should be a valid number.*", "must be a number", message)
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    told.print(f"[red]Error:[/red] {escape(one_line(bounded(sentence)))}")
+    stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
     if confidential and sys.stderr.isatty():
-        told.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
+        stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 
 
 def _tell_bug(error: BaseException) -> None:
-    """Where it broke, but not what it says: that may quote the confidential table."""
+    """Return where it broke, but not what it says: that may quote the confidential table."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     _tell(
         f"internal error, please report it: {type(error).__name__} at "
         f"{Path(where.filename).name}:{where.lineno}"
     )
     if sys.stderr.isatty():
-        told.print(escape("".join(traceback.format_exception(error))), style="dim")
+        stderr.print(escape("".join(traceback.format_exception(error))), style="dim")

@@ -6,14 +6,17 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.cli.output_file import check_picture_place
-from hedgerow.cli.terminal import escape, shown, stage
+from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.release.distribution import Distribution, read_distribution
-from hedgerow.release.distribution_picture import picture_of_distribution
+from hedgerow.release.distribution.distribution import (
+    Distribution,
+    picture_of_distribution,
+    read_distribution,
+)
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CDF_ROWS = 20
@@ -62,7 +65,7 @@ def distribution(
         picture_of_distribution(found, picture, confidence=confidence)
         parts.append(f"\nPicture: {escape(str(picture))}")
     for part in parts:
-        shown.print(part)
+        stdout.print(part)
 
 
 def _quantiles(
@@ -78,7 +81,7 @@ def _quantiles(
 
 
 def _cdf(found: Distribution, confidence: Confidence, sure: str) -> str:
-    """The CDF at up to twenty edges."""
+    """Return the CDF at up to twenty edges."""
     band, form = found.band(confidence), f",.{_digits(found.ranges.edges)}g"
     steps = min(CDF_ROWS, len(band))
     kept = np.linspace(0, len(band), steps + 1).astype(int)[1:] - 1
@@ -90,8 +93,8 @@ def _cdf(found: Distribution, confidence: Confidence, sure: str) -> str:
     return _to_the_right(rows)
 
 
-def _digits(edges: NDArray[np.float64]) -> int:
-    """How many significant digits tell neighbouring edges apart, 6 to 17.
+def _digits(edges: Float64) -> int:
+    """Return how many significant digits tell neighbouring edges apart, 6 to 17.
 
     Numbers of at most x differ in d digits where they are more than ``10^(1 - d) x`` apart.
     """

@@ -6,16 +6,21 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from hedgerow.cli.terminal import escape, shown, stage
+from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.named import ESTIMATORS, read_estimator
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
-from hedgerow.release.estimate import RELEASED, Estimates, estimate_measurements, reestimate
-from hedgerow.release.measurements import COUNT, ESTIMATE, STANDARD_ERROR
-from hedgerow.release.output import check_output
-from hedgerow.release.stored import usual_method
+from hedgerow.release.directory.measurements import COUNT, ESTIMATE, STANDARD_ERROR
+from hedgerow.release.directory.output import check_output
+from hedgerow.release.directory.stored import usual_method
+from hedgerow.release.reestimate.reestimate import (
+    RELEASED,
+    Estimates,
+    estimate_measurements,
+    reestimate,
+)
 from hedgerow.spec.measurement_file import read_measurements
 
 HEADINGS = (
@@ -53,7 +58,7 @@ def estimate(
     """Estimate noisy counts again, side by side with what was there; it costs no privacy.
 
     The source is a release directory, which stays as it is, or a TOML file that describes noisy
-    counts from elsewhere (see hedgerow.release.foreign for their layout).
+    counts from elsewhere (see hedgerow.release.reestimate.external for their layout).
     """
     if method is None:
         method = usual_method(source) if source.is_dir() else Euclidean.name
@@ -65,14 +70,14 @@ def estimate(
     with stage("estimating"):
         made = _estimates(source, chosen)
     made.write(place)
-    shown.print(f"\n{escape(made.described['claim'].capitalize())}.\n")
+    stdout.print(f"\n{escape(made.described['claim'].capitalize())}.\n")
     rows = [_row(made, t, frame) for t, frame in enumerate(made.frames)]
-    shown.print(escape(aligned([HEADINGS, *rows])))
-    shown.print(f"\nEstimates: {escape(str(place))}")
+    stdout.print(escape(aligned([HEADINGS, *rows])))
+    stdout.print(f"\nEstimates: {escape(str(place))}")
 
 
 def _beside(source: Path, method: str) -> Path:
-    """Where estimates go that nobody named a place for."""
+    """Return where estimates go that nobody named a place for."""
     named = source.resolve() if source.name in {"", ".."} else source
     if not named.name:
         raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")

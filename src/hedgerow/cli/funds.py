@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_table
-from hedgerow.cli.terminal import escape, shown, stage, warn_of_contradictions
+from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.equal_parts import least_draws
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
 from hedgerow.plan.describe import aligned
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
-from hedgerow.release.stored import undamaged
 from hedgerow.text import visible
 
 MOST_SHOWN = 40
@@ -65,17 +65,17 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         write_table(found, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
     rows = [_row(row, whole=whole) for row in found.head(MOST_SHOWN).iter_rows(named=True)]
-    shown.print(
+    stdout.print(
         f"\n{amount:,g} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals"
     )
-    shown.print("of what is due by the true counts:\n")
+    stdout.print("of what is due by the true counts:\n")
     rows = [tuple(map(visible, row)) for row in rows]  # labels are somebody else's
     headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    shown.print(escape(aligned([headings, *rows])))
+    stdout.print(escape(aligned([headings, *rows])))
     if len(found) > MOST_SHOWN:
-        shown.print(f"\n{len(found) - MOST_SHOWN:,} more areas; --output writes them all.")
+        stdout.print(f"\n{len(found) - MOST_SHOWN:,} more areas; --output writes them all.")
     if output is not None:
-        shown.print(f"\nAll areas: {escape(str(output))}")
+        stdout.print(f"\nAll areas: {escape(str(output))}")
     warn_of_contradictions(found[CONTRADICTED])
 
 
@@ -99,7 +99,7 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
 
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:
-    """A row in words; the area by its codes, coarsest first."""
+    """Return a row in words; the area by its codes, coarsest first."""
     facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
     area = " ".join(str(value) for name, value in row.items() if name not in facts) or "all"
     number = "{:,.0f}" if whole else "{:,.2f}"

@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.output_file import refuse_within_a_release
-from hedgerow.cli.pairs import pairs
-from hedgerow.cli.terminal import escape, shown, told
+from hedgerow.cli.output_file import pairs, refuse_within_a_release
+from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.tables.database import open_database
-from hedgerow.tables.sources import Source, described, opened
+from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
 
@@ -67,7 +66,10 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     if file.exists() or file.is_symlink():
         raise SpecError(f"{str(file)!r} exists already; name another file")
     refuse_within_a_release(file, "the file")
-    with open_database() as db, opened(db, table, described(table, "the table")) as source:
+    with (
+        open_database() as db,
+        open_source(db, table, describe_source(table, "the table")) as source,
+    ):
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
     text = "\n".join([
@@ -81,10 +83,10 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         written.write(text.encode(errors="backslashreplace"))
     is_whole = axes and epsilon is not None and most is not None
     left = "" if is_whole else " Fill in what stands in <…>."
-    shown.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
+    stdout.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
-        told.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
-    shown.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+        stderr.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
 def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
@@ -95,7 +97,7 @@ def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
     """
     if any(_is_number(name) for name in source.names):
         raise TableError(
-            f"{source.what} has a column that is called by a number; if its first line is a "
+            f"{source.subject} has a column that is called by a number; if its first line is a "
             f"record, put a header before it"
         )
     for columns in used:
@@ -116,7 +118,7 @@ def _or_unknown(axes: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
 
 
 def _toml(text: str) -> str:
-    """A text in TOML."""
+    """Return a text in TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -10,10 +10,35 @@ from typing import Annotated, BinaryIO
 import polars as pl
 import typer
 
-from hedgerow.cli.terminal import escape, told
-from hedgerow.errors import HedgerowError, ReleaseError, machine_errors
+from hedgerow.cli.terminal import escape, stderr
+from hedgerow.errors import HedgerowError, ReleaseError, SpecError, machine_errors
 from hedgerow.picture import check_picture, would_be_lost
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.directory.manifest import check_outside
+
+# Options that are given as NAME=VALUE, and may be repeated.
+
+
+def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """Name → value, in the order in which they were given.
+
+    Args:
+        words: what was given for the option.
+        option: its name, for the error's sentence.
+        example: a word that it takes.
+
+    Raises:
+        SpecError: a word without its name or value, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not (name and value):
+            raise SpecError(f"{option} takes words such as {example}, got {word!r}")
+        if name in found:
+            raise SpecError(f"{option} gives {name!r} twice; give it once")
+        found[name] = value
+    return found
+
 
 TABLES = (".csv", ".parquet")
 
@@ -35,7 +60,7 @@ def check_place(
     force: bool | None = None,
     option: str = "--output",
 ) -> None:
-    """Nothing, if a command may write a file there.
+    """Raise unless a command may write a file there.
 
     Args:
         place: the file.
@@ -58,7 +83,7 @@ def check_place(
 
 
 def refuse_within_a_release(place: Path, option: str = "--output") -> None:
-    """Nothing, unless a file or folder there would be one more in a release, which stays as it is.
+    """Raise if a file or folder there would be one more in a release, which stays as it is.
 
     Raises:
         ReleaseError: a folder above it is a release.
@@ -69,7 +94,7 @@ def refuse_within_a_release(place: Path, option: str = "--output") -> None:
 def check_picture_place(
     picture: Path | None, error: type[HedgerowError], *, force: bool | None = None
 ) -> None:
-    """Nothing, if ``--picture`` may go there, or none is asked for.
+    """Raise unless ``--picture`` may go there, or none is asked for.
 
     Args:
         picture: the file.
@@ -97,7 +122,7 @@ def check_picture_place(
 
 @contextmanager
 def whole_file(place: Path) -> Iterator[BinaryIO]:
-    """A file to fill that then takes its place, or leaves nothing where the block fails.
+    """Return a file to fill that then takes its place, or leaves nothing where the block fails.
 
     Raises:
         MachineError: the disk is full or not writable.
@@ -140,7 +165,7 @@ def write_table(found: pl.DataFrame, place: Path, *, quote_formulas: bool = Fals
     with whole_file(place) as file:
         (written if quote_formulas else found).write_csv(file)
     if changed and not quote_formulas:
-        told.print(
+        stderr.print(
             f"[yellow]Warning:[/yellow] {changed:,} codes or names in {escape(str(place))} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; --quote-formulas puts an apostrophe before them, Parquet keeps them as text"
@@ -155,7 +180,7 @@ NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$"
 
 
 def _quoted(found: pl.DataFrame) -> pl.DataFrame:
-    """The frame with an apostrophe before every text that is a formula, its headings too."""
+    """Return the frame with an apostrophe before every text that is a formula, its headings too."""
     text = pl.selectors.string()
     runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
     safe = found.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())

@@ -9,7 +9,8 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import check_picture_place
-from hedgerow.cli.terminal import escape, shown, stage, told
+from hedgerow.cli.terminal import escape, stage, stderr, stdout
+from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
@@ -19,21 +20,22 @@ from hedgerow.evaluate.forecast import (
     sums_rows,
 )
 from hedgerow.kernels import core_count
-from hedgerow.plan.cost import expected_cost
+from hedgerow.plan.allocation.fairness import fairness, fairness_rows
+from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_told
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
-from hedgerow.plan.distribution import mean_cut_variance
-from hedgerow.plan.fairness import fairness, fairness_rows
-from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_picture import picture_of_forecast
-from hedgerow.plan.forecast_table import forecast_legend, forecast_table, shares_are_relative
+from hedgerow.plan.forecast import (
+    forecast,
+    forecast_legend,
+    forecast_table,
+    picture_of_forecast,
+    shares_are_relative,
+)
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.sums import sums_off_the_chain, sums_told
 from hedgerow.privacy.budget import weakness
-from hedgerow.release.outline import Outline
-from hedgerow.release.refusals import check_combines
-from hedgerow.spec.lines import lines_of
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.preflight import check_combines
+from hedgerow.spec.allocation import lines_of
 from hedgerow.spec.release_spec import ReleaseSpec
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
@@ -101,62 +103,62 @@ def plan(
         _show_fairness(made)
     _show_cost(made, records)
     if picture is not None:
-        shown.print(f"Picture: {escape(str(picture))}")
+        stdout.print(f"Picture: {escape(str(picture))}")
     _show_next(file, None if target_mse is None else made)
 
 
 def _show_next(file: Path, found: Plan | None) -> None:
-    """How to release the plan: of the file as it is, or one that was found for a target."""
+    """Return how to release the plan: of the file as it is, or one that was found for a target."""
     release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
     if found is None:
-        shown.print(f"Next: {release}")
+        stdout.print(f"Next: {release}")
         return
-    shown.print(
+    stdout.print(
         f"{escape(str(file))} as it stands plans something else: with the budget and the shares "
         f"that it gives itself. For this plan write into it:\n\n{escape(lines_of(found))}\n"
     )
-    shown.print(f"Then: {release} --expect-plan {found.hash}")
+    stdout.print(f"Then: {release} --expect-plan {found.hash}")
 
 
 def _show_cost(made: Plan, records: int | None) -> None:
-    """Where the tree is cut, and time, memory and disk, where public facts tell them."""
+    """Return where the tree is cut, and time, memory and disk, where public facts tell them."""
     if not isinstance(made.measure, RunningSums):
         outline = Outline.of(made)
         if outline.first < outline.cut < made.tree.depth:
-            shown.print(
+            stdout.print(
                 f"The tree is cut into subtrees at depth {outline.cut} "
                 f"({escape(made.tree.cuboid_name(outline.cut))}), on one machine or many.\n"
             )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
-        shown.print("Time, memory and disk to expect: give the number of records with --records\n")
+        stdout.print("Time, memory and disk to expect: give the number of records with --records\n")
         return
     bound = made.tree.leaves if records is None else records
-    shown.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
+    stdout.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
 
 
 def warn(made: Plan) -> None:
     """Say on standard error what is lawful and hardly meant."""
     weak = weakness(made.budget)
     if weak is not None:
-        told.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
+        stderr.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
 
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
-    """What is measured, the error to expect, the promise and its price."""
+    """Return what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
-    shown.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
+    stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
     if made.price_of_a_share > 1:
-        shown.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
+        stdout.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
-        shown.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    shown.print(f"{escape(str(made.promise))}\n")
-    shown.print(escape(price_table(made.guarantee, made.deltas)))
+        stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
+    stdout.print(f"{escape(str(made.promise))}\n")
+    stdout.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
         how = "exact accounting" if made.guarantee.is_exact else "a tight bound"
-        shown.print(f"Noise variance saved by {how}: {float(made.saved):.1%}")
-    shown.print(f"\nplan {made.hash}\n")
+        stdout.print(f"Noise variance saved by {how}: {float(made.saved):.1%}")
+    stdout.print(f"\nplan {made.hash}\n")
 
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -171,22 +173,22 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
 def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
     told = sums_told(sums, everything=not isinstance(made.measure, Survivors))
     if told:
-        shown.print(f"{escape(told)}\n")
+        stdout.print(f"{escape(told)}\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
-    shown.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-    shown.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
+    stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+    stdout.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
     if len(sums):
-        shown.print("The same for sums that are no depth of the tree, the worst first:\n")
-        shown.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
+        stdout.print("The same for sums that are no depth of the tree, the worst first:\n")
+        stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
 
 
 def _show_fairness(made: Plan) -> None:
-    shown.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
+    stdout.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
     sentences = fairness_rows(made)
     for sentence in sentences:
-        shown.print(escape(sentence))
+        stdout.print(escape(sentence))
     if not sentences:
         frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
         heading = ("depth", "cuboid", "siblings", "families", "sd", "ratio")
@@ -195,5 +197,5 @@ def _show_fairness(made: Plan) -> None:
              f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
             for r in frame.iter_rows(named=True)
         ]  # fmt: skip
-        shown.print(escape(aligned([heading, *rows])))
-    shown.print("")
+        stdout.print(escape(aligned([heading, *rows])))
+    stdout.print("")

@@ -12,23 +12,22 @@ from hedgerow.cli.output_file import (
     refuse_within_a_release,
     write_table,
 )
-from hedgerow.cli.terminal import escape, shown, stage, told
+from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.noise.price import InEpsilon
+from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.calibrate import matched
-from hedgerow.privacy.figures import figure_above
-from hedgerow.privacy.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger_records import ALL
+from hedgerow.privacy.budget import Epsilon, Rho, float_above
+from hedgerow.privacy.calibrate import matching_factor
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
+from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.profile_picture import epsilon_grid, picture_of_profile
-from hedgerow.privacy.zcdp import float_above
-from hedgerow.release.manifest import MANIFEST
-from hedgerow.release.stored import verified_plan
+from hedgerow.release.directory.manifest import MANIFEST
+from hedgerow.release.directory.stored import verified_plan
+from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.text import format_rounded_up
 
 ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
 SIGNED_OFF = (
@@ -70,15 +69,15 @@ def account(
     if plan is not None:
         said.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in said:
-        shown.print(escape(text))
+        stdout.print(escape(text))
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
         table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
         write_table(table, csv)
-        shown.print(f"Table: {escape(str(csv))}")
+        stdout.print(f"Table: {escape(str(csv))}")
     if picture is not None:
         picture_of_profile(profile, picture, stated)
-        shown.print(f"Picture: {escape(str(picture))}")
+        stdout.print(f"Picture: {escape(str(picture))}")
 
 
 @ledgers.command("open")
@@ -108,7 +107,7 @@ def open_ledger(
     ledger = Ledger(path) if path.exists() else create_ledger(path)
     account = ledger.open_account(spec.dataset, protection, cap)
     tell_others(ledger, {spec.dataset})
-    shown.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
+    stdout.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
 
 
 @ledgers.command("show")
@@ -124,18 +123,18 @@ def show_ledger(
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
         for charge in standing.charges:
-            cost = figure_above(float_above(account.cost(charge.profile)))
+            cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        shown.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
-        shown.print(escape(f"{standing.statement(delta)}\n"))
+        stdout.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
+        stdout.print(escape(f"{standing.statement(delta)}\n"))
 
 
 def tell_others(ledger: Ledger, datasets: set[str]) -> None:
     """Say of which datasets a ledger has several accounts: none limits what another promises."""
     opened = [account.dataset for account in ledger.accounts()]
     for dataset in sorted(name for name in datasets if opened.count(name) > 1):
-        told.print(
+        stderr.print(
             escape(
                 f"Note: the accounts of {dataset!r}, under other neighbours or with something else "
                 f"public, do not limit each other; caps add."
@@ -157,10 +156,10 @@ def _plan_of_release(file: Path) -> Plan | None:
 
 
 def _match(profile: Profile, match: str, delta: str) -> str:
-    """How much less noise keeps the Bureau's ε, in words and as a table."""
+    """Return how much less noise keeps the Bureau's ε, in words and as a table."""
     if match != "bureau":
         raise SpecError(f"--match knows bureau alone, got {match!r}")
-    factor = matched(profile, delta)
+    factor = matching_factor(profile, delta)
     stated = profile.bureau_epsilon(delta)
     less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
     rows = [("", "uses", "σ²", "reduced σ²")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.output_file import check_picture_place, check_place, whole_file
-from hedgerow.cli.terminal import bar, escape, shown, stage
+from hedgerow.cli.terminal import bar, escape, stage, stdout
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import simulate as simulate_settings
@@ -16,9 +16,9 @@ from hedgerow.evaluate.simulation_output import (
     WORDS,
     legend,
     metric_rows,
+    picture_of_simulation,
     write_simulation,
 )
-from hedgerow.evaluate.simulation_picture import picture_of_simulation
 from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec
@@ -78,26 +78,26 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
             workers=workers,
             progress=progress.on_fraction,
         )
-    shown.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
-    shown.print(escape(legend(errors)))
+    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
+    stdout.print(escape(legend(errors)))
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     for metric in metrics:
-        shown.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        shown.print(escape(aligned(metric_rows(errors, metric))))
+        stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
+        stdout.print(escape(aligned(metric_rows(errors, metric))))
     _tell_left_out(left_out)
     if output is not None:
         with whole_file(output) as opened:
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
-        shown.print(f"\nEvery metric: {escape(str(output))}")
+        stdout.print(f"\nEvery metric: {escape(str(output))}")
     if picture is not None:
         title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
         picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
-        shown.print(f"\nPicture: {escape(str(picture))}")
+        stdout.print(f"\nPicture: {escape(str(picture))}")
 
 
 def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:
-    """The metrics to show; refuses what cannot be before anything is read."""
+    """Return the metrics to show; refuses what cannot be before anything is read."""
     if runs < FEWEST_RUNS:
         raise PlanError(f"--runs must be at least {FEWEST_RUNS}, to tell how sure they are")
     if workers is not None and workers < 1:
@@ -111,9 +111,9 @@ def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequ
 
 
 def _tell_left_out(left_out: Sequence[LeftOut]) -> None:
-    """Which settings cannot be, by reason."""
+    """Return which settings cannot be, by reason."""
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        shown.print(f"\nLeft out: {escape(names[0])}{more}: {escape(reason)}")
+        stdout.print(f"\nLeft out: {escape(names[0])}{more}: {escape(reason)}")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import polars as pl
 from rich import markup
@@ -16,13 +17,38 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from hedgerow.cli.tally import HEADINGS as TALLY_HEADINGS
-from hedgerow.cli.tally import Tally
 from hedgerow.plan.describe import aligned
-from hedgerow.release.progress import Progress as PassProgress
+from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.text import visible
+
+# How much a release has done by depth: for the terminal alone, never for a file.
+#
+# The numbers of cells and survivors are confidential until the release appears, and how long the
+# work took is so for ever: both tell of the table.
+
+HEADINGS = ("depth", "cells", "survivors", "core seconds")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums by depth of what `hedgerow.release.descent.jobs.Progress.on_depth` is told."""
+
+    work: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+
+    def on_depth(self, depth: int, cells: int, survivors: int, seconds: float) -> None:
+        """Add what was found at a depth."""
+        before = self.work.get(depth, (0, 0, 0.0))
+        self.work[depth] = before[0] + cells, before[1] + survivors, before[2] + seconds
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return one row a depth: `HEADINGS` in words."""
+        return [
+            (str(depth), f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")
+            for depth, (cells, survivors, seconds) in sorted(self.work.items())
+        ]
+
 
 PLAIN = "hedgerow.plain"
 LETTERS = {
@@ -34,7 +60,7 @@ LETTERS = {
 
 
 def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
-    """The handler `PLAIN` of `codecs`: `LETTERS`, and escapes for others.
+    """Return the handler `PLAIN` of `codecs`: `LETTERS`, and escapes for others.
 
     With ``?`` for ε, δ and ρ alike nobody would know what was promised, nor codes apart.
     """
@@ -45,8 +71,8 @@ def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
     return "".join(escaped), error.end
 
 
-shown = Console(soft_wrap=True, highlight=False)
-told = Console(stderr=True, soft_wrap=True, highlight=False)
+stdout = Console(soft_wrap=True, highlight=False)
+stderr = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def escape(text: str) -> str:
@@ -55,8 +81,8 @@ def escape(text: str) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether a person sees it: FORCE_COLOR makes a log look like a terminal to rich."""
-    return told.is_terminal and sys.stderr.isatty()
+    """Return whether a person sees it: FORCE_COLOR makes a log look like a terminal to rich."""
+    return stderr.is_terminal and sys.stderr.isatty()
 
 
 def kept(counts: Counts) -> str | None:
@@ -99,7 +125,7 @@ def not_stated(counts: Counts) -> list[tuple[str, str]]:
 
 
 def moved(counts: Counts) -> list[tuple[str, str]]:
-    """How many values of numeric axes were moved to a bound, as in `not_stated`."""
+    """Return how many values of numeric axes were moved to a bound, as in `not_stated`."""
     said = []
     for name, number in counts.moved:
         confidential = (
@@ -128,7 +154,7 @@ def tell_read(counts: Counts) -> None:
         )
         told_apart.insert(0, (sentence, rule))
     for confidential, public in told_apart:
-        told.print(escape(confidential if sys.stderr.isatty() else public))
+        stderr.print(escape(confidential if sys.stderr.isatty() else public))
 
 
 def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
@@ -139,7 +165,7 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         astray: how many counts lie outside their own interval.
     """
     if flags.null_count():
-        told.print(
+        stderr.print(
             "Note: survivors alone were measured, so these sums have no unbiased estimate, and "
             "nothing says which of them have grown because counts are kept from falling below 0; "
             'measure = "all" does'
@@ -153,7 +179,7 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         else f" ({astray:,} lie outside their own 95 % interval; chance explains about "
         f"{0.05 * len(flags):,.0f}.)"
     )
-    told.print(
+    stderr.print(
         f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(flags):,} counts are contradicted by "
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
         f"table at once with 95 %.{own} Counts may not fall below 0 and must add up to those above "
@@ -164,12 +190,12 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
 
 @contextmanager
 def stage(what: str) -> Iterator[None]:
-    """A spinner on a terminal, a plain line elsewhere."""
+    """Return a spinner on a terminal, a plain line elsewhere."""
     if on_terminal():
-        with told.status(what):
+        with stderr.status(what):
             yield
     else:
-        told.print(what)
+        stderr.print(what)
         yield
 
 
@@ -180,7 +206,7 @@ def bar(what: str) -> Iterator[PassProgress]:
     Elsewhere a plain line: how much was done tells of the table, and logs may be published.
     """
     if not on_terminal():
-        told.print(what)
+        stderr.print(what)
         yield PassProgress()
         return
     columns = (
@@ -191,22 +217,22 @@ def bar(what: str) -> Iterator[PassProgress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=told) as shown_bar:
-        task = shown_bar.add_task(what, total=1.0, rate="")
+    with Progress(*columns, console=stderr) as progress:
+        task = progress.add_task(what, total=1.0, rate="")
         cells = 0
 
         def on_cells(more: int) -> None:
             nonlocal cells
             cells += more
-            elapsed = shown_bar.tasks[0].elapsed or 0.0
+            elapsed = progress.tasks[0].elapsed or 0.0
             if elapsed > 0:
-                shown_bar.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
+                progress.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
 
         tally = Tally()
         yield PassProgress(
             on_cells,
-            lambda fraction: shown_bar.update(task, completed=fraction),
+            lambda fraction: progress.update(task, completed=fraction),
             tally.on_depth,
         )
     if tally.work:
-        told.print(f"\n{aligned([TALLY_HEADINGS, *tally.rows()])}")
+        stderr.print(f"\n{aligned([HEADINGS, *tally.rows()])}")

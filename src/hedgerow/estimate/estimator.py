@@ -4,18 +4,16 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
-
-Int64 = NDArray[np.int64]
 
 LARGEST_COUNT = 1 << 61
 """Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
 
 LARGEST_FAMILY = 1 << 29
-"""Cells in one family: the two-word sums of `hedgerow.estimate.ascending` hold this many."""
+"""Cells in one family that the two-word sums of `hedgerow.estimate.families` can hold."""
 
 
 class Estimator(Protocol):
@@ -36,17 +34,17 @@ class Estimator(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest; `hedgerow.estimate.named` reads them back."""
+        """Return method and parameters for the manifest; the registry reads them back."""
         ...
 
     def project(
         self,
-        noisy: NDArray[np.int64] | NDArray[np.float64],
-        family_start: NDArray[np.int64],
-        totals: NDArray[np.int64],
-        variance: float | NDArray[np.float64] | None = None,
-    ) -> NDArray[np.int64]:
-        """Non-negative counts near the noisy ones; each family sums exactly to its total.
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return non-negative counts near the noisy ones; each family sums exactly to its total.
 
         Args:
             noisy: int64 or float64 (cells), records: the noisy counts or combined estimates, one
@@ -56,7 +54,8 @@ class Estimator(Protocol):
                 cells. A family may be empty when its total is 0.
             totals: int64 (families), records, not negative: what each family must sum to.
             variance: records²: of every noisy count (a float), or of each, float64 (cells); None
-                for equal and unknown. See `hedgerow.estimate.known` for 0 and infinity.
+                for equal and unknown. See `hedgerow.estimate.families.real_projection` for 0 and
+                infinity.
 
         Returns:
             int64 (cells), records.
@@ -73,9 +72,7 @@ def check_combine(combine: object) -> None:
         raise EstimateError(f"combine must be True, False or None, got {combine!r}")
 
 
-def check_families(
-    noisy: NDArray[np.int64], family_start: NDArray[np.int64], totals: NDArray[np.int64]
-) -> None:
+def check_families(noisy: Int64, family_start: Int64, totals: Int64) -> None:
     """Refuse what no integer estimate can be made from; see `Estimator.project` for the rules."""
     check_vector("noisy", noisy, np.int64)
     check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
@@ -88,20 +85,17 @@ def check_families(
 
 def over_integers(
     project: Callable[[Int64, Int64, Int64, int, int, Int64], None],
-    noisy: NDArray[np.int64] | NDArray[np.float64],
+    noisy: Int64 | Float64,
     family_start: Int64,
     totals: Int64,
 ) -> Int64:
-    """The estimates, int64 (cells), that a kernel for integer counts makes of all families.
+    """Return the estimates, int64 (cells), that a kernel for integer counts makes of all families.
 
     Args:
         project: ``(noisy, family_start, totals, first, last, result)``.
         noisy: see `check_families`, like the rest.
         family_start: int64 (families + 1).
         totals: int64 (families), records.
-
-    Raises:
-        EstimateError: for arrays that break the rules.
     """
     check_vector("noisy", noisy, np.int64)
     counts = noisy.astype(np.int64, copy=False)
@@ -114,9 +108,7 @@ def over_integers(
     return result
 
 
-def check_structure(
-    cells: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
-) -> None:
+def check_structure(cells: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
     """Refuse families that do not partition the cells, and totals that no family can sum to."""
     check_vector("family_start", family_start, np.int64)
     check_vector("totals", totals, np.int64)
@@ -149,9 +141,7 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
     )
 
 
-def _refuse_family(
-    family: int, family_start: NDArray[np.int64], totals: NDArray[np.int64], largest_total: int
-) -> None:
+def _refuse_family(family: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
     cells = int(family_start[family + 1]) - int(family_start[family])
     if cells < 0:
         raise EstimateError(f"family_start must not decrease, but does after family {family}")
@@ -170,7 +160,7 @@ def _refuse_family(
 
 
 @kernel
-def _within(values: NDArray[np.int64], least: int, greatest: int) -> bool:
+def _within(values: Int64, least: int, greatest: int) -> bool:
     low = 0
     high = 0
     for value in values:
@@ -181,8 +171,8 @@ def _within(values: NDArray[np.int64], least: int, greatest: int) -> bool:
 
 @kernel
 def _first_impossible_family(
-    family_start: NDArray[np.int64],
-    totals: NDArray[np.int64],
+    family_start: Int64,
+    totals: Int64,
     largest_total: int,
     largest_family: int,
 ) -> int:

@@ -19,12 +19,10 @@ counts, of how many lie near the threshold, or of independence.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.intervals import Confidence
-
-Float64 = NDArray[np.float64]
 
 WIDTHS = (1.0, 2.0, 3.0)  # in standard deviations
 ROUND_OFF = 1e-6  # records: of estimates by least squares, in floating point
@@ -34,7 +32,7 @@ COUNT_PART = 0.25  # of the chance to miss, spent on M; the rest on the area's o
 def equal_parts(
     threshold: int, estimate: Float64, errors: Float64, confidence: Confidence
 ) -> tuple[Float64, Float64]:
-    """The ends of each area's interval, as parts of the amount: two float64 (cells).
+    """Return the ends of each area's interval, as parts of the amount: two float64 (cells).
 
     The areas are all that share: those that were measured.
 
@@ -51,7 +49,7 @@ def equal_parts(
     Raises:
         EstimateError: too few draws for the confidence.
     """
-    draws, missed = len(errors), 1 - confidence.level
+    draws, missed = len(errors), 1 - confidence.coverage
     bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
     fewest, most = min(bounds), max(bounds)
     rank = _rank((1 - COUNT_PART) * missed / 2, draws)
@@ -64,7 +62,7 @@ def equal_parts(
 
 
 def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) -> tuple[int, int]:
-    """The fewest and the most areas that may have more records than the threshold.
+    """Return the fewest and the most areas that may have more records than the threshold.
 
     The true number is outside with a chance of at most ``missed``. Arguments as of `equal_parts`.
 
@@ -85,12 +83,12 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
 
 
 def least_draws(confidence: Confidence) -> int:
-    """How many draws `equal_parts` needs."""
-    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.level)) - 1e-6))
+    """Return how many draws `equal_parts` needs."""
+    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.coverage)) - 1e-6))
 
 
 def _rank(missed: float, draws: int) -> int:
-    """Which of the sorted draws, from the largest, is exceeded with this chance or less."""
+    """Return which of the sorted draws, from the largest, is exceeded with this chance or less."""
     rank = int(missed * (draws + 1) + 1e-9)
     if rank < 1:
         raise EstimateError(

@@ -4,23 +4,22 @@ import math
 
 import polars as pl
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.sums import off_the_chain, sums_off_the_chain
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.measurements import COUNT
-from hedgerow.release.nodes import Int64
-from hedgerow.release.refusals import check_combines
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.summed import pass_of
+from hedgerow.release.descent.outline import gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.directory.measurements import COUNT
+from hedgerow.release.distribution.running_sums import pass_of
+from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Codes, Tree
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
@@ -62,7 +61,7 @@ def simulated_releases(
     """The frame of `simulated_errors`, and one for sums of the released counts off the chain.
 
     Returns:
-        The second has one row for each of the few cuboids that `hedgerow.plan.sums` finds worst:
+        The second has one row for each of the few cuboids that `hedgerow.plan.cost` finds worst:
         ``cuboid``, ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``:
         the mean error over runs of the cell that is most too high, and most too low (records).
 
@@ -95,7 +94,7 @@ def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
 
 
 def _sums(tree: Tree, levels: tuple[int, ...], codes: Codes, values: Int64) -> pl.DataFrame:
-    """Positive sums of leaves by levels: a column an axis, and the count."""
+    """Return positive sums of leaves by levels: a column an axis, and the count."""
     cells = pl.DataFrame({
         f"axis {a}": axis.ancestors(level)[code]
         for a, (axis, level, code) in enumerate(zip(tree.axes, levels, codes, strict=True))
@@ -105,7 +104,7 @@ def _sums(tree: Tree, levels: tuple[int, ...], codes: Codes, values: Int64) -> p
 
 
 def _errors_of_sums(released: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """The error of each sum that either side holds."""
+    """Return the error of each sum that either side holds."""
     both = released.join(
         truth, on=released.columns[:-1], how="full", suffix="_true", coalesce=True
     ).fill_null(0)
@@ -128,7 +127,7 @@ def _by_cuboid(
 
 
 def _by_depth(found: list[pl.DataFrame], runs: int) -> pl.DataFrame:
-    """The mean errors of all runs, a row a depth."""
+    """Return the mean errors of all runs, a row a depth."""
     every = pl.concat(found).with_columns((pl.col("rmse") ** 2).alias("mse"))
     by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(
         pl.col("mse").mean().sqrt().alias("rmse"),
@@ -142,7 +141,7 @@ def _by_depth(found: list[pl.DataFrame], runs: int) -> pl.DataFrame:
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:
-    """The plan with the same noise over the tree of another table.
+    """Return the plan with the same noise over the tree of another table.
 
     Raises:
         PlanError: its levels differ.
@@ -172,7 +171,7 @@ def plan_over(plan: Plan, table: Counts) -> Plan:
 
 
 def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of `simulated_errors` in words, under `HEADINGS`."""
+    """Return the rows of `simulated_errors` in words, under `HEADINGS`."""
     return [
         (
             str(row["depth"]),
@@ -185,7 +184,7 @@ def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def sums_rows(sums: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of the sums of `simulated_releases` in words, under `SUMS_HEADINGS`."""
+    """Return the rows of the sums of `simulated_releases` in words, under `SUMS_HEADINGS`."""
     return [
         ("", row["cuboid"], f"{row['cells']:,.0f}", f"{row['rmse']:,.4g}",
          f"{row['highest']:+,.0f}", f"{row['lowest']:+,.0f}")

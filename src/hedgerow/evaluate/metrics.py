@@ -2,21 +2,23 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
+from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.baselines import sum_to_depth
-from hedgerow.release.measurements import COUNT
-from hedgerow.release.nodes import Nodes
+from hedgerow.picture import COLOURS, figure_for, label_depths, open_axes, scale_errors
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.manifest import check_outside
+from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
-
-Int64 = NDArray[np.int64]
+from hedgerow.tables.tree import Codes, Tree
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
@@ -47,11 +49,11 @@ def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
 
 
 def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
-    """The frame of `error_by_depth` for the survivors of a simulated pass.
+    """Return the frame of `error_by_depth` for the survivors of a simulated pass.
 
     Args:
         counts: the truth.
-        nodes: by depth, as `hedgerow.release.results.gathered` gives them.
+        nodes: by depth, as `hedgerow.release.descent.outline.gathered` gives them.
     """
     tree = counts.tree
     rows = []
@@ -89,7 +91,7 @@ def error_of_leaves(counts: Counts, leaves: Int64) -> pl.DataFrame:
 
 
 def _row(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
-    """The metrics of a depth from the counts of all cells that either side holds."""
+    """Return the metrics of a depth from the counts of all cells that either side holds."""
     error, found, there = given - true, given > 0, true > 0
     cells = tree.nodes(depth)
     return {
@@ -105,7 +107,7 @@ def _row(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
 
 
 def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of `error_by_depth` in words, under `HEADINGS`."""
+    """Return the rows of `error_by_depth` in words, under `HEADINGS`."""
     return [
         (
             str(row["depth"]),
@@ -121,7 +123,7 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of `error_by_depth` with what was forecast, under `HEADINGS_BESIDE_FORECAST`.
+    """Return the rows of `error_by_depth` with what was forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     Args:
         errors: of `error_by_depth`.
@@ -140,7 +142,7 @@ def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[t
 
 
 def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
-    """An error, the one that was forecast, and their ratio."""
+    """Return an error, the one that was forecast, and their ratio."""
     if expected is None:
         return f"{measured:,.3g}", "", ""
     ratio = f"{measured / expected:.2f}" if expected > 0 else ""
@@ -161,3 +163,71 @@ def _aligned(
 
 def _share(part: NDArray[np.bool_], whole: NDArray[np.bool_]) -> float:
     return float(part.sum() / max(int(whole.sum()), 1))
+
+
+# A picture of errors: those of each release by depth.
+
+FORECAST = "#4a4f55"
+FORECASTS = {"max_error": ("max_95", "forecast: 95 % bound"), "rmse": ("rmse", "forecast")}
+
+
+def picture_of_errors(
+    errors: Mapping[str, pl.DataFrame],
+    path: Path,
+    *,
+    title: str | None = None,
+    expected: pl.DataFrame | None = None,
+) -> None:
+    """Draw maximum error, RMSE and false discoveries by depth, one line a release.
+
+    Beside them, dashed, the errors that the plan forecast, where that is known.
+
+    Args:
+        errors: for each name the frame of `hedgerow.evaluate.metrics.error_by_depth`.
+        path: PNG, SVG or PDF.
+        title: above the picture.
+        expected: of `hedgerow.plan.forecast.forecast`, for a plan of all releases.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, the file cannot be written, or it would lie in a
+            release, which everybody may read.
+    """
+    check_outside(Path(path), "the picture")
+    metrics = {
+        "max_error": "maximum error (records)",
+        "rmse": "RMSE (records)",
+        "false_discovery_rate": "false discovery rate",
+    }
+    with figure_for(path, (12, 4.2), ReleaseError) as figure:
+        for axes, (metric, words) in zip(figure.subplots(1, 3), metrics.items(), strict=True):
+            for colour, (name, frame) in zip(COLOURS, errors.items(), strict=False):
+                axes.plot(frame["depth"], frame[metric], "o-", color=colour, label=name)
+            known = _forecast(expected, metric)
+            if known is not None:
+                depths, values, words_of_it = known
+                axes.plot(depths, values, "s--", color=FORECAST, mfc="none", label=words_of_it)
+            label_depths(axes, next(iter(errors.values())))
+            if metric == "false_discovery_rate":
+                axes.set_ylim(0, 1)
+            else:
+                drawn = [value for frame in errors.values() for value in frame[metric]]
+                scale_errors(axes, drawn if known is None else [*drawn, *known[1]])
+            if known is not None:
+                axes.legend(frameon=False, fontsize=8)
+            axes.set_title(words, fontsize=10)
+            open_axes(axes, grid="y")
+        if title is not None:
+            figure.suptitle(title)
+        if len(errors) > 1 and expected is None:
+            figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+
+
+def _forecast(
+    expected: pl.DataFrame | None, metric: str
+) -> tuple[list[int], list[float], str] | None:
+    """Return the depths at which a metric was forecast, what it was, and what it is called."""
+    if expected is None or metric not in FORECASTS:
+        return None
+    name, words = FORECASTS[metric]
+    known = expected.drop_nulls(name)
+    return known["depth"].to_list(), known[name].to_list(), words

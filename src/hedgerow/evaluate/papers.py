@@ -1,25 +1,97 @@
 """The settings of the papers, as they state them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.estimate.chebyshev import Chebyshev
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.evaluate.method import Setting
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import PlanError, TableError
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.evaluate.method import Cells, Setting, budget_in_words
+from hedgerow.evaluate.moments import MOST_LAID_OUT
+from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.allocation import Uniform
-from hedgerow.plan.depths import Invariant
-from hedgerow.plan.optimal import Optimal
-from hedgerow.plan.plan import make_plan
+from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.depths import Invariant, Measured, Public
+from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.privacy.zcdp import rho_within
+from hedgerow.release.descent.steps import Refinement
+from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+
+# Noise on every node of every depth, and nothing done about it.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependentNoise:
+    """The noisy counts of all nodes as they are: unbiased, negative at times, not adding up.
+
+    A depth of single children repeats the counts above it, a public one is exact.
+
+    Attributes:
+        plan: which depth gets which noise; whether it measures survivors does not matter.
+        name: what the simulation calls it.
+
+    Raises:
+        PlanError: a depth with families of several children is not measured.
+        TableError: more leaves than a simulation lays out.
+    """
+
+    plan: Plan
+    name: str = "independent noise"
+
+    def __post_init__(self) -> None:
+        self._check_size(self.plan.tree.leaves)
+        tree = self.plan.tree
+        for depth, what in enumerate(self.plan.depths):
+            single = depth > 0 and Refinement.of(tree, depth).single
+            if not (isinstance(what, Measured | Public) or single):
+                name = tree.cuboid_name(depth)
+                raise PlanError(f"independent noise needs a measurement of {name!r}")
+
+    def facts(self) -> dict[str, str]:
+        """Return all but measure and estimator."""
+        return {
+            "budget": budget_in_words(self.plan.budget),
+            "mechanism": self.plan.mechanism.name,
+            "allocation": self.plan.allocation,
+        }
+
+    def check(self, counts: Counts) -> None:
+        """Raise unless the plan is one for the table's tree.
+
+        Raises:
+            PlanError: it is one for another.
+        """
+        if self.plan.tree.digest != counts.tree.digest:
+            raise PlanError("the plan is one for another tree than the table's; make it over that")
+
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
+        """Return the noisy counts of every depth."""
+        found = Cells.true(counts, 0)
+        for depth, what in enumerate(self.plan.depths):
+            if isinstance(what, Measured):
+                noisy = np.empty(counts.tree.nodes(depth), dtype=np.int64)
+                what.mechanism.draw(bits.stream(depth), 0, noisy)
+                true = Cells.true(counts, depth)
+                noisy[true.number] += true.values
+                found = Cells(None, noisy)
+            elif isinstance(what, Public):
+                found = Cells.true(counts, depth)
+            yield depth, found
+
+    @staticmethod
+    def _check_size(leaves: int) -> None:
+        if leaves > MOST_LAID_OUT:
+            raise TableError(
+                f"independent noise lays out all {leaves:,} cells; {MOST_LAID_OUT:,} are possible"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +110,12 @@ class Clipped:
 
     def project(
         self,
-        noisy: NDArray[np.int64] | NDArray[np.float64],
-        family_start: NDArray[np.int64],
-        totals: NDArray[np.int64],
-        variance: float | NDArray[np.float64] | None = None,
-    ) -> NDArray[np.int64]:
-        """The consistent counts, int64 (cells); see `Euclidean.project`."""
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return the consistent counts, int64 (cells); see `Euclidean.project`."""
         return Euclidean(combine=False).project(
             np.maximum(noisy, 0), family_start, totals, variance
         )

@@ -55,26 +55,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.layers import Layer, start_of
-from hedgerow.estimate.least_squares import least_squares, upward
+from hedgerow.estimate.tree.layers import Layer, start_of
+from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.equal_parts import equal_parts
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
-from hedgerow.release.certainty import certainty
 from hedgerow.release.cuboid import Stated, stated
-from hedgerow.release.estimates import measured_nodes
-from hedgerow.release.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.outline import Outline
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
-from hedgerow.tables.counts import labelled
-from hedgerow.tables.order import Codes
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
+from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import Codes
 
 SHARE, AMOUNT = "share", "amount"
 DRAWS = 2000
@@ -92,7 +90,7 @@ def share_intervals(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """What each area gets by its released count, and an interval of what it is due.
+    """Return what each area gets by its released count, and an interval of what it is due.
 
     Args:
         release: in memory or read from a directory; nothing else is looked at.
@@ -108,7 +106,8 @@ def share_intervals(
         listed), the unbiased ``estimate`` of the true count (records), ``share`` (of the amount)
         and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
         counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
-        by the intervals that hold for all areas at once (see `hedgerow.release.certainty`).
+        by the intervals that hold for all areas at once (see
+        `hedgerow.release.directory.depth_errors`).
 
     Raises:
         ReleaseError: no such level; one that was not measured or is too large for so many draws.
@@ -153,20 +152,20 @@ def share_intervals(
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.level),
+        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.coverage),
     }  # fmt: skip
-    return labelled(known.plan.tree, names.index(level), areas.codes, **columns)
+    return label_nodes(known.plan.tree, names.index(level), areas.codes, **columns)
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
     """Which of the sorted draws is the low end, from 0; the high end is as far from the last."""
     if confidence.simultaneous:
         raise EstimateError("intervals of shares hold one by one; simultaneous ones are not known")
-    rank = int((1 - confidence.level) / 2 * (draws + 1) + 1e-9) - 1
+    rank = int((1 - confidence.coverage) / 2 * (draws + 1) + 1e-9) - 1
     if rank < 0:
-        least = int(np.ceil(2 / (1 - confidence.level)))
+        least = int(np.ceil(2 / (1 - confidence.coverage)))
         raise EstimateError(
-            f"a confidence of {confidence.level:g} needs {least:,} draws, got {draws:,}"
+            f"a confidence of {confidence.coverage:g} needs {least:,} draws, got {draws:,}"
         )
     return rank
 
@@ -194,7 +193,7 @@ class _Areas:
 
 
 def _areas(known: Stated, depth: int) -> _Areas:
-    """What the release says of a level."""
+    """Return what the release says of a level."""
     outline = Outline.of(known.plan)
     nodes, layers = measured_nodes(known.stored, outline, known.nodes)
     here, name = nodes[depth], known.plan.tree.cuboid_name(depth)
@@ -221,7 +220,7 @@ def _areas(known: Stated, depth: int) -> _Areas:
 
 
 def _contradicted(known: Stated, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
-    """Which released counts their own measurements contradict: bool (cells)."""
+    """Return which released counts their own measurements contradict: bool (cells)."""
     told = certainty(known.plan.to_dict(), depth, int(known.nodes[0].counts.sum()))
     told = replace(told, raw=areas.raw)
     return told.contradicted(areas.counts, areas.estimate, areas.variance, level)
@@ -269,7 +268,7 @@ def _of_subtrees(layer: Layer, own: Mechanism | None, noise: Float64, seed: int)
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:
-    """The ends of each area's interval, as parts of the amount."""
+    """Return the ends of each area's interval, as parts of the amount."""
     if not isinstance(rule, WeightedRule):
         raise EstimateError(f"no intervals are known for the rule {rule.name!r}")
     total = truth.sum(axis=1, keepdims=True)
@@ -285,7 +284,7 @@ def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Flo
 
 
 def _rest(weights: Float64) -> Float64:
-    """The weights of all other areas, together."""
+    """Return the weights of all other areas, together."""
     rest: Float64 = weights.sum(axis=-1, keepdims=True) - weights
     return rest
 
@@ -298,6 +297,6 @@ def _parts(own: Float64, rest: Float64) -> Float64:
 
 
 def _middle(draws: Float64, rank: int) -> tuple[Float64, Float64]:
-    """The ends of the middle of each column; the draws are sorted in place."""
+    """Return the ends of the middle of each column; the draws are sorted in place."""
     draws.sort(axis=0)
     return draws[rank], draws[-1 - rank]

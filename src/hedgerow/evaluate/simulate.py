@@ -8,20 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.engines.local import LocalEngine
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.evaluate.cells import Cells, check_numbered, side_by_side
-from hedgerow.evaluate.method import FACTS, Method
-from hedgerow.evaluate.moments import ErrorSums
-from hedgerow.evaluate.scores import SCORES, cumulative_square, score
+from hedgerow.evaluate.method import FACTS, Cells, Method, check_numbered, side_by_side
+from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-
-Float64 = NDArray[np.float64]
 
 FEWEST_RUNS = 3
 
@@ -39,7 +35,7 @@ def seeded_bits(seed: int) -> ReleaseKey:
 
 
 def run_bits(seed: int, run: int) -> ReleaseKey:
-    """The bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
+    """Return the bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
     return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}/run/{run}".encode()).digest())
 
 
@@ -53,7 +49,7 @@ def simulate(
     workers: int | None = None,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> pl.DataFrame:
-    """The errors of simulated releases of a public table, by setting and depth.
+    """Return the errors of simulated releases of a public table, by setting and depth.
 
     Run r has the same random bits under all settings, so their errors are compared on common
     noise: a difference between two settings is surer than the two errors say. One setting is
@@ -79,7 +75,7 @@ def simulate(
           possible cells where too many of them had an error).
         - ``cumulative_rmse`` (records): the same of the running sums of all cells in order, which
           are cumulative counts where the axis is numeric; null for several axes.
-        - means over runs of the other scores of `hedgerow.evaluate.scores`; null for a size class
+        - means over runs of the other scores of `hedgerow.evaluate.moments`; null for a size class
           without cells.
         - ``seconds`` of one run, on threads that share the machine.
 
@@ -122,7 +118,7 @@ _SCHEMA = {
 def check_simulation(
     counts: Counts, settings: Sequence[Method], *, public: bool, runs: int, workers: int | None
 ) -> None:
-    """Nothing, if these settings can be compared on this table.
+    """Raise unless these settings can be compared on this table.
 
     Raises:
         PlanError, HedgerowError: see `simulate`.

@@ -3,12 +3,16 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
+from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.simulate import METRICS
+from hedgerow.picture import COLOURS, figure_for
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are read as percentages."""
@@ -95,8 +99,129 @@ def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, o
 
 
 def legend(errors: pl.DataFrame) -> str:
-    """What the depths are."""
+    """Return what the depths are."""
     depths = errors.select("depth", "cuboid", "cells").unique(maintain_order=True).sort("depth")
     rows: Sequence[tuple[int, str, float]] = depths.rows()
     width = max(len(name) for _, name, _ in rows)
     return "\n".join(f"{t:>5}  {name:<{width}}  {cells:,.0f} cells" for t, name, cells in rows)
+
+
+# A picture of a simulation: every setting a row, every depth a panel, errors with their bars.
+
+METRICS = ("rmse", "max_error", "false_discovery_rate")
+MOST_PANELS = 6
+MANY_SETTINGS = 30
+BASELINE = "#8a8f98"
+WIDE = 4
+"""The ratio of largest to least from which an axis is logarithmic."""
+
+
+def picture_of_simulation(
+    errors: pl.DataFrame,
+    path: Path,
+    *,
+    title: str | None = None,
+    metrics: Sequence[str] = METRICS,
+    force: bool = False,
+) -> None:
+    """Draw some metrics of all settings, a panel a depth.
+
+    Bars are two Monte Carlo standard errors either way, colours estimators, squares ``measure =
+    "all"``; what is not projected is grey. Depths that every projection gets right are left out; of
+    many depths six are drawn, and of more than 30 settings the first metric alone.
+
+    Args:
+        errors: of `hedgerow.evaluate.simulate.simulate`.
+        path: PNG, SVG or PDF.
+        title: above the picture.
+        metrics: of `hedgerow.evaluate.simulate.METRICS`, a row of panels each; ``seconds``, which
+            are of a whole run, have one panel.
+        force: whether a file there that is no picture is replaced.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written.
+    """
+    names = errors["setting"].unique(maintain_order=True).to_list()
+    metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
+    depths = _depths(errors)
+    height = len(metrics) * (0.9 + 0.19 * len(names)) + 0.8
+    with figure_for(path, (3.2 + 2.0 * len(depths), height), ReleaseError, force=force) as figure:
+        grid = figure.subplots(len(metrics), len(depths), squeeze=False, sharey=True)
+        colours = _colours(errors)
+        for metric, row in zip(metrics, grid, strict=True):
+            for t, axes in zip(depths, row, strict=True):
+                if metric == "seconds" and axes is not row[0]:
+                    axes.set_visible(False)
+                    continue
+                part = errors.filter(pl.col("depth") == t)
+                _draw(axes, part, metric, colours)
+                cuboid = "" if metric == "seconds" else part["cuboid"][0]
+                axes.set_title(cuboid.replace(" × ", "\n× "), fontsize=7.5, color="#333333")
+            row[0].set_yticks(range(len(names)), names, fontsize=7)
+            row[0].set_ylim(len(names) - 0.4, -0.6)
+            row[0 if metric == "seconds" else len(row) // 2].set_xlabel(
+                WORDS[metric], fontsize=9, fontweight="bold"
+            )
+        if title is not None:
+            figure.suptitle(title, fontsize=10)
+        marks = _legend(colours, errors)
+        figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
+
+
+def _depths(errors: pl.DataFrame) -> list[int]:
+    """Depths where projected counts are wrong, or six of them from the first to the last."""
+    wrong = errors.filter(pl.col("rmse") > 0)
+    planned = wrong.filter(pl.col("estimator").is_not_null())
+    some = next((rows for rows in (planned, wrong) if len(rows)), errors.tail(1))
+    every = some["depth"].unique().sort().to_list()
+    chosen = np.unique(np.linspace(0, len(every) - 1, min(MOST_PANELS, len(every))).round())
+    return [every[int(i)] for i in chosen]
+
+
+def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
+    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True).to_list()
+    return {None: BASELINE, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
+
+
+def _draw(axes: Any, part: pl.DataFrame, metric: str, colours: dict[str | None, str]) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - optional
+
+    values, bars = (
+        part[column].cast(pl.Float64).to_numpy() * times
+        for column, times in ((metric, 1), (f"{metric}_error", 2))
+    )
+    for place, (estimator, measure) in enumerate(part.select("estimator", "measure").rows()):
+        marker, colour = "s" if measure == "all" else "o", colours[estimator]
+        axes.errorbar(
+            values[place], place, xerr=bars[place], color=colour, markersize=4, marker=marker,
+            elinewidth=1,
+        )  # fmt: skip
+    known = np.isfinite(values)  # a relative error is missing where no count has its size
+    least, most = (values[known].min(), values[known].max()) if known.any() else (0, 0)
+    if metric.endswith("_rate"):
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
+    elif least > 0 and most > WIDE * least:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif least >= 0 and most > 0:
+        axes.set_xlim(0, 1.08 * np.nanmax(values + bars))
+    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(alpha=0.3, linewidth=0.6)
+
+
+def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
+
+    shown: dict[str, Any] = {
+        estimator or "no projection": Line2D([], [], marker="o", linestyle="", color=colour)
+        for estimator, colour in colours.items()
+        if estimator is not None or errors["estimator"].null_count()
+    }
+    if (errors["measure"] == "all").any():
+        shown["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
+    return list(shown.values()), list(shown)

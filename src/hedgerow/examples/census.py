@@ -1,15 +1,117 @@
 """A synthetic census over its geography, and the same by age and sex as well."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+import pyarrow as pa
 
-from hedgerow.examples.areas import codes_of, parents_of, place_in_family
-from hedgerow.examples.files import SEED, free, size_of, write_release_file
-from hedgerow.examples.people import PEOPLE_FILE, write_ages, write_people
+from hedgerow.arrays import Float64, Int64
+from hedgerow.examples.files import (
+    SEED,
+    Rows,
+    codes_of,
+    free,
+    parents_of,
+    place_in_family,
+    size_of,
+    write_release_file,
+    write_rows,
+)
+
+# Synthetic people by block, age and sex: a census table that is crossed, and still sparse.
+
+
+BLOCKS_A_PART = 1 << 15
+EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
+SEXES = ["female", "male"]
+
+PEOPLE_FILE = """\
+[table]
+source = "people.parquet"       # the confidential table: one row a block, age and sex with people
+count  = "people"               # the column that holds the count; leave out for one row a person
+
+[[axis]]
+name    = "geography"
+levels  = ["state", "county", "tract", "block"]   # from coarse to fine; the table has "block" alone
+areas   = "areas.parquet"       # the public list of all blocks, empty ones included
+
+[[axis]]
+name   = "age"
+levels = ["age"]
+areas  = "ages.parquet"
+
+[[axis]]
+name   = "sex"
+levels = ["sex"]
+areas  = "sexes.parquet"
+
+[tree]
+refine = [
+    "geography.state", "geography.county", "geography.tract", "geography.block", "age.age",
+    "sex.sex",
+]
+
+[privacy]
+neighbours    = "add-remove"    # protects whether a person is in the table at all
+contributions = 1               # a person is counted once
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
+"""
+
+
+def age_names() -> list[str]:
+    """23 bands of age, whose order is that of their years."""
+    last = [edge - 1 for edge in EDGES[1:]]
+    bands = [f"{a:02d}-{b:02d}" for a, b in zip(EDGES, last, strict=False)]
+    return [*bands, f"{EDGES[-1]}+"]
+
+
+def write_ages(ages: Path, sexes: Path) -> None:
+    """Write the two short public lists."""
+    pl.DataFrame({"age": age_names()}).write_parquet(ages)
+    pl.DataFrame({"sex": SEXES}).write_parquet(sexes)
+
+
+def write_people(
+    path: Path, rng: np.random.Generator, blocks: pl.Series, population: Int64
+) -> None:
+    """Write one row a block, age and sex with people, in bounded memory.
+
+    Args:
+        path: of the Parquet file.
+        rng: where chance comes from.
+        blocks: the codes of all blocks.
+        population: int64 (blocks): people in each; every block has ages of its own.
+    """
+    write_rows(path, ["block", "age", "sex", "people"], _people(rng, blocks, population))
+
+
+def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
+    """Return codes of block, age and sex with how many people, some blocks at a time."""
+    ages, sexes = pa.array(age_names()), pa.array(SEXES)
+    inhabited = np.flatnonzero(population)
+    for first in range(0, len(inhabited), BLOCKS_A_PART):
+        part = inhabited[first : first + BLOCKS_A_PART]
+        found = rng.multinomial(population[part], _shares(rng, len(part)))
+        block, cell = np.nonzero(found)
+        age, sex = np.divmod(cell.astype(np.int32), len(SEXES))
+        names = blocks[part].to_arrow().cast(pa.string())
+        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], found[block, cell]
+
+
+def _shares(rng: np.random.Generator, blocks: int) -> Float64:
+    """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
+    years = np.diff([*EDGES, 95]).astype(np.float64)
+    middle = np.asarray(EDGES) + years / 2
+    centre = rng.normal(38, 14, size=(blocks, 1))
+    pull = years * (0.15 + np.exp(-(((middle - centre) / 22) ** 2)))
+    share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
+    return np.repeat(share, len(SEXES), axis=1)
+
 
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
 
@@ -53,7 +155,7 @@ delta         = 1e-10           # what is allowed beyond epsilon: well below one
 
 
 def write_census(directory: Path, size: str = "small") -> Path:
-    """The path of ``release.toml``, written beside a synthetic census and its list of areas.
+    """Return the path of ``release.toml``, written beside a synthetic census and its list of areas.
 
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
@@ -93,8 +195,8 @@ def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
     return files[0]
 
 
-def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-    """The list of blocks in the manner of FIPS, and the tract of each.
+def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
+    """Return the list of blocks in the manner of FIPS, and the tract of each.
 
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 4 for the block (from 1000 on).
@@ -116,9 +218,7 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, N
     return pl.DataFrame(areas), tract_of
 
 
-def _population(
-    rng: np.random.Generator, tract_of: NDArray[np.int64], size: CensusSize
-) -> NDArray[np.int64]:
+def _population(rng: np.random.Generator, tract_of: Int64, size: CensusSize) -> Int64:
     """People in each block: none in two fifths of them (more in some tracts), heavy tails."""
     inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
     inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])

@@ -5,15 +5,49 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import SpecError
-from hedgerow.release.manifest import check_outside
+from hedgerow.release.directory.manifest import check_outside
+
+# Synthetic lists of areas: who lies in whom, and what they are called.
+
+
+def parents_of(rng: np.random.Generator, parents: int, children: int, spread: float) -> Int64:
+    """Return the parent of each child, in order: every parent has one, and families are uneven."""
+    return families_by(rng, rng.lognormal(sigma=spread, size=parents), children)
+
+
+def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64:
+    """The parent of each child, in order: one for each parent, the rest in proportion to pulls."""
+    parents = len(pull)
+    family = 1 + rng.multinomial(children - parents, pull / pull.sum())
+    return np.repeat(np.arange(parents), family)
+
+
+def place_in_family(parent_of: Int64) -> Int64:
+    """0, 1, 2, … within each family."""
+    first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
+    return np.arange(len(parent_of)) - first[parent_of]
+
+
+def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
+    """Return numbers as text with leading zeros."""
+    return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
+
+
+def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
+    """Each row's place among the different codes, which are text: for long tables of few codes."""
+    places = codes.rle_id().cast(pl.Int32).to_numpy()
+    return places, codes.filter(codes.rle_id().diff().fill_null(1) > 0).to_arrow().cast(pa.string())
+
 
 Size = TypeVar("Size")
-Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], NDArray[np.int64]]
+Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], Int64]
 """For each column of codes each row's place among texts, and these; and the counts of the rows."""
 
 SEED = 20_110_828
@@ -42,7 +76,7 @@ directory = "out"               # appears when the release is complete; must not
 
 
 def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """The size of a name; other names are known as well.
+    """Return the size of a name; other names are known as well.
 
     Raises:
         SpecError: no such size.
@@ -54,7 +88,7 @@ def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
 
 
 def free(directory: Path, *names: str) -> list[Path]:
-    """The paths of the files to write, none of which is there yet.
+    """Return the paths of the files to write, none of which is there yet.
 
     Raises:
         SpecError: one is, or the directory is a file.

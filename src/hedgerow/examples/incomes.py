@@ -39,7 +39,7 @@ measure = "all"                 # every bin and every group of bins, to combine 
 
 
 def write_incomes(directory: Path, size: str = "small") -> Path:
-    """The path of ``release.toml``, written beside synthetic incomes.
+    """Return the path of ``release.toml``, written beside synthetic incomes.
 
     Files: ``incomes.parquet`` (household, income: one row a household, whole euros a year; some
     have none, a few have more than the bounds of the release).

@@ -10,6 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Protocol
+
+from hedgerow.errors import NoiseError, shorten
+from hedgerow.text import Exact, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,119 @@ Losses = tuple[tuple[Loss, int], ...]
 """A composition: each distinct loss with how often it is incurred."""
 
 
-def gathered(losses: Iterable[tuple[Loss, int]]) -> Losses:
-    """Equal losses once, with their times added."""
+def gather_losses(losses: Iterable[tuple[Loss, int]]) -> Losses:
+    """Return equal losses once, with their times added."""
     counted: Counter[Loss] = Counter()
     for loss, times in losses:
         counted[loss] += times
     return tuple(counted.items())
+
+
+# What buys noise: ρ against the l2 norm of a change, or pure ε against its l1 norm.
+#
+# The *precision* of noise is what one use of it costs if a unit changes one count by one record. A
+# budget b spent on a change of sensitivity Δ (squared, where the norm is the second) buys the
+# precision b/Δ, and the variance of wide noise is V over a power of its precision.
+
+
+class Priced(Protocol):
+    """Noise with the costs of one use of it."""
+
+    def rho(self, l2_squared: Fraction) -> Fraction:
+        """Return the zCDP parameter of one use whose l2 sensitivity has this square."""
+
+    def epsilon(self, l1: Fraction) -> Fraction | None:
+        """Return the pure ε of one use of this l1 sensitivity; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class InRho:
+    """Noise that is bought with ρ, or with the ρ that an (ε, δ) budget allows.
+
+    Attributes:
+        variance: V, the variance of wide noise of precision 1: that of precision p is V/p.
+    """
+
+    norm: ClassVar[int] = 2
+    power: ClassVar[int] = 1
+    variance: Fraction
+
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+        """Return the ρ of one use, of this squared l2 norm (records²)."""
+        return noise.rho(checked_sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class InEpsilon:
+    """Noise that is bought with pure ε.
+
+    Attributes:
+        variance: V, the variance of wide noise of precision 1: that of precision p is V/p².
+    """
+
+    norm: ClassVar[int] = 1
+    power: ClassVar[int] = 2
+    variance: Fraction
+
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+        """Return the pure ε of one use, of this l1 norm (records)."""
+        found = noise.epsilon(checked_sensitivity)
+        if found is None:
+            raise NoiseError(
+                f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "
+                f"return the proved pure epsilon, or price it InRho"
+            )
+        return found
+
+
+Price = InRho | InEpsilon
+"""By which budget noise is bought, and how its variance falls with what it gets of it."""
+
+
+class PricedNoise(Priced, Protocol):
+    """Noise that knows what it is bought with."""
+
+    price: ClassVar[Price]
+
+
+def precision_of(noise: PricedNoise) -> Fraction:
+    """Return the precision of noise: ρ = 1/(2 sigma2), or ε = 1/scale."""
+    return noise.price.cost(noise, Fraction(1))
+
+
+# What may stand for a noise parameter, a sensitivity, a probability.
+
+
+def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
+    """Return the value as a fraction; raise unless it is above 0 and at most ``largest``."""
+    exact_value = exact(value, name)
+    if exact_value <= 0:
+        raise NoiseError(f"{name} must be above 0, got {shorten(str(value), 40)}")
+    if exact_value > largest:
+        raise NoiseError(
+            f"{name} must be at most {largest}, so that noise fits 64-bit integers, got "
+            f"{shorten(str(value), 40)}"
+        )
+    return exact_value
+
+
+def checked_sensitivity(name: str, value: Exact) -> Fraction:
+    """Return the value as a fraction; raise if it is below 0."""
+    exact_value = exact(value, name)
+    if exact_value < 0:
+        raise NoiseError(
+            f"{name} is the size of a change and cannot be below 0, got {shorten(str(value), 40)}"
+        )
+    return exact_value
+
+
+def tail_probability(value: float) -> float:
+    """Return the value; raise unless it is in (0, 1]."""
+    if not 0 < value <= 1:
+        raise NoiseError(f"a tail's probability must be in (0, 1], got {value}")
+    return float(value)
+
+
+def round_up(value: float) -> float:
+    """Return a little more than the value: far more than a few roundings."""
+    return value * (1 + 1e-12) + 1e-12

@@ -5,16 +5,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedgerow.noise.numerals import Exact
 from hedgerow.plan.depths import DepthPlan, Measured, Summed
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.figures import delta_text, figure_above
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Exact, format_delta, format_rounded_up
 
 
-def hash_of(described: Mapping[str, Any]) -> str:
+def plan_hash(described: Mapping[str, Any]) -> str:
     """SHA-256 of a plan's description in canonical JSON: what is signed off."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -40,7 +39,7 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
 
 
 def describe_neighbours(neighbours: Neighbours) -> dict[str, Any]:
-    """The unit of privacy as JSON."""
+    """Return the unit of privacy as JSON."""
     return {
         "relation": neighbours.name,
         "contributions": neighbours.contributions,
@@ -50,7 +49,7 @@ def describe_neighbours(neighbours: Neighbours) -> dict[str, Any]:
 
 
 def describe_budget(budget: Budget) -> dict[str, Any]:
-    """The kind of a budget and its amounts as JSON."""
+    """Return the kind of a budget and its amounts as JSON."""
     amounts = {name: str(getattr(budget, name)) for name in budget.__slots__}
     return {"kind": type(budget).__name__, **amounts}
 
@@ -79,8 +78,8 @@ def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, as the Bureau")]
     for delta in deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (figure_above(ask(delta)) for ask in asked)
-        rows.append(("", delta_text(delta), *figures))
+        figures = (format_rounded_up(ask(delta)) for ask in asked)
+        rows.append(("", format_delta(delta), *figures))
     return aligned(rows)
 
 

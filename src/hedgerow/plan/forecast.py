@@ -2,15 +2,28 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 
-from hedgerow.errors import EstimateError
+from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree_error import largest_variances, mean_variances
-from hedgerow.estimate.tree_shapes import Shapes
+from hedgerow.estimate.tree.error import largest_variances, mean_variances
+from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.picture import (
+    BLUE,
+    GREEN,
+    OCHRE,
+    PURPLE,
+    RED,
+    figure_for,
+    label_depths,
+    open_axes,
+    scale_errors,
+)
 from hedgerow.plan.depths import (
     All,
     DepthPlan,
@@ -20,6 +33,7 @@ from hedgerow.plan.depths import (
     RunningSums,
     Summed,
 )
+from hedgerow.plan.describe import aligned
 from hedgerow.tables.tree import Tree
 
 SCHEMA = {
@@ -56,7 +70,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
     """For every depth 0..T what is measured there, and the error of its released counts (records).
 
     Under `All` the counts are taken for those of least squares over all depths, under `Survivors`
-    for those of Euclidean projection; see `hedgerow.estimate.tree_error`. Neither rounding nor
+    for those of Euclidean projection; see `hedgerow.estimate.tree.error`. Neither rounding nor
     cutting off at 0 is in it: where most counts are large that changes little; where most are 0,
     real errors are smaller than ``rmse``, as estimates that may not be negative stay near 0.
 
@@ -101,7 +115,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
 
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """The mean and the largest variance of each depth; inf where they are not known."""
+    """Return the mean and the largest variance of each depth; inf where they are not known."""
     if isinstance(plan.measure, RunningSums):
         return _variances_of_sums(plan)
     own = [
@@ -135,7 +149,7 @@ def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]
 
 
 def _noise(what: DepthPlan) -> dict[str, Any]:
-    """What is known of the noise of one count."""
+    """Return what is known of the noise of one count."""
     if isinstance(what, Measured):
         return {
             "share": float(what.share),
@@ -150,7 +164,7 @@ def _noise(what: DepthPlan) -> dict[str, Any]:
 
 
 def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> float:
-    """A 95 % bound of the largest error of a depth, from the variances of its estimates."""
+    """Return a 95 % bound of the largest error of a depth, from the variances of its estimates."""
     if largest == 0 or math.isinf(largest):
         return largest
     chance, what = max(0.05 / plan.tree.nodes(depth), SMALLEST), plan.depths[depth]
@@ -171,5 +185,110 @@ def _known(error: float) -> float | None:
 
 
 def noise_text(mechanism: Mechanism) -> str:
-    """The parameter of a mechanism in words."""
+    """Return the parameter of a mechanism in words."""
     return f"{mechanism.symbol} {float(mechanism.parameter):,.6g}"
+
+
+# A forecast in words: the table of a plan that people read, on a terminal and in a notebook.
+
+HEADINGS = (
+    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
+)  # fmt: skip
+
+_ERRORS = (
+    "In records. sd: of the noise of one count. RMSE, MAE: root mean square and mean error of the "
+    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %."
+)
+_EMPTY = (
+    " empty seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
+    "estimation; it says nothing of other cells."
+)
+
+
+def forecast_legend(frame: pl.DataFrame) -> str:
+    """Return what the headings mean; of a column that is blank at every measured depth, nothing."""
+    measured = frame.filter(pl.col("noise").is_not_null())
+    blank = measured["false_positive_share"].is_null().all()
+    return _ERRORS + ("" if blank else _EMPTY)
+
+
+def shares_are_relative(price: Fraction) -> str:
+    """Return what shares mean where depths together cost less than each alone; see `Plan`."""
+    return (
+        "share: of one depth beside the others. One unit cannot change all depths by their worst "
+        f"at once, so a depth alone costs {float(price):.4g} times its share of the budget, and "
+        "all together cost the budget."
+    )
+
+
+def forecast_table(frame: pl.DataFrame) -> str:
+    """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text."""
+    return aligned([HEADINGS, *forecast_rows(frame)])
+
+
+def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The rows of a `forecast` in words, under `HEADINGS`; an empty word for what is not known."""
+    rows = []
+    for row in frame.iter_rows(named=True):
+        errors = (row[name] for name in ("noise_sd", "rmse", "mae"))
+        positive, share, largest = row["false_positive_share"], row["share"], row["max_95"]
+        rows.append(
+            (
+                str(row["depth"]),
+                row["cuboid"],
+                f"> {MOST_CELLS:.1e}" if row["cells"] is None else f"{row['cells']:,}",
+                "" if share is None else f"{share:.1%}",
+                row["kind"] if row["noise"] is None else row["noise"],
+                *("" if error is None else f"{error:,.4g}" for error in errors),
+                "" if largest is None else f"±{math.ceil(largest):,}",
+                "" if positive is None else f"{positive:.1%}",
+            )
+        )
+    return rows
+
+
+# A picture of a forecast: the expected error of each depth, and its share of the budget.
+
+COLOURS = {"max_95": RED, "noise_sd": PURPLE, "rmse": BLUE, "mae": GREEN}
+WORDS = {
+    "max_95": "maximum, 95 %",
+    "noise_sd": "noise of one count (sd)",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+}
+
+
+def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
+    """Draw the expected errors, the shares and the empty cells seen above 0.
+
+    Args:
+        frame: of `hedgerow.plan.forecast.forecast`. What it does not know is left out.
+        path: PNG, SVG or PDF.
+        title: above the picture.
+
+    Raises:
+        PlanError: matplotlib is not installed, or the file cannot be written.
+    """
+    with figure_for(path, (11, 4.6), PlanError) as figure:
+        errors, percent = figure.subplots(1, 2)
+        for name, colour in COLOURS.items():
+            known = frame.drop_nulls(name)
+            errors.plot(known["depth"], known[name], "o-", color=colour, label=WORDS[name])
+        scale_errors(errors, (value for name in COLOURS for value in frame[name]))
+        errors.set_title("expected error (records)", fontsize=10)
+        percent.bar(
+            frame["depth"], 100 * frame["share"].fill_null(0), color="#c9d6df", label="share"
+        )
+        known = frame.drop_nulls("false_positive_share")
+        percent.plot(
+            known["depth"], 100 * known["false_positive_share"], "o-", color=OCHRE,
+            label="empty cells with a noisy count above 0",
+        )  # fmt: skip
+        percent.set_ylim(0, 100)
+        percent.set_title("share, empty cells seen above 0 (%)", fontsize=10)
+        for axes in (errors, percent):
+            label_depths(axes, frame)
+            axes.legend(frameon=False, fontsize=8)
+            open_axes(axes, grid="y")
+        if title is not None:
+            figure.suptitle(title)

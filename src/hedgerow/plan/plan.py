@@ -1,17 +1,18 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError, check_kind, listed
+from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation import Allocation, Problem, Uniform
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
+from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.depths import (
+    MEASURES,
     DepthPlan,
     Invariant,
     Measure,
@@ -21,32 +22,30 @@ from hedgerow.plan.depths import (
     Summed,
     Survivors,
     Unmeasured,
-)
-from hedgerow.plan.describe import (
-    describe_budget,
-    describe_depth,
-    describe_neighbours,
-    describe_tree,
-    hash_of,
-)
-from hedgerow.plan.forecast import forecast
-from hedgerow.plan.forecast_table import forecast_table
-from hedgerow.plan.kinds import check_allocation, check_parts
-from hedgerow.plan.measurable import (
+    check_allocation,
+    check_parts,
     check_running_sums,
     check_size,
     measurable_depths,
     protection,
     public_depth,
 )
+from hedgerow.plan.describe import (
+    describe_budget,
+    describe_depth,
+    describe_neighbours,
+    describe_tree,
+    plan_hash,
+)
+from hedgerow.plan.forecast import forecast, forecast_table
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget, rho_within
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
+from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
-from hedgerow.privacy.zcdp import rho_within
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +62,8 @@ class Plan:
         invariants: what is public by declaration.
         measure: all nodes of a measured depth, or those below survivors alone.
         prior: the public table that the allocation rests on, if any; no part of what is signed.
-        base: of a plan that was read: the 1/(2ρ) that its (ε, δ) budget was calibrated to, which is
-            verified and not sought again.
+        inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
+            which is verified rather than searched for again.
 
     Raises:
         PlanError: an invariant that cannot be, a share for a depth that is public or made of
@@ -81,7 +80,7 @@ class Plan:
     shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
     measure: Measure
-    base: Fraction | None = None
+    inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
 
     def __post_init__(self) -> None:
@@ -115,7 +114,12 @@ class Plan:
         changes = [self._changes(t) for t in measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
-            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.base
+            self.mechanism,
+            self.budget,
+            shares,
+            changes,
+            is_worst=worst,
+            inverse_two_rho=self.inverse_two_rho,
         )
 
     @property
@@ -124,7 +128,7 @@ class Plan:
         return Strategy.of(self.tree.nodes(self.tree.depth))
 
     def _changes(self, depth: int) -> tuple[Change, ...]:
-        """What one unit changes of the measurements of a depth, in each case."""
+        """Return what one unit changes of the measurements of a depth, in each case."""
         if not isinstance(self.measure, RunningSums):
             return self.neighbours.changes(depth)
         columns = self.strategy
@@ -189,17 +193,17 @@ class Plan:
         return f"Plan({depths}; {self.promise.label}; print() shows its table and promise)"
 
     def __str__(self) -> str:
-        """The table that `hedgerow plan` shows, and what is promised."""
+        """Return the table that `hedgerow plan` shows, and what is promised."""
         return f"{forecast_table(forecast(self))}\n\n{self.promise}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the same."""
+        """Return what a notebook shows: the same."""
         return f"<pre>{html.escape(str(self))}</pre>"
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the plan in canonical JSON, to sign off."""
-        return hash_of(self.to_dict())
+        return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON: public facts only, exact numbers as text; `read_plan` reads it."""
@@ -226,7 +230,7 @@ def make_plan(
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
-    """The plan of a release, from public facts alone.
+    """Return the plan of a release, from public facts alone.
 
     The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
     its depth and all coarser ones public. A depth at which no family has a second child says
@@ -252,10 +256,10 @@ def make_plan(
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
     check_allocation(allocation)
-    for invariant in listed(
+    for invariant in as_list(
         "invariants", invariants, "a list of Invariant(axis, level)", PlanError
     ):
-        check_kind("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
+        check_type("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
@@ -270,4 +274,41 @@ def make_plan(
         tuple(invariants),
         measure,
         prior=allocation.prior,
+    )
+
+
+# A plan read back from its description: what a manifest says was signed.
+
+
+def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
+    """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
+
+    Everything that follows from something else (noise, guarantee) is computed again, so a
+    description that contradicts itself does not come back as it was. Of noise that was calibrated
+    to an (ε, δ) budget it is verified that it keeps it.
+
+    Raises:
+        PlanError, BudgetError: no plan can be made of it.
+        KeyError, TypeError: it is no description of a plan.
+    """
+    who, budget = described["neighbours"], described["budget"]
+    options: dict[str, Any] = {"contributions": who["contributions"], "unit": who["unit"]}
+    if who["relation"] == Replace().name:
+        options["exactly"] = who["total_is_public"]
+    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
+    return Plan(
+        tree,
+        (Replace if "exactly" in options else AddRemove)(**options),
+        kind(*(budget[name] for name in kind.__slots__)),
+        MECHANISMS[described["mechanism"]],
+        described["allocation"],
+        tuple(
+            exact(t["share"], "share", PlanError) if "share" in t else None
+            for t in described["depths"]
+        ),
+        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
+        MEASURES[described["measure"]],
+        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
+        if kind is EpsilonDelta
+        else None,
     )

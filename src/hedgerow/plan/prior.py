@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.errors import OUTSIDE, PlanError, check_kind, of_public_table
+from hedgerow.arrays import Int64
+from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
@@ -41,7 +41,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         fitting = "Counts.from_frame(tree, …)"
-        check_kind("the counts of a prior", self.counts, Counts, fitting, PlanError)
+        check_type("the counts of a prior", self.counts, Counts, fitting, PlanError)
         _check_public(self.public)
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class Prior:
         columns: Mapping[str, Sequence[str]] | None = None,
         public: bool,
     ) -> "Prior":
-        """A prior from a file (or a data frame) for releases over a tree.
+        """Return a prior from a file (or a data frame) for releases over a tree.
 
         The areas are those that the file names, so all columns of every axis must be in it.
 
@@ -74,7 +74,7 @@ class Prior:
             TableError: a column or a code that does not fit.
         """
         _check_public(public)
-        check_kind("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
+        check_type("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
         named = _columns(tree, columns or {})
         with of_public_table("the prior: "):
             own = Tree(
@@ -85,7 +85,7 @@ class Prior:
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
-        """Nothing, if the prior's levels are those of a tree.
+        """Raise unless the prior's levels are those of a tree.
 
         Raises:
             PlanError: another axis, level or order of refinement.
@@ -102,8 +102,8 @@ class Prior:
                     f"({', '.join(theirs)}), got {', '.join(ours)}; its areas alone may differ"
                 )
 
-    def values(self, depth: int, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The distinct counts of a depth, and how many nodes have each.
+    def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
+        """Return the distinct counts of a depth, and how many nodes have each.
 
         Args:
             depth: of the tree.
@@ -133,11 +133,11 @@ def check_prior(prior: object) -> None:
         PlanError: it is neither a prior nor None.
     """
     fitting = "Prior(counts, public=True), or None"
-    check_kind("a prior", prior, (Prior, type(None)), fitting, PlanError)
+    check_type("a prior", prior, (Prior, type(None)), fitting, PlanError)
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:
-    """Nothing, unless the confidential table has just the leaf counts of the prior.
+    """Raise if the confidential table has just the leaf counts of the prior.
 
     The comparison is for those inside the boundary; it leaves no trace.
 
@@ -158,7 +158,7 @@ def _digest(counts: Counts) -> str:
     return hashlib.sha256(np.stack([values, times]).astype("<i8").tobytes()).hexdigest()
 
 
-def _grouped(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(counts: Int64) -> tuple[Int64, Int64]:
     """Distinct values and how often each occurs; small ones first and without sorting.
 
     Sums that wrapped may be negative; they count as large.

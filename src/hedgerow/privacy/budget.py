@@ -1,11 +1,142 @@
 """What a release may spend: ρ of zero-concentrated, (ε, δ), or pure ε differential privacy."""
 
+import math
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.numerals import Exact, exact
-from hedgerow.noise.price import InEpsilon, Price
+from hedgerow.noise.loss import InEpsilon, Price
+from hedgerow.text import Exact, exact
+
+# What ρ-zCDP (Bun & Steinke 2016, Definition 1.1) says in terms of (ε, δ), rounded to the safe
+# side. Decimal rounds sums, products and quotients as the context says, but roots and logarithms to
+# the nearest digit: one digit up or down from there is the bound.
+
+DIGITS = 60
+RHO_DIGITS = 12
+_MOST = Fraction(10**300)  # what a float holds
+_UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_FEW_DOWN = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
+    """Return an upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
+
+    ρ-zCDP implies (ε, δ)-differential privacy with that ε, for every δ in (0, 1): Bun & Steinke
+    2016, Proposition 1.3. It is the figure that the US Census Bureau reports.
+    """
+    cost = _divided(_UP, rho)
+    root = _root_above(_UP.multiply(cost, _log_inverse_above(delta)))
+    return _UP.add(cost, _UP.multiply(Decimal(2), root))
+
+
+@lru_cache(maxsize=256)
+def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
+    """Return an upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
+
+    Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13, at about the best order; every
+    order is valid, so what is proved is the value at the order used, rounded up, and at least 0.
+    Derivation: `docs/proofs.md`, "What ρ says of (ε, δ)".
+    """
+    order = _best_order(rho, delta)
+    alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
+    divergence = _UP.multiply(alpha_up, _divided(_UP, rho))
+    shrink = _log_above(_UP.divide(order, alpha_down))
+    tail = _UP.subtract(_log_inverse_above(delta), _log_below(alpha_down))
+    epsilon = _UP.add(_UP.add(divergence, shrink), _UP.divide(tail, order))
+    return max(epsilon, Decimal(0))
+
+
+def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
+    """Return an upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
+
+    The other way round of `optimal_epsilon`: with a = α - 1 > 0
+
+        ln δ(a) = a((1+a)ρ - ε) + (1+a) ln(a/(1+a)) - ln a,
+
+    whose derivative (1+2a)ρ - ε + ln(a/(1+a)) increases, so the best a is its only root. Every
+    a > 0 is valid: what is proved is the value at the a used, rounded up; 1 at most.
+    """
+    low, high, cost, loss = -80.0, 80.0, float(min(rho, _MOST)), float(epsilon)
+    for _ in range(80):
+        middle = (low + high) / 2
+        slope = (1 + 2 * math.exp(middle)) * cost - loss - math.log1p(math.exp(-middle))
+        low, high = (middle, high) if slope < 0 else (low, middle)
+    order = Decimal(math.exp(low))
+    alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
+    excess = _UP.subtract(_UP.multiply(alpha_up, _divided(_UP, rho)), _divided(_DOWN, epsilon))
+    shrink = _log_above(_UP.divide(order, alpha_down))
+    gained = _UP.multiply(alpha_down if shrink < 0 else alpha_up, shrink)
+    power = _UP.subtract(_UP.add(_UP.multiply(order, excess), gained), _log_below(order))
+    return min(_UP.exp(power).next_plus(_UP), Decimal(1)) if power < 0 else Decimal(1)
+
+
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the largest ρ of twelve significant digits that is proved to keep (ε, δ).
+
+    The proof goes through `bun_steinke_epsilon`, as in the papers; the tight profile of a whole
+    composition buys less noise.
+
+    The result is lowered until the upper bound of its ε is seen to be within the budget, so the
+    proof rests on that one comparison (`docs/proofs.md`, "What ρ says of (ε, δ)").
+
+    Returns:
+        ρ > 0 with a power of ten as its denominator (or reduced from one).
+    """
+    log_inverse = _log_inverse_above(delta)
+    larger = _root_above(_UP.add(log_inverse, _divided(_UP, epsilon)))
+    roots = _UP.add(larger, _root_above(log_inverse))
+    root = _DOWN.divide(_divided(_DOWN, epsilon), roots)
+    rho = _FEW_DOWN.multiply(root, root)
+    while Fraction(bun_steinke_epsilon(Fraction(rho), delta)) > epsilon:
+        rho = rho.next_minus(_FEW_DOWN)
+    return Fraction(rho)
+
+
+def float_above(value: Fraction | Decimal) -> float:
+    """Return the least binary float that is not below ``value``: a reported loss rounds upwards."""
+    rounded = float(_divided(_UP, value) if isinstance(value, Fraction) else value)
+    while rounded < value:  # Python compares floats with fractions and decimals exactly
+        rounded = math.nextafter(rounded, math.inf)
+    return rounded
+
+
+def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
+    """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
+    rough = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    cost, target = _divided(rough, rho), _log_inverse_above(delta)
+    low, high = Decimal(0), rough.sqrt(rough.divide(target, cost))
+    for _ in range(150):
+        middle = rough.divide(rough.add(low, high), Decimal(2))
+        reached = rough.add(
+            rough.multiply(cost, rough.multiply(middle, middle)),
+            rough.ln(rough.add(middle, Decimal(1))),
+        )
+        low, high = (middle, high) if reached < target else (low, middle)
+    return high
+
+
+def _divided(context: Context, value: Fraction) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _log_inverse_above(delta: Fraction) -> Decimal:
+    return _log_above(_divided(_UP, 1 / delta))
+
+
+def _log_above(value: Decimal) -> Decimal:
+    return _UP.ln(value).next_plus(_UP)
+
+
+def _log_below(value: Decimal) -> Decimal:
+    return _DOWN.ln(value).next_minus(_DOWN)
+
+
+def _root_above(value: Decimal) -> Decimal:
+    return _UP.sqrt(value).next_plus(_UP)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -63,12 +194,12 @@ Budget = Rho | EpsilonDelta | Epsilon
 
 
 def budget_in(price: Price, amount: Fraction) -> Rho | Epsilon:
-    """The budget of this amount of what noise is bought with."""
+    """Return the budget of this amount of what noise is bought with."""
     return Epsilon(amount) if isinstance(price, InEpsilon) else Rho(amount)
 
 
 def weakness(budget: Budget) -> str | None:
-    """What a budget whose δ is above 1e-5 permits, in a sentence; None for others.
+    """Return what a budget whose δ is above 1e-5 permits, in a sentence; None for others.
 
     Publishing the records of each unit as they are with probability δ, independently of others, is
     (0, δ)-differentially private: that is all that δ promises.
@@ -83,11 +214,7 @@ def weakness(budget: Budget) -> str | None:
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say.
-
-    Raises:
-        BudgetError: it is none.
-    """
+    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say."""
     if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
         raise BudgetError(
             'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '
@@ -96,11 +223,7 @@ def check_budget(budget: object) -> None:
 
 
 def probability(delta: Fraction) -> Fraction:
-    """``delta`` itself, strictly between 0 and 1.
-
-    Raises:
-        BudgetError: it is not.
-    """
+    """Return ``delta`` itself, strictly between 0 and 1."""
     if delta == 0:
         raise BudgetError(
             "delta must be in (0, 1), got 0; for pure differential privacy leave delta out "
@@ -114,12 +237,16 @@ def probability(delta: Fraction) -> Fraction:
     return delta
 
 
-def _positive(value: Exact, what: str) -> Fraction:
-    number = exact(value, what, BudgetError)
+def _positive(value: Exact, subject: str) -> Fraction:
+    number = exact(value, subject, BudgetError)
     if number <= 0:
-        raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+        raise BudgetError(
+            f"{subject} must be above 0, got {number}; nothing can be released for free"
+        )
     if number < SMALLEST:
-        raise BudgetError(f"{what} must be at least 1e-100; less buys nothing but noise")
+        raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:
-        raise BudgetError(f"{what} must be at most {LARGEST:,}; beyond that nothing is protected")
+        raise BudgetError(
+            f"{subject} must be at most {LARGEST:,}; beyond that nothing is protected"
+        )
     return number

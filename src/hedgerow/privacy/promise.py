@@ -10,13 +10,16 @@ composes (`hedgerow.privacy.profile`, the sums of ρ and of pure ε) does so for
 and so for the restricted relation, as long as all parts are promised under the same one.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
-from hedgerow.noise.numerals import Exact
-from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
 from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.use import Use
+from hedgerow.text import Exact
 
 DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
@@ -38,7 +41,7 @@ class Restriction:
     digest: str
 
     def __str__(self) -> str:
-        """What is public, as a clause."""
+        """Return what is public, as a clause."""
         if self.level is None:
             return f"the list of {self.axis}, {self.digest[:DIGITS]}, was taken from the table"
         listed = f"by list {self.digest[:DIGITS]}"
@@ -91,13 +94,13 @@ class Protection:
             )
         return " ".join(told) or None
 
-    def describe(self, what: str = "The release") -> str:
-        """Who is protected from what, and from what not, in sentences about ``what``."""
-        said = [self.neighbours.describe(what), self.restriction]
+    def describe(self, subject: str = "The release") -> str:
+        """Return who is protected from what, and from what not, in sentences about ``subject``."""
+        said = [self.neighbours.describe(subject), self.restriction]
         return " ".join(part for part in said if part)
 
     def lacks(self, other: "Protection") -> str | None:
-        """In which clauses this differs from another of the same neighbours, for a sentence."""
+        """Return the clauses in which this differs from another of the same neighbours, or None."""
         told = []
         unsaid = [str(r) for r in other.restrictions if r not in self.restrictions]
         more = [str(r) for r in self.restrictions if r not in other.restrictions]
@@ -122,17 +125,12 @@ class Promise:
     profile: Profile
     delta: Fraction | None = None
 
-    def statement(self, delta: Exact | float | None = None, *, what: str = "The release") -> str:
-        """The whole promise in sentences about ``what``: nothing of it may be printed without.
-
-        Args:
-            delta: at which ε is stated; that of the promise unless given.
-            what: a noun in the singular, as a sentence begins with it.
-        """
+    def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
+        """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.delta if delta is None else delta
         said = [
-            self.protection.neighbours.describe(what),
-            self.profile.statement(at, who=f"{what} satisfies"),
+            self.protection.neighbours.describe(subject),
+            self.profile.statement(at, who=f"{subject} satisfies"),
             self.protection.restriction,
         ]
         return " ".join(part for part in said if part)
@@ -149,3 +147,56 @@ class Promise:
 
 def _joined(clauses: Sequence[str]) -> str:
     return " and ".join(clauses)
+
+
+# Several releases together are priced by the worst combination of their cases: `docs/proofs.md`,
+# "Several releases together". Where a release has several cases the figures are bounds, not exact.
+
+MOST_COMBINATIONS = 64
+
+
+def compose_profiles(profiles: Sequence[Profile]) -> Profile:
+    """Return the profile of all releases, at least one, whose noise was fixed beforehand."""
+    if len(profiles) == 1:
+        return profiles[0]
+    single = all(len(profile.cases) == 1 for profile in profiles)
+    proved = single and all(profile.is_worst for profile in profiles)
+    return Profile(tuple(_combined(Counter(profiles))), is_worst=proved)
+
+
+def _combined(counted: Counter[Profile]) -> list[Use]:
+    """Return the uses of all, with a case for each combination of theirs."""
+    uses: list[Use] = []
+    chosen: list[Profile] = []
+    number = 1
+    for profile, times in counted.items():
+        number *= len(profile.cases)
+        if len(profile.cases) == 1 or number > MOST_COMBINATIONS:
+            number //= len(profile.cases)
+            uses += [_united(use) for use in profile.uses] * times
+        else:
+            chosen.append(profile)
+    combinations = list(product(*(range(len(profile.cases)) for profile in chosen)))
+    for place, profile in enumerate(chosen):
+        cases = [combination[place] for combination in combinations]
+        uses += [_reordered(use, cases) for use in profile.uses] * counted[profile]
+    return uses
+
+
+def _reordered(use: Use, cases: Sequence[int]) -> Use:
+    if len(use.changes) == 1:
+        return use
+    return Use(use.mechanism, use.times, tuple(use.changes[case] for case in cases))
+
+
+def _united(use: Use) -> Use:
+    """Return the use with one change, of which that of every case is a part."""
+    if len(use.changes) == 1:
+        return use
+    most: Counter[int] = Counter()
+    for change in use.changes:
+        if isinstance(change, Norm):
+            largest = max(l2_squared(other) for other in use.changes)
+            return Use(use.mechanism, use.times, (Norm(int(largest)),))
+        most |= Counter(map(abs, change))
+    return Use(use.mechanism, use.times, (tuple(most.elements()),))

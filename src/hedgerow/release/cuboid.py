@@ -4,10 +4,10 @@ A cuboid of the tree's own chain has the errors of its depth. Off the chain ther
 
 *All nodes were measured.* Beside each sum of released leaves stands the least-squares estimate of
 the same sum from all measurements. It is unbiased, its variance is exact
-(`hedgerow.estimate.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum of
-released leaves is not unbiased: each is kept from falling below 0, which adds up
-(`hedgerow.plan.sums`). Where it lies outside the intervals that hold for all sums at once it is
-``contradicted``, as on the tree (`hedgerow.release.certainty`).
+(`hedgerow.estimate.tree.sums`), and ``low`` and ``high`` are its interval, as on the tree. The sum
+of released leaves is not unbiased: each is kept from falling below 0, which adds up
+(`hedgerow.plan.cost`). Where it lies outside the intervals that hold for all sums at once it is
+``contradicted``, as on the tree (`hedgerow.release.directory.depth_errors`).
 
 *Survivors alone were measured.* Some leaves of a sum were never measured, and which ones noise
 decided, so no unbiased estimate of the sum exists. Then a parametric bootstrap: the released leaves
@@ -53,23 +53,24 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.estimate.intervals import Confidence, interval
-from hedgerow.estimate.named import read_estimator
-from hedgerow.estimate.sums import sums_of_leaves
+from hedgerow.estimate.tree.sums import sums_of_leaves
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.again import read_stored
-from hedgerow.release.certainty import outside
-from hedgerow.release.content import InMemory, OnDisk
-from hedgerow.release.estimates import measured_nodes
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import (
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.depth_errors import outside
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
     ESTIMATE,
@@ -78,18 +79,12 @@ from hedgerow.release.measurements import (
     STANDARD_ERROR,
     noisy_file,
 )
-from hedgerow.release.nodes import Nodes
-from hedgerow.release.outline import Outline
-from hedgerow.release.parquet_file import rows_of
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn, Stored
-from hedgerow.release.stored import read_nodes, stated_plan
-from hedgerow.release.topdown import Pass
+from hedgerow.release.directory.output import InMemory, OnDisk
+from hedgerow.release.directory.parquet_file import rows_of
+from hedgerow.release.directory.stored import read_nodes, stated_plan
+from hedgerow.release.reestimate.measured_nodes import measured_nodes, read_stored
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.order import Codes
-from hedgerow.tables.tree import Tree
-
-Int64 = NDArray[np.int64]
+from hedgerow.tables.tree import Codes, Tree
 
 RUNS = 60
 MOST_CELLS = 1 << 24
@@ -179,11 +174,11 @@ def _least_squares(known: Stated, wanted: tuple[int, ...], confidence: Confidenc
     noise = _widest(known.plan)
 
     def ends(sure: Confidence) -> tuple[Int64, Int64]:
-        reach = sure.reach(noise, found.variance, len(labels), measured=False)
+        reach = sure.half_width(noise, found.variance, len(labels), measured=False)
         return interval(found.estimate, reach, known.total)
 
     low, high = ends(confidence)
-    flags = outside(counts, *ends(Confidence(confidence.level, simultaneous=True)))
+    flags = outside(counts, *ends(Confidence(confidence.coverage, simultaneous=True)))
     return _labelled(known.plan.tree, wanted, labels.drop("group")).with_columns(
         pl.Series(COUNT, counts),
         pl.Series(ESTIMATE, found.estimate),
@@ -230,9 +225,9 @@ def _digest(known: Stated) -> bytes:
     return made.digest()
 
 
-def _quantile(errors: Int64, deviation: NDArray[np.float64], confidence: Confidence) -> Any:
+def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
     """How far from its count each sum's interval reaches: float64 (sums)."""
-    rank = ceil(confidence.level * (len(errors) + 1)) - 1
+    rank = ceil(confidence.coverage * (len(errors) + 1)) - 1
     if not confidence.simultaneous:
         return np.partition(errors, rank, axis=0)[rank].astype(np.float64)
     unit = np.where(deviation > 0, deviation, 1)  # errors are 0 in every run there
@@ -242,7 +237,7 @@ def _quantile(errors: Int64, deviation: NDArray[np.float64], confidence: Confide
 
 def _runs(confidence: Confidence) -> int:
     """How many simulations the quantile needs: 60 up to a level of 60/61."""
-    return max(RUNS, ceil(confidence.level / (1 - confidence.level) - 1e-9))
+    return max(RUNS, ceil(confidence.coverage / (1 - confidence.coverage) - 1e-9))
 
 
 def stated(content: InMemory | OnDisk) -> Stated:
@@ -286,7 +281,7 @@ def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:
 
 
 def _widest(plan: Plan) -> Mechanism:
-    """The noise whose reach is the largest in units of its deviation; see `Confidence.reach`."""
+    """Return the noise whose intervals are the widest in units of its standard deviation."""
     noise = [what.mechanism for what in plan.depths if isinstance(what, Measured)]
     return min(noise, key=lambda mechanism: mechanism.noise_variance)
 

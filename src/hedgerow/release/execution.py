@@ -11,24 +11,23 @@ from pathlib import Path
 
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.charging import Charging
-from hedgerow.release.content import InMemory
-from hedgerow.release.kept import KeptOnDisk
-from hedgerow.release.manifest import write_manifest
-from hedgerow.release.measurements import ReleaseFiles
-from hedgerow.release.output import Unfinished
-from hedgerow.release.progress import Progress
-from hedgerow.release.refusals import check_combines, check_match, check_public_total
+from hedgerow.release.descent.job_cache import KeptOnDisk
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.outline import gathered
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.keys import Charging
+from hedgerow.release.directory.manifest import write_manifest
+from hedgerow.release.directory.measurements import ReleaseFiles
+from hedgerow.release.directory.output import InMemory, Unfinished
+from hedgerow.release.directory.staging import Bound, Staging, open_staging
+from hedgerow.release.distribution.running_sums import SummedPass, pass_of
+from hedgerow.release.page.report import write_report
+from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.report import write_report
-from hedgerow.release.results import gathered
-from hedgerow.release.source import Drawn
-from hedgerow.release.staging import Bound, Staging, open_staging
-from hedgerow.release.summed import SummedPass, pass_of
-from hedgerow.release.topdown import Pass
 from hedgerow.tables.counts import Counts
 
 

@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.errors import ReleaseError, kind_of, nearest
+from hedgerow.arrays import Int64
+from hedgerow.errors import ReleaseError, did_you_mean, kind_of
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.release.certainty import certainty
-from hedgerow.release.content import InMemory, OnDisk
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.described import shapes_of
-from hedgerow.release.manifest import read_manifest
-from hedgerow.release.measurements import (
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
     ESTIMATE,
@@ -25,8 +22,9 @@ from hedgerow.release.measurements import (
     LOW,
     STANDARD_ERROR,
 )
+from hedgerow.release.directory.output import InMemory, OnDisk
+from hedgerow.release.directory.stored import shapes_of
 
-Int64 = NDArray[np.int64]
 USUAL = Confidence()
 SURENESS = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
 
@@ -73,8 +71,8 @@ class Release:
             measured nodes and not only those listed, the true count is one of low..high (see
             `hedgerow.estimate.intervals`). The count itself may lie outside by chance; where it is
             ``contradicted``, that is no chance: it lies outside the intervals that hold for all
-            nodes of the depth at once (see `hedgerow.release.certainty`), and the estimate is the
-            better number. A node that is not listed has a count of 0.
+            nodes of the depth at once (see `hedgerow.release.directory.depth_errors`), and the
+            estimate is the better number. A node that is not listed has a count of 0.
 
         Raises:
             ReleaseError: no such depth, or a confidence that is a bare number.
@@ -87,7 +85,7 @@ class Release:
         if confidence is not None:
             low, high = known.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        sure = (confidence or USUAL).level
+        sure = (confidence or USUAL).coverage
         flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
@@ -138,7 +136,7 @@ class Release:
                 given = name if axis is None else level
                 raise ReleaseError(
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{given!r}; there are {', '.join(known)}{nearest(given, known)}"
+                    f"{given!r}; there are {', '.join(known)}{did_you_mean(given, known)}"
                 )
             columns += axis["columns"][: axis["levels"].index(level) + 1]
         return columns
@@ -180,7 +178,7 @@ class Release:
         raise ReleaseError(
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
-            f"{nearest(level, names) if level is not None else ''}"
+            f"{did_you_mean(level, names) if level is not None else ''}"
         )
 
 

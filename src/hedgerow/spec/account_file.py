@@ -43,7 +43,7 @@ class AccountFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_no_release_file(cls, given: object) -> object:
-        """The content, unless it is a release file, which `hedgerow plan` prices."""
+        """Return the content, unless it is a release file, which `hedgerow plan` prices."""
         return refuse_release_file(
             given,
             "account takes a list of [[use]], or the directory of a release; what a release file "
@@ -52,7 +52,7 @@ class AccountFile(Section):
 
 
 def read_account(path: Path) -> Profile:
-    """The profile of a TOML list of mechanisms.
+    """Return the profile of a TOML list of mechanisms.
 
     Raises:
         SpecError: a file that breaks a rule.

@@ -1,21 +1,31 @@
 """``[allocation]`` of a release file as types, with the public prior that it may follow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
 
+from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
+from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import PlanError, SpecError, TableError
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.allocation import Allocation, Shares, Uniform
-from hedgerow.plan.branching import AllRanges, Cdf, Objective, Quantiles
-from hedgerow.plan.fair_allocation import Fair
-from hedgerow.plan.for_distribution import ForDistribution
-from hedgerow.plan.importance import Importance, PerLevel, Relative
-from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.allocation.allocation import (
+    Allocation,
+    Importance,
+    PerLevel,
+    Relative,
+    Shares,
+    Uniform,
+)
+from hedgerow.plan.allocation.fair import Fair
+from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,7 @@ class AllocationSpec:
     table: TableSpec
 
     def allocation(self, tree: Tree) -> Allocation:
-        """The allocation that the section names.
+        """Return the allocation that the section names.
 
         Raises:
             SpecError: keys that do not go together, or a prior that is the table.
@@ -57,7 +67,7 @@ class AllocationSpec:
         return Uniform() if given.shares is None else Shares(given.shares)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """The optimal allocation with the importance, prior and objective of the section.
+        """Return the optimal allocation with the importance, prior and objective of the section.
 
         Raises:
             SpecError: the objective is one of distributions.
@@ -72,7 +82,7 @@ class AllocationSpec:
         )
 
     def prior(self, tree: Tree) -> Prior | None:
-        """The public table that the section names.
+        """Return the public table that the section names.
 
         Raises:
             SpecError: it is the confidential table itself.
@@ -90,7 +100,7 @@ class AllocationSpec:
         return Prior.read(tree, path, count=given.count, public=given.public)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Nothing, unless the prior's file, read as the table is, has the counts of the table.
+        """Raise if the prior's file, read as the table is, has the counts of the table.
 
         Raises:
             PlanError: it has: the prior is a copy of the table, whatever the file says it counts.
@@ -129,7 +139,7 @@ class AllocationSpec:
 
 
 def designed_for(given: AllocationSection) -> Objective:
-    """What the tree of a distribution is designed for.
+    """Return what the tree of a distribution is designed for.
 
     Raises:
         SpecError: the objective is one of other methods, or comes without its quantiles.
@@ -155,7 +165,7 @@ def _fair(given: AllocationSection, ratio: Number) -> Fair:
 
 
 def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
-    """The importances as given: no privacy rests on their last digits."""
+    """Return the importances as given: no privacy rests on their last digits."""
     if isinstance(given, str):
         return Relative() if given == "relative" else PerLevel()
     if isinstance(given, dict):
@@ -165,3 +175,31 @@ def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importa
 
 def _floats(numbers: list[Number]) -> list[float]:
     return [as_float(number, "importance", PlanError) for number in numbers]
+
+
+# The lines of a release file that say what a plan says: its budget and its shares.
+
+BUDGETS = ("rho", "epsilon", "delta")
+
+
+def lines_of(plan: Plan) -> str:
+    """``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
+
+    A file with these lines, and all else as the plan has it, plans with the same noise; its
+    allocation is called ``shares``.
+    """
+    budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
+    others = " and ".join(name for name in BUDGETS if name not in budget)
+    depths = measurable_depths(plan.tree, plan.neighbours, plan.invariants)
+    shares = ", ".join(f'"{plan.shares[t] or 0}"' for t in depths)
+    given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
+    return (
+        f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
+        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = [{shares}]'
+    )
+
+
+def _number(value: Fraction) -> str:
+    """As a decimal number where that is exact, as a fraction elsewhere."""
+    decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    return f"{decimal:f}" if Fraction(decimal) == value else str(value)

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from hedgerow.distribution.bins import NumericColumn, coded_axis
+from hedgerow.distribution.plan import ForDistribution
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.for_distribution import ForDistribution
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.axis import Axis, check_names
-from hedgerow.tables.bin_codes import coded_axis
-from hedgerow.tables.binned import NumericColumn
-from hedgerow.tables.ranges import Ranges
 from hedgerow.tables.read import Query, read_areas
+from hedgerow.text import exact
 
 Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
 """A number; infinity and NaN are refused later, in a sentence of their own."""
@@ -77,7 +76,7 @@ class AxisSection(Section):
 
 
 def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
-    """The axis of a numeric column: the tree over its bins that suits its distribution best.
+    """Return the axis of a numeric column: the tree over its bins that suits its distribution best.
 
     Raises:
         SpecError, TableError: see `AxisSection.ranges`.
@@ -87,12 +86,12 @@ def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
 
 
 def numeric_column(section: AxisSection, axis: Axis) -> NumericColumn:
-    """The column of the table from which records get their place on a numeric axis."""
+    """Return the column of the table from which records get their place on a numeric axis."""
     return NumericColumn(section.column, section.ranges, axis)
 
 
 def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
-    """The axis of a section from its list of areas, or from the table's own codes.
+    """Return the axis of a section from its list of areas, or from the table's own codes.
 
     Raises:
         SpecError: the section has none.
@@ -117,7 +116,7 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
 
 
 def _number(given: Bound, what: str) -> Fraction:
-    """The number as it was typed, which some double must be near to."""
+    """Return the number as it was typed, which some double must be near to."""
     number = exact(given, what, TableError)
     try:
         float(number)

@@ -6,12 +6,12 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from hedgerow.errors import TableError, of_public_table
-from hedgerow.release.foreign import Measurements
+from hedgerow.release.reestimate.external import Measurements
 from hedgerow.spec.axis_section import AxisSection, listed_axis
 from hedgerow.spec.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.database import open_database, translate_duckdb_errors
 from hedgerow.tables.files import open_file
 from hedgerow.tables.tree import Tree
 
@@ -34,7 +34,7 @@ class MeasurementFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_no_release_file(cls, given: object) -> object:
-        """The content, unless it is a release file, whose release can be estimated from."""
+        """Return the content, unless it is a release file, whose release can be estimated from."""
         return refuse_release_file(
             given,
             "estimate takes a file with [[measurement]], or the directory of a release",
@@ -42,7 +42,7 @@ class MeasurementFile(Section):
 
 
 def read_measurements(path: Path) -> Measurements:
-    """The measurements that a TOML file describes; relative paths in it are relative to it.
+    """Return the measurements that a TOML file describes; relative paths in it are relative to it.
 
     Raises:
         SpecError: the file does not fit.
@@ -69,11 +69,11 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
 
 
 def _table(path: Path) -> pa.Table:
-    """A CSV file, all text, or a Parquet file; under the names of its columns."""
+    """Return a CSV file, all text, or a Parquet file; under the names of its columns."""
     what = f"the table {path}"
     with of_public_table(), open_database() as db:
         file = open_file(db, path, what)
         columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
-        with explained(what, file.fault):
+        with translate_duckdb_errors(what, file.fault):
             read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
     return read.rename_columns(list(file.names))

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.errors import SpecError
+from hedgerow.noise.loss import InEpsilon
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
-from hedgerow.spec.toml_file import Number, Section
+from hedgerow.spec.toml_file import Number, Section, within
 
 AREAS_OF_TABLE = "table"
 
@@ -55,7 +59,7 @@ class PriorSection(Section):
     @field_validator("source")
     @classmethod
     def _is_file(cls, source: str) -> str:
-        """The source; a URL, which may hold a password, is refused and not quoted."""
+        """Return the source; a URL, which may hold a password, is refused and not quoted."""
         if "://" in source:
             raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
         return source
@@ -126,7 +130,7 @@ class ReleaseFile(Section):
 
 
 def refuse_release_file(given: object, wanted: str) -> object:
-    """What was read of another kind of file, unless it is a release file.
+    """Return what was read of another kind of file, unless it is a release file.
 
     Raises:
         PydanticCustomError: it is; the message says what is wanted instead.
@@ -134,3 +138,70 @@ def refuse_release_file(given: object, wanted: str) -> object:
     if isinstance(given, dict) and {"table", "privacy"} <= set(given):
         raise PydanticCustomError("release-file", "this is a release file; " + wanted)
     return given
+
+
+# ``[privacy]`` of a release file as types: the mechanism, the neighbours and the budget.
+
+
+def mechanism_of(privacy: PrivacySection) -> type[Mechanism]:
+    """Return the mechanism that a section names."""
+    return MECHANISMS[privacy.mechanism]
+
+
+def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
+    """Return the tables that a section makes hard to tell apart.
+
+    Args:
+        privacy: the section.
+        unit: the column of the table that names the unit of privacy, if there is one.
+
+    Raises:
+        SpecError: keys that do not go together.
+        BudgetError: no number of contributions.
+    """
+    return within("[privacy]", _neighbours, privacy, unit)
+
+
+def budget_of(privacy: PrivacySection) -> Budget:
+    """Return the budget of a section.
+
+    Raises:
+        SpecError: none, or several, or one that the mechanism cannot keep.
+        BudgetError: numbers that are no budget.
+    """
+    return within("[privacy]", _budget, privacy)
+
+
+def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
+    m, exactly = privacy.contributions, privacy.exactly
+    if privacy.neighbours == "add-remove":
+        if exactly is not None:
+            raise SpecError("exactly goes with replace neighbours; add-remove measures the total")
+        return AddRemove(m, unit=unit)
+    if exactly is None and unit is None and m > 1:
+        raise SpecError(
+            f"replace with contributions = {m} needs exactly = true (every unit has exactly "
+            f"{m} records, so the total is public) or exactly = false (at most {m}; the total "
+            f"is measured)"
+        )
+    # A unit column keeps *at most* m records a unit; only for m = 1 is that exactly m.
+    return Replace(m, exactly=m == 1 if exactly is None else exactly, unit=unit)
+
+
+def _budget(privacy: PrivacySection) -> Budget:
+    given = {n for n in ("epsilon", "delta", "rho") if getattr(privacy, n) is not None}
+    if privacy.rho is not None and given == {"rho"}:
+        return Rho(privacy.rho)
+    if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
+        return EpsilonDelta(privacy.epsilon, privacy.delta)
+    if privacy.epsilon is not None and given == {"epsilon"}:
+        if not isinstance(mechanism_of(privacy).price, InEpsilon):
+            raise SpecError(
+                f"{privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, or give "
+                f'rho, or use mechanism = "discrete-laplace"'
+            )
+        return Epsilon(privacy.epsilon)
+    raise SpecError(
+        f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone; "
+        f"got {' and '.join(sorted(given)) or 'none'}"
+    )

@@ -9,36 +9,40 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hedgerow.engines.spark import SparkEngine
-from hedgerow.engines.spark_table import SparkSource, SparkTable
+from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.euclidean import Euclidean
-from hedgerow.estimate.named import read_estimator
-from hedgerow.estimate.nearest_cdf import Isotonic
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.noise.numerals import exact
-from hedgerow.plan.allocation import Shares
-from hedgerow.plan.cheapest import cheapest
-from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors
-from hedgerow.plan.distribution import plan_distribution
-from hedgerow.plan.measurable import protection
-from hedgerow.plan.optimal import Optimal
+from hedgerow.plan.allocation.allocation import Shares
+from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors, protection
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
-from hedgerow.release.charging import Charging
+from hedgerow.release.directory.keys import Charging
+from hedgerow.spark.session import SparkEngine
+from hedgerow.spark.table import SparkSource, SparkTable
 from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
-from hedgerow.spec.privacy import budget_of, mechanism_of, neighbours_of
-from hedgerow.spec.release_file import AREAS_OF_TABLE, ReleaseFile
+from hedgerow.spec.release_file import (
+    AREAS_OF_TABLE,
+    ReleaseFile,
+    budget_of,
+    mechanism_of,
+    neighbours_of,
+)
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
 
 
 class ReleaseSpec:
@@ -127,7 +131,7 @@ class ReleaseSpec:
         return within("[estimate]", read_estimator, given)
 
     def _usual_method(self) -> str:
-        """What ``[estimate] method`` is where it is left out."""
+        """Return what ``[estimate] method`` is where it is left out."""
         if isinstance(self.measure, RunningSums):
             return Isotonic.name
         return Euclidean.name
@@ -201,7 +205,7 @@ class ReleaseSpec:
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
 
-        Its allocation is that of the lines which plan it; see `hedgerow.spec.lines`.
+        Its allocation is that of the lines which plan it; see `hedgerow.spec.allocation`.
 
         Args:
             tree: of the release.
@@ -225,11 +229,11 @@ class ReleaseSpec:
         return AllocationSpec(self.file.allocation, self.table)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """The optimal allocation with what ``[allocation]`` says, whatever its method."""
+        """Return the optimal allocation with what ``[allocation]`` says, whatever its method."""
         return self._allocation.optimal(tree)
 
     def check_target(self, target: str) -> None:
-        """Nothing, if ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
+        """Raise unless ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
         self._allocation.check_target(target)
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -237,7 +241,7 @@ class ReleaseSpec:
         return self._allocation.prior(tree)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Nothing, unless the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
+        """Raise if the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
         self._allocation.refuse_own_prior(tree, counts)
 
     @property
@@ -246,7 +250,7 @@ class ReleaseSpec:
         return TableSpec(self.file, self.path.parent)
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
-        """The confidential table of ``[table]``; see `TableSpec.counts_of`."""
+        """Return the confidential table of ``[table]``; see `TableSpec.counts_of`."""
         return self.table.counts(tree, memory, bounded=bounded)
 
     def spark_table(self, session: Any, tree: Tree) -> SparkTable:

@@ -62,7 +62,7 @@ class BudgetSection(Section):
     rho: Number | None = None
 
     def budget(self) -> Budget:
-        """The budget.
+        """Return the budget.
 
         Raises:
             SpecError: other keys than these.
@@ -82,7 +82,7 @@ def _budget(given: BudgetSection) -> Budget:
 
 
 def _each(kind: type[Section]) -> Callable[[object], object]:
-    """A validator of a list: entries that are a mere name become ``{method = name}``."""
+    """Return a validator of a list: entries that are a mere name become ``{method = name}``."""
 
     def checked(given: object) -> object:
         if not isinstance(given, list):
@@ -126,7 +126,7 @@ class SimulateSection(Section):
     @field_validator("measures")
     @classmethod
     def _measures(cls, given: list[str] | None) -> list[str] | None:
-        """The names, which are those of ``[estimate] measure``."""
+        """Return the names, which are those of ``[estimate] measure``."""
         for i, name in enumerate(given or (), start=1):
             try:
                 EstimateSection.model_validate({"measure": name})
@@ -151,7 +151,7 @@ class _Beside(Section):
 
 
 def read_section(path: Path) -> tuple[SimulateSection, Path]:
-    """The section ``[simulate]`` of a file, and the release file that it belongs to.
+    """Return the section ``[simulate]`` of a file, and the release file that it belongs to.
 
     Raises:
         SpecError: the file cannot be read, has no such section, breaks a rule of it, or does not
@@ -170,7 +170,7 @@ def read_section(path: Path) -> tuple[SimulateSection, Path]:
 
 
 def own_budget(privacy: PrivacySection) -> BudgetSection:
-    """The budget of ``[privacy]``.
+    """Return the budget of ``[privacy]``.
 
     Raises:
         SpecError, BudgetError: it is none.
@@ -181,7 +181,7 @@ def own_budget(privacy: PrivacySection) -> BudgetSection:
 
 
 def words_of(entry: Section) -> str:
-    """An allocation or an estimator in a few words."""
+    """Return an allocation or an estimator in a few words."""
     given: dict[str, Any] = entry.model_dump(exclude_none=True)
     given.pop("measure", None)
     words = [str(given.pop("method"))]

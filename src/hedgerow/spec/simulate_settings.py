@@ -6,14 +6,12 @@ from itertools import product
 from typing import Any
 
 from hedgerow.errors import HedgerowError, SpecError
-from hedgerow.evaluate.independent import IndependentNoise
-from hedgerow.evaluate.leaf_noise import LeafNoise
+from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
 from hedgerow.evaluate.method import Method, Setting, budget_in_words
 from hedgerow.evaluate.moments import MOST_LAID_OUT
-from hedgerow.evaluate.papers import boninsegna, ko, ko_optimal
-from hedgerow.evaluate.stability import StabilityHistogram
+from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
-from hedgerow.plan.allocation import Uniform
+from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget
@@ -63,7 +61,7 @@ class Combination:
     estimator: EstimateSection
 
     def is_same(self, other: "Combination") -> bool:
-        """Whether both say the same, however the budget's numbers are written."""
+        """Return whether both say the same, however the budget's numbers are written."""
         one, two = (replace(each, budget=BudgetSection()) for each in (self, other))
         return one == two and self.budget.budget() == other.budget.budget()
 
@@ -81,7 +79,7 @@ class Comparison:
     release: ReleaseSpec
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
-        """What to compare, and what cannot be.
+        """Return what to compare, and what cannot be.
 
         Raises:
             SpecError: nothing is left.
@@ -98,7 +96,7 @@ class Comparison:
         return found, left_out
 
     def own(self) -> Combination:
-        """The release file's own setting."""
+        """Return the release file's own setting."""
         file = self.release.file
         method = {"measure": None, "method": self.release.estimator.name}
         return Combination(
@@ -148,7 +146,7 @@ class Comparison:
             yield name, _setting(name, plans[key], spec)
 
     def _spec(self, given: Combination) -> ReleaseSpec:
-        """The release file with the sections of a combination."""
+        """Return the release file with the sections of a combination."""
         privacy = {"mechanism": given.mechanism, **given.budget.model_dump()}
         return changed(
             self.release,
@@ -163,7 +161,7 @@ class Comparison:
         return name + self._suffix(given.budget, given.mechanism) + own
 
     def _suffix(self, budget: BudgetSection, mechanism: str | None) -> str:
-        """What tells names apart where there are several budgets or mechanisms."""
+        """Return what tells names apart where there are several budgets or mechanisms."""
         several = mechanism is not None and len(self.section.mechanisms or ()) > 1
         words = [str(mechanism)] if several else []
         if len(self.section.budgets or ()) > 1:
@@ -217,7 +215,7 @@ class Comparison:
 
 
 def changed(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
-    """A release file with other sections."""
+    """Return a release file with other sections."""
     made = ReleaseSpec.__new__(ReleaseSpec)
     made.path, made.file = spec.path, spec.file.model_copy(update=sections)
     return made
@@ -231,7 +229,7 @@ def _setting(name: str, plan: Plan | HedgerowError, spec: ReleaseSpec) -> Method
 
 
 def _tried(make: Any, *given: Any) -> Any:
-    """What ``make`` gives, or the error that says why it cannot be."""
+    """Return what ``make`` gives, or the error that says why it cannot be."""
     try:
         return make(*given)
     except HedgerowError as error:
@@ -239,7 +237,7 @@ def _tried(make: Any, *given: Any) -> Any:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A name that no other setting has."""
+    """Return a name that no other setting has."""
     tries = (name, *(f"{name} #{i}" for i in range(2, len(taken) + 3)))
     found = next(each for each in tries if each not in taken)
     taken.add(found)

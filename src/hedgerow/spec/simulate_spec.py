@@ -44,7 +44,7 @@ class SimulateSpec:
             )
 
     def _placed(self, table: TableSection) -> TableSection:
-        """The public table, its file relative to this file and not to the release file."""
+        """Return the public table, its file relative to this file and not to the release file."""
         folder = self.path.parent
         if "://" in table.source:
             source = located(table.source, folder)
@@ -72,11 +72,11 @@ class SimulateSpec:
         return len(axes) == 1 and axes[0].is_numeric
 
     def tree(self) -> Tree:
-        """The release's tree."""
+        """Return the release's tree."""
         return self._public.tree()
 
     def counts(self, tree: Tree) -> Counts:
-        """The public table.
+        """Return the public table.
 
         Raises:
             TableError: it does not fit the tree.
@@ -97,7 +97,7 @@ class SimulateSpec:
         return counts
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
-        """What to compare, the file's own setting first, and what cannot be.
+        """Return what to compare, the file's own setting first, and what cannot be.
 
         Raises:
             SpecError: nothing is left.
@@ -106,7 +106,7 @@ class SimulateSpec:
 
 
 def _declares_own(path: Path) -> bool:
-    """Whether a release file declares its own table public."""
+    """Return whether a release file declares its own table public."""
     try:
         section, place = read_section(path)
     except SpecError:

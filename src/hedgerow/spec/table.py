@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hedgerow.engines.spark_table import SparkSource, SparkTable, read_source
+from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
+from hedgerow.spark.table import SparkSource, SparkTable, read_source
 from hedgerow.spec.axis_section import numeric_column
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
-from hedgerow.tables.binned import Binned, NumericColumn, binned
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
 from hedgerow.tables.read import Query
@@ -65,12 +65,12 @@ class TableSpec:
         return within("[table]", Query, located(table.source, self.folder), table.query)
 
     def shares_files(self, path: Path) -> bool:
-        """Whether a file is the table itself, or some of it, under whatever name."""
+        """Return whether a file is the table itself, or some of it, under whatever name."""
         source = self.source
         return isinstance(source, Path) and share_files(path, source)
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
-        """The counts of the table; see `counts_of`.
+        """Return the counts of the table; see `counts_of`.
 
         Raises:
             SpecError: Spark alone reads the table.
@@ -84,12 +84,12 @@ class TableSpec:
     def counts_of(
         self, records: Any, tree: Tree, memory: int | None = None, *, bounded: bool
     ) -> Counts:
-        """The counts of records with the columns of the table.
+        """Return the counts of records with the columns of the table.
 
         Args:
             records: see `Counts.from_frame`; or with their numeric columns binned.
             tree: of the release.
-            memory: bytes; see `hedgerow.release.memory`.
+            memory: bytes; see `hedgerow.release.preflight`.
             bounded: whether contributions are, as the file says; without, to compare tables.
 
         Raises:
@@ -106,7 +106,7 @@ class TableSpec:
         return replace(made, moved=records.moved) if isinstance(records, Binned) else made
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
-        """The table, to be read on Spark.
+        """Return the table, to be read on Spark.
 
         Raises:
             SpecError: it is a query that Spark would not run itself.
@@ -125,7 +125,7 @@ class TableSpec:
         )
 
     def _records(self, tree: Tree) -> Any:
-        """The records; where axes are numeric, with the codes of their bins."""
+        """Return the records; where axes are numeric, with the codes of their bins."""
         numeric, source = self._numeric(tree), self.source
         if isinstance(source, SparkSource):
             raise SpecError("[table] source is one that Spark alone reads, in hedgerow release")
@@ -136,7 +136,7 @@ class TableSpec:
         return binned(source, numeric, [*sorted(codes), *self._others])
 
     def _numeric(self, tree: Tree) -> list[NumericColumn]:
-        """The numeric columns of the table, each with its axis."""
+        """Return the numeric columns of the table, each with its axis."""
         numeric = [
             numeric_column(given, axis)
             for given, axis in zip(self.file.axis, tree.axes, strict=True)

@@ -3,24 +3,34 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import duckdb
+import pyarrow as pa
 
-from hedgerow.errors import MachineError, outside_limits
+from hedgerow.errors import (
+    HedgerowError,
+    MachineError,
+    TableError,
+    check_type,
+    outside_limits,
+    shorten,
+)
 from hedgerow.kernels import core_count
-from hedgerow.tables.machine import usable_memory
+from hedgerow.machine import usable_memory
+from hedgerow.tables.one_select import POSTGRESQL, SQLITE, one_select
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder for temporary files that only we can read; it goes away afterwards.
-
-    Raises:
-        MachineError: no room for it.
-    """
+    """Make a folder for temporary files that only we can read; remove it afterwards."""
     try:
         folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -34,14 +44,7 @@ def private_folder() -> Iterator[Path]:
 
 @contextmanager
 def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory; what it spills goes to a folder that only we can read, then away.
-
-    Args:
-        memory: bytes that it may take before it spills; half of what there is unless given.
-
-    Raises:
-        MachineError: no room for the folder.
-    """
+    """Open a database in memory that spills to a private folder, removed afterwards."""
     with private_folder() as folder:
         settings = _settings(str(folder), memory)
         with closing(duckdb.connect(":memory:", config=settings)) as db:
@@ -67,23 +70,13 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
 
 
 @contextmanager
-def explained(what: str, sentence: str) -> Iterator[None]:
-    """DuckDB's failures as ours; its own words may quote the table, so they stay confidential.
-
-    Args:
-        what: how messages name the table.
-        sentence: what is wrong if the machine is not.
-
-    Raises:
-        MachineError: out of memory or disk.
-        TableError: the table is damaged or outside its limits; ``sentence`` is confidential.
-        KeyboardInterrupt: Ctrl-C, which DuckDB reports as a RuntimeError.
-    """
+def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
+    """Turn DuckDB's errors into ours; its words may quote the table and stay confidential."""
     try:
         yield
     except duckdb.OutOfMemoryException:
         raise MachineError(
-            f"{what} needs more memory than there is, and the temporary files in "
+            f"{subject} needs more memory than there is, and the temporary files in "
             f"{tempfile.gettempdir()} have no more room; free some, or name another place in "
             f"the environment variable TMPDIR"
         ) from None
@@ -91,22 +84,183 @@ def explained(what: str, sentence: str) -> Iterator[None]:
         raise KeyboardInterrupt from None
     except duckdb.Error as error:
         if "No space left" in str(error):
-            raise MachineError(f"the disk is full: no room to read {what}") from None
+            raise MachineError(f"the disk is full: no room to read {subject}") from None
         if "Permission denied" in str(error):
-            raise MachineError(f"no permission to read {what}") from None
+            raise MachineError(f"no permission to read {subject}") from None
         told = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
-        raise outside_limits(what, told, str(error)) from None
+        raise outside_limits(subject, told, str(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
         raise
 
 
-def quoted(name: str) -> str:
-    """An identifier in SQL."""
+def sql_identifier(name: str) -> str:
+    """Return an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
-    """A text in SQL."""
+def sql_text(text: str) -> str:
+    """Return a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+# A query to a database, read through ADBC. No message ever holds a password.
+
+DRIVERS = {
+    "sqlite": "adbc_driver_sqlite",
+    "postgresql": "adbc_driver_postgresql",
+    "postgres": "adbc_driver_postgresql",
+}
+READINGS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
+READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+}
+READ_ONLY["postgres"] = READ_ONLY["postgresql"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """The rows that a SELECT returns.
+
+    Attributes:
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://…``; never
+            shown, for it may hold a password.
+        sql: one SELECT.
+
+    Raises:
+        TableError: a URL of another kind, or a query that is not one SELECT.
+    """
+
+    url: str = field(repr=False)
+    sql: str
+
+    def __post_init__(self) -> None:
+        check_type("a database URL", self.url, str, "a text", TableError)
+        check_type("a query", self.sql, str, "a text, one SELECT", TableError)
+        if self.scheme not in DRIVERS:
+            raise TableError(
+                "a database URL must begin with sqlite:/// or postgresql://; "
+                f"got one that begins with {shorten(self.scheme or 'something else')!r}"
+            )
+        one_select(self.sql, READINGS[self.scheme])
+
+    @property
+    def scheme(self) -> str:
+        """What the URL begins with."""
+        return self.url.partition("://")[0] if "://" in self.url else ""
+
+    @property
+    def place(self) -> str:
+        """The URL without user, password and parameters."""
+        if self.scheme == "sqlite":
+            return self.url.partition("?")[0]
+        parts = _split(self.url)
+        return f"{self.scheme}://{parts.hostname or ''}{parts.path}" if parts else self.scheme
+
+
+@contextmanager
+def run_query(query: Query, subject: str) -> Iterator["RunningQuery"]:
+    """Run a query: its columns and, on request, its rows; then close the connection."""
+    driver = _driver(query)
+    with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
+        connection = driver.connect(_address(query, subject))
+    with closing(connection), closing(connection.cursor()) as cursor:
+        one = one_select(query.sql, READINGS[query.scheme])
+        select = f"({one}\n) AS selected"  # \n: it may end in a comment
+        with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
+            cursor.execute(READ_ONLY[query.scheme])
+            connection.commit()
+            cursor.execute(f"SELECT * FROM {select} LIMIT 0")
+            with cursor.fetch_record_batch() as nothing:
+                schema = nothing.schema
+        yield RunningQuery(query, subject, cursor, select, schema)
+
+
+@dataclass(frozen=True)
+class RunningQuery:
+    """A query whose columns are known.
+
+    Attributes:
+        schema: its columns.
+    """
+
+    query: Query
+    subject: str
+    cursor: Any
+    select: str
+    schema: pa.Schema
+
+    @contextmanager
+    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+        """Yield some columns as text, called c0, c1, …; a missing value is an empty text.
+
+        Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
+        because SQLite's driver takes a column's type from its first rows.
+        """
+        names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
+        texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
+        with _no_secrets(self.query, self.subject, "broke off the query"):
+            self.cursor.execute(f"SELECT {texts} FROM {self.select}")
+            reader = self.cursor.fetch_record_batch()
+            with reader:
+                yield reader
+
+
+def _driver(query: Query) -> ModuleType:
+    try:
+        return import_module(f"{DRIVERS[query.scheme]}.dbapi")
+    except ImportError:
+        raise TableError(
+            f"reading from a {query.scheme} database needs the extra packages of "
+            f"hedgerow[sql]; install them with: pip install 'hedgerow[sql]'"
+        ) from None
+
+
+def _address(query: Query, subject: str) -> str:
+    if query.scheme != "sqlite":
+        return query.url
+    path = Path(unquote(query.place.removeprefix("sqlite:///")))
+    if not path.is_file():  # SQLite would make an empty database
+        raise TableError(f"{subject} does not exist; check its path")
+    return f"file:{quote(str(path.absolute()))}?mode=ro"
+
+
+@contextmanager
+def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
+    """Turn the driver's errors into ours; its words, without the password, stay confidential."""
+    try:
+        yield
+    except HedgerowError:
+        raise
+    except (pa.ArrowException, OSError, _errors(query)) as error:
+        said = str(error).replace(query.url, query.place)
+        for secret in _secrets(query):
+            said = said.replace(secret, "…")
+        raise TableError(f"{subject} {sentence}", confidential=said) from None
+
+
+def _errors(query: Query) -> type[Exception]:
+    found: type[Exception] = _driver(query).Error
+    return found
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL, or None where it has none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.password
+    except ValueError:
+        return None
+    return parts
+
+
+def _secrets(query: Query) -> list[str]:
+    """Return the password as written and as meant."""
+    parts = _split(query.url)
+    if parts is None:
+        return [query.url.partition("://")[2]]
+    written = [parts.password or ""]
+    written += [p.partition("=")[2] for p in parts.query.split("&") if p.startswith("password=")]
+    return [text for word in written if word for text in (word, unquote(word))]

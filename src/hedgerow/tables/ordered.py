@@ -14,11 +14,125 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.tables.order import Codes, leaf_words
-from hedgerow.tables.tree import Tree
-from hedgerow.tables.whole import LARGEST_LEAF
+from hedgerow.arrays import Int64, UInt64
+from hedgerow.errors import TableError, outside_limits
+from hedgerow.tables.database import translate_duckdb_errors
+from hedgerow.tables.tree import Codes, Tree, leaf_words
 
-Int64 = NDArray[np.int64]
+# The column with the number of records of a row: whole numbers, or a sentence why not.
+
+LARGEST_LEAF = 1 << 40
+"""Records of one leaf that are counted at most; more are left out.
+
+Whether a table has more is confidential, so it is no reason to refuse it. One unit changes
+``min(count, 2^40)`` of a leaf by at most what it changes the count, and in the same direction, so
+every sensitivity holds for what is left (`docs/privacy.md`). A public total must be below it: then
+no leaf can reach it.
+"""
+
+MISSING = "has a row without a value; write 0 where there are no records"
+NEGATIVE = "holds a negative number; counts must be 0 or more"
+FRACTION = "holds a fraction; counts must be whole numbers"
+ENDLESS = "holds NaN or infinity; counts must be whole numbers"
+WORDS = "holds text that is no number; counts must be whole numbers"
+POWERS = "holds a number with an exponent; write counts out in digits"
+
+Rules = list[tuple[str, str]]
+
+
+def whole_count(
+    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, subject: str, name: str
+) -> str:
+    """Return the SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
+
+    Nothing is ever rounded; larger numbers count as the largest.
+    """
+    suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
+    flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
+    with translate_duckdb_errors(subject, "cannot be read to its end"):
+        (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
+    for broken, (_, sentence) in zip(found, rules, strict=True):
+        if broken:
+            raise outside_limits(subject, sentence, column=name)
+    return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
+
+
+def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
+    """Return which rows need a closer look, what can be wrong with a row, and when it is too large.
+
+    The rules stand in the order of reporting.
+    """
+    missing = (f"{column} IS NULL", MISSING)
+    negative = (f"{column} < 0", NEGATIVE)
+    fraction = (f"{column} <> floor({column})", FRACTION)
+    large = f"{column} > {LARGEST_LEAF}"
+    if kind.endswith(("INT", "INTEGER")):
+        return "true", [missing, negative], large
+    if kind in {"FLOAT", "DOUBLE"}:
+        endless = (f"NOT isfinite({column})", ENDLESS)
+        return "true", [missing, endless, negative, fraction], large
+    if kind.startswith("DECIMAL") and kind.endswith(")"):
+        # the rounded value always fits a HUGEINT, while 2⁴⁰ may not fit the decimal
+        large = f"CAST({column} AS HUGEINT) > {LARGEST_LEAF}"
+        return "true", [missing, negative, fraction], large
+    if kind in {"VARCHAR", '"NULL"'} or (kind.startswith("ENUM") and kind.endswith(")")):
+        text = f"trim(CAST({column} AS VARCHAR))"
+        whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
+        suspicious = f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}"
+        return suspicious, _text_rules(text), f"{whole} IS NULL OR {whole} > {LARGEST_LEAF}"
+    raise TableError(f"{subject} holds {kind}; counts must be whole numbers")
+
+
+def _text_rules(text: str) -> Rules:
+    number = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)"
+    return [
+        (f"{text} IS NULL OR {text} = ''", MISSING),
+        (_matches(text, "[+-]?(nan|inf|infinity)"), ENDLESS),
+        (_matches(text, number + "e[+-]?[0-9]+"), POWERS),
+        (f"NOT {_matches(text, number)}", WORDS),
+        (_matches(text, "-.*[1-9].*"), NEGATIVE),
+        (_matches(text, ".*[.].*[1-9].*"), FRACTION),
+    ]
+
+
+def _matches(text: str, pattern: str) -> str:
+    return f"regexp_full_match({text}, '{pattern}', 'i')"
+
+
+# A sum over records that tells two tables apart, however their rows are ordered or shared out.
+#
+# Each record adds a fixed word of its leaf, so the sums of the parts of a table add up to that of
+# the whole: `Σ count(leaf) · word(leaf)` modulo 2⁶⁴, twice with different words. A table that
+# changed between two readings keeps both sums with probability 2⁻¹²⁸; nothing here resists someone
+# who makes tables on purpose. Confidential, as a digest of the table.
+
+SEEDS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
+
+
+def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
+    """Return what each leaf adds to the sums: two uint64 arrays (leaves).
+
+    Args:
+        codes: one int32 array (leaves) an axis.
+        values: int64 (leaves), records.
+    """
+    return tuple(_word(codes, np.uint64(seed)) * values.astype(np.uint64) for seed in SEEDS)
+
+
+def _word(codes: Codes, seed: np.uint64) -> UInt64:
+    word = np.full(len(codes[0]), seed)
+    for code in codes:
+        word = _mixed(word ^ code.astype(np.uint64)) + seed
+    return word
+
+
+def _mixed(word: UInt64) -> UInt64:
+    """Apply the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
 Leaves = tuple[Codes, Int64]
 
 ROWS_A_BATCH = 1 << 20
@@ -31,11 +145,11 @@ class Column(Protocol):
         """Add values at the end."""
 
     def whole(self) -> NDArray[Any]:
-        """All of them; nothing is added any more."""
+        """Return all of them; nothing is added any more."""
 
 
 @dataclass(slots=True)
-class InMemory:
+class MemoryColumn:
     """A column in memory."""
 
     kind: type[np.generic]
@@ -46,14 +160,14 @@ class InMemory:
         self.parts.append(values)
 
     def whole(self) -> NDArray[Any]:
-        """All of them."""
+        """Return all of them."""
         found = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
         self.parts = []
         return found
 
 
 @dataclass(slots=True)
-class OnDisk:
+class FileColumn:
     """A column in a file without a name, which goes away with the array; read a page at a time."""
 
     kind: type[np.generic]
@@ -68,7 +182,7 @@ class OnDisk:
         values.tofile(self.file)
 
     def whole(self) -> NDArray[Any]:
-        """All of them, mapped into memory."""
+        """Return all of them, mapped into memory."""
         if self.file is None:
             return np.empty(0, dtype=self.kind)
         self.file.flush()
@@ -94,13 +208,7 @@ class Ordering:
     def leaves(
         self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
     ) -> tuple[Leaves, list[int], list[int]]:
-        """The non-zero leaves in tree order, the lowest leaf seen on each axis, flagged records.
-
-        Args:
-            db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁴⁰) and the flags.
-            flags: columns that are 1 or 0, of each of which the flagged records are counted.
-        """
+        """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
@@ -129,7 +237,7 @@ class Ordering:
         return (tuple(codes), values), lowest, flagged
 
     def _column(self, kind: type[np.generic], name: str) -> Column:
-        return InMemory(kind) if self.folder is None else OnDisk(kind, self.folder / name)
+        return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
         self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
@@ -149,7 +257,7 @@ class Ordering:
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 
     def _words(self, db: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[str, list[str]]:
-        """The joins that bring what each axis adds to the words, and the words."""
+        """Return the joins that bring what each axis adds to the words, and the words."""
         if len(names) == 1:
             return "", names
         joins = ""

@@ -4,9 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
-from hedgerow.errors import TableError, check_kind, listed
+import numpy as np
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
 TAKEN = {
@@ -39,17 +43,17 @@ class Tree:
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
             raise TableError("a tree takes a list of axes, got one axis; write Tree([axis])")
-        given = listed("the axes of a tree", axes, "a list of axes", TableError)
+        given = as_list("the axes of a tree", axes, "a list of axes", TableError)
         for axis in given:
             fitting = "Axis.from_frame(…)"
-            check_kind("an axis of a tree", axis, Axis, fitting, TableError)
+            check_type("an axis of a tree", axis, Axis, fitting, TableError)
         object.__setattr__(self, "axes", tuple(given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
         fitting = 'a list of names, or of steps such as "axis.level"'
-        refine = names if refine is None else listed("refine", refine, fitting, TableError)
+        refine = names if refine is None else as_list("refine", refine, fitting, TableError)
         for entry in refine:
-            check_kind("an entry of refine", entry, str, "a name", TableError)
+            check_type("an entry of refine", entry, str, "a name", TableError)
         steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
         object.__setattr__(self, "steps", steps)
 
@@ -121,7 +125,7 @@ class Tree:
         return len(self.steps)
 
     def cuboid(self, depth: int) -> tuple[int, ...]:
-        """The level of each axis at a depth 0..T."""
+        """Return the level of each axis at a depth 0..T."""
         self._check_depth(depth)
         levels = [0] * len(self.axes)
         for axis, level in self.steps[:depth]:
@@ -129,11 +133,11 @@ class Tree:
         return tuple(levels)
 
     def cuboid_name(self, depth: int) -> str:
-        """A depth in words: ``total``, ``county``, ``origin.region × destination.province``."""
+        """Return a depth in words: ``total``, ``county``, ``origin.region × age.band``."""
         return self.name_of(self.cuboid(depth))
 
     def name_of(self, levels: Sequence[int]) -> str:
-        """A cuboid in words, on the chain or off it, by its level of each axis."""
+        """Return a cuboid in words, on the chain or off it, by its level of each axis."""
         named = [
             axis.levels[level - 1]
             if len(self.axes) == 1
@@ -144,7 +148,7 @@ class Tree:
         return " × ".join(named) or "total"
 
     def columns(self, depth: int) -> list[str]:
-        """The table's columns that label the nodes of a depth."""
+        """Return the table's columns that label the nodes of a depth."""
         return [
             column
             for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
@@ -152,7 +156,7 @@ class Tree:
         ]
 
     def nodes(self, depth: int) -> int:
-        """The number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
+        """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
         return prod(a.size(k) for a, k in zip(self.axes, self.cuboid(depth), strict=True))
 
     @property
@@ -161,12 +165,11 @@ class Tree:
         return self.nodes(self.depth)
 
     def depth_of(self, level: str) -> int:
-        """The depth of a level by name: ``"county"``, or ``"origin.region"`` (others at their
-        coarsest), or a cuboid's whole name.
+        """Return the depth of a level or cuboid by name: ``"county"`` or ``"origin.region"``.
 
         Raises:
             TableError: no depth is called that.
-        """  # noqa: D205
+        """
         found = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
         if not found:
             known = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
@@ -182,3 +185,85 @@ class Tree:
         """SHA-256 over the axes' digests, their columns and the order of refinement."""
         parts = [(axis.digest, axis.columns) for axis in self.axes]
         return hashlib.sha256(repr((parts, self.steps)).encode()).hexdigest()
+
+
+# Tree order: words that sort leaves so that every subtree is one contiguous slice.
+
+Codes = tuple[Int32, ...]
+WORD_BITS = 63
+
+
+def word_depths(tree: Tree) -> list[int]:
+    """Return where the key of a leaf is cut into words: depths 0 = d₀ < d₁ < … = T.
+
+    A refinement takes as many bits as its largest family needs, fewer than 32; a word has 63.
+    """
+    cuts, bits = [0], 0
+    for depth in range(1, tree.depth + 1):
+        more = _bits(tree, depth)
+        if bits + more > WORD_BITS:
+            cuts.append(depth - 1)
+            bits = 0
+        bits += more
+    return [*cuts, tree.depth]
+
+
+def _bits(tree: Tree, depth: int) -> int:
+    axis, level = tree.steps[depth - 1]
+    return (int(np.diff(tree.axes[axis].child_start[level - 1]).max()) - 1).bit_length()
+
+
+def leaf_words(tree: Tree, number: int) -> list[Int64]:
+    """Return what a leaf of one axis adds to each word of its cells: int64 (its leaves).
+
+    A cell's key is, refinement by refinement, the place of its node among its siblings. That place
+    is a matter of the refined axis alone, so a word is a sum over the axes.
+    """
+    axis, words = tree.axes[number], []
+    for upper, lower in pairwise(word_depths(tree)):
+        word, shift = np.zeros(axis.size(axis.depth), dtype=np.int64), 0
+        for depth in range(lower, upper, -1):
+            refined, level = tree.steps[depth - 1]
+            if refined == number:
+                word |= _place(axis, level) << shift
+            shift += _bits(tree, depth)
+        words.append(word)
+    return words
+
+
+def _place(axis: Axis, level: int) -> Int64:
+    """Return for each leaf the place of its ancestor of a level among that one's siblings."""
+    nodes = np.arange(axis.size(level))
+    start = axis.child_start[level - 1]
+    first = np.repeat(start[:-1], np.diff(start))
+    place: Int64 = (nodes - first)[axis.ancestors(level)]
+    return place
+
+
+def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
+    """Return the words of the leaves' keys in tree order, most significant first.
+
+    Args:
+        tree: the tree.
+        codes: one int32 array (leaves) an axis: leaf numbers on that axis.
+
+    Returns:
+        int64 arrays (leaves). Comparing them lexicographically compares leaves in tree order.
+    """
+    if len(tree.axes) == 1:
+        return [codes[0].astype(np.int64)]
+    words: list[Int64] = []
+    for number, code in enumerate(codes):
+        for i, word in enumerate(leaf_words(tree, number)):
+            if number == 0:
+                words.append(word[code])
+            elif word.any():
+                words[i] += word[code]
+    return words
+
+
+def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
+    """Return nodes with their counts from parts that follow one another in tree order."""
+    axes = range(len(parts[0][0]))
+    codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
+    return codes, np.concatenate([part[1] for part in parts])

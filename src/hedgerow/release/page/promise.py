@@ -1,21 +1,80 @@
 """The promise of a release in pictures and figures: exact, beside what looser statements say."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
 
 from hedgerow.errors import BudgetError
+from hedgerow.picture import BLUE, RED, figure_for, open_axes
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.accountant import SMALLEST_DELTA
-from hedgerow.privacy.budget import EpsilonDelta, Rho
-from hedgerow.privacy.figures import delta_text, figure_above
+from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
+from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.profile_picture import epsilon_grid
-from hedgerow.privacy.zcdp import float_above
-from hedgerow.release.page.curves import Line, Scale, even_ticks, legend, picture
-from hedgerow.release.page.markup import table
+from hedgerow.release.page.markup import Line, Scale, even_ticks, legend, picture, table
+from hedgerow.text import format_delta, format_rounded_up
+
+# A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures.
+
+EXACT, LOOSE = BLUE, RED
+LETTERS_A_LINE = 150
+
+
+def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
+    """ε from 0 to where δ(ε) is below 1e-15, for tables and pictures."""
+    last = profile.epsilon("1e-15")
+    if not math.isfinite(last):
+        last = 2 * profile.epsilon("0.5") + 10
+    return [float(epsilon) for epsilon in np.linspace(0, max(last, 1e-3), points)]
+
+
+def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
+    """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
+
+    Args:
+        profile: of the composition.
+        path: PNG, SVG or PDF.
+        stated: whom the curves protect and how well, which stands above them: of a release its
+            whole promise.
+
+    Raises:
+        BudgetError: matplotlib is not installed, or the file cannot be written.
+    """
+    with figure_for(path, (11, 4.4), BudgetError) as figure:
+        figure.suptitle(textwrap.fill(stated, LETTERS_A_LINE), fontsize=8, parse_math=False)
+        curve, trade = figure.subplots(1, 2)
+        grid = epsilon_grid(profile)
+        curve.semilogy(
+            grid,
+            [max(profile.delta(e), 1e-18) for e in grid],
+            color=EXACT,
+            label="exact" if profile.is_exact else "proved bound",
+        )
+        if profile.rho is not None:
+            deltas = np.logspace(-15, -2, 30)
+            for label, style, ask in (
+                ("from ρ, optimally", "--", profile.zcdp_epsilon),
+                ("from ρ, as the Bureau", ":", profile.bureau_epsilon),
+            ):
+                curve.semilogy(
+                    [ask(float(d)) for d in deltas], deltas, style, color=LOOSE, label=label
+                )
+        curve.set(xlabel="ε", ylabel="δ(ε)", ylim=(1e-15, 1))
+        curve.legend(frameon=False)
+        alphas = np.linspace(0, 1, 51)
+        trade.plot(alphas, profile.tradeoff_curve(alphas.tolist()), color=EXACT)
+        trade.plot([0, 1], [1, 0], color="grey", linewidth=0.8)
+        trade.set(
+            xlabel="type I error α", ylabel="least type II error T(α)", xlim=(0, 1), ylim=(0, 1)
+        )
+        for axes in (curve, trade):
+            open_axes(axes)
+
 
 LEAST_DELTA = 1e-15
 DELTAS = [0.5, 0.3, 0.2, 0.1, 0.05, 0.02, *(10.0**-k for k in range(2, 16))]
@@ -184,8 +243,8 @@ def _figures(plan: Plan, priced: Priced) -> str:
     is_exact = priced.is_exact and priced.tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = [figure_above(ask(delta)) for ask in asked]
-        rows.append([delta_text(delta), *figures])
+        figures = [format_rounded_up(ask(delta)) for ask in asked]
+        rows.append([format_delta(delta), *figures])
     caption = "ε at several δ, rounded up" + (
         "" if is_exact else "; the first column is what is promised"
     )

@@ -1,0 +1,10 @@
+"""The arrays that modules pass to each other, by the type of their elements."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+UInt64 = NDArray[np.uint64]
+Float64 = NDArray[np.float64]
+Complex128 = NDArray[np.complex128]

@@ -1,0 +1,1 @@
+"""Numeric columns: ranges, bins, the tree over them, and the plan of a distribution function."""

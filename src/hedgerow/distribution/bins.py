@@ -1,0 +1,179 @@
+"""A table with numeric columns → the same records with the codes of their bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from hedgerow.arrays import Float64, Int32
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.errors import TableError, outside_limits
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources import Source, check_codes, describe_source, load, open_source
+
+# Codes of bins that say which values they hold, so that a list of bins is its own legend.
+#
+# The code of a node is the number of its first bin and its range, ``"0025 [5000, 5200)"``. The last
+# range is closed. Where values outside the bounds are moved to them, the outermost ranges say so:
+# ``"0000 [0 or less, 200)"``. Edges are written with as many digits as tell doubles apart, and the
+# codes are part of the axis's digest: whoever signs a plan signs the edges too.
+
+OR_LESS, OR_MORE = " or less", " or more"
+_CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE})?[)\]]$"
+
+
+def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
+    """Return the axis of `Ranges.axis`, with the range of each node in its code.
+
+    Raises:
+        TableError: see `Ranges.axis`.
+    """
+    axis = ranges.axis(branching)
+    texts = _texts(ranges)
+    clamps = ranges.out_of_bounds == "clamp"
+    lower, upper = texts[:-1], texts[1:]
+    if clamps:
+        lower = pl.concat([lower[:1] + OR_LESS, lower[1:]])
+    upper = pl.concat([upper[:-1] + ")", upper[-1:] + (OR_MORE if clamps else "") + "]"])
+    labels = []
+    for number, level in enumerate(axis.labels, start=1):
+        start = axis.descendant_start(number, axis.depth)
+        low, high = lower.gather(start[:-1]), upper.gather(start[1:] - 1)
+        labels.append((level + " [" + low + ", " + high).alias(level.name))
+    return replace(axis, labels=tuple(labels))
+
+
+def ranges_of(axis: Axis) -> Ranges:
+    """Return the ranges that the codes of an axis's leaves say.
+
+    Raises:
+        TableError: the axis is not one of `coded_axis`.
+    """
+    found = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
+    if found["low"].null_count() or found["high"].null_count():
+        raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
+    bounds = found.select(pl.col("low", "high").cast(pl.Float64, strict=False))
+    low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
+    if not np.array_equal(low[1:], high[:-1]):
+        raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
+    clamps = found["less"][0] is not None and found["more"][-1] is not None
+    return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
+
+
+def _texts(ranges: Ranges) -> pl.Series:
+    """Return the edges as text that reads back as the same doubles."""
+    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
+    texts = edges.cast(pl.String).str.strip_suffix(".0")
+    if (texts.cast(pl.Float64) == edges).all():
+        return texts
+    return pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()])
+
+
+TEXT = "VARCHAR"
+NUMBERS = ("INT", "INTEGER", "DOUBLE", "FLOAT")
+
+
+@dataclass(frozen=True, eq=False)
+class NumericColumn:
+    """A numeric column of a table and the axis that it becomes.
+
+    Attributes:
+        column: what the table calls it.
+        ranges: its bins.
+        axis: the tree over them, whose leaves are the bins.
+    """
+
+    column: str
+    ranges: Ranges
+    axis: Axis
+
+    def codes(self, values: Float64) -> pa.DictionaryArray:
+        """Return the code of the bin of each value.
+
+        Raises:
+            TableError: see `Ranges.bin`.
+        """
+        return codes_of_bins(self.axis, self.ranges.bin(values))
+
+
+def codes_of_bins(axis: Axis, bins: Int32) -> pa.DictionaryArray:
+    """Return the codes of leaves by their numbers."""
+    words = axis.labels[-1].to_arrow().cast(pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(bins), words)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned:
+    """Records with the codes of their bins. Confidential.
+
+    Attributes:
+        table: the codes are under the name of each axis's deepest level.
+        moved: by axis how many values outside the bounds were moved to the nearest one.
+    """
+
+    table: pa.Table
+    moved: tuple[tuple[str, int], ...]
+
+
+def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
+    """Return the records with the codes of their bins.
+
+    Args:
+        table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
+        numeric: the columns to cut into bins.
+        others: further columns to keep, where the table has them: codes, counts, units.
+
+    Raises:
+        TableError: no table; a missing column; values that are missing, no numbers, or out of
+            bounds where that is refused.
+        MachineError: out of memory or disk.
+    """
+    what = describe_source(table, "the table")
+    with open_database() as db, open_source(db, table, what) as source:
+        kept = [name for name in dict.fromkeys(others) if name in source.names]
+        kinds = load(db, source, [*(n.column for n in numeric), *kept])
+        values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
+        rest = [f"c{i}" for i in range(len(numeric), len(kinds))]
+        for name, kind in zip(kept, kinds[len(numeric) :], strict=True):
+            if name in source.fractional:
+                check_codes(source, name, kind)
+        with translate_duckdb_errors(source.subject, "cannot be read to its end"):
+            found = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
+        columns = {name: found.column(len(numeric) + i) for i, name in enumerate(kept)}
+        moved = []
+        for i, n in enumerate(numeric):
+            _refuse_words(db, source, n.column, f"c{i}", kinds[i])
+            numbers = np.asarray(found.column(i).to_numpy(), dtype=np.float64)
+            columns[n.axis.columns[-1]] = n.codes(numbers)
+            if n.ranges.out_of_bounds == "clamp":
+                moved.append((n.axis.name, n.ranges.outside(numbers)))
+    return Binned(pa.table(columns), tuple(moved))
+
+
+def _number(source: Source, column: str, field: str, kind: str) -> str:
+    """Return the SQL of a column as doubles; missing values are NULL."""
+    if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
+        raise TableError(
+            f"{source.subject}: column {column!r} holds {kind}; a numeric axis needs numbers "
+            "(write dates as days since a fixed one)"
+        )
+    return f"TRY_CAST({field} AS DOUBLE) AS v{field}"
+
+
+def _refuse_words(
+    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
+) -> None:
+    if kind != TEXT:
+        return
+    words = f"NULLIF(TRIM({field}), '') IS NOT NULL AND TRY_CAST({field} AS DOUBLE) IS NULL"
+    if db.execute(f"SELECT 1 FROM loaded WHERE {words} LIMIT 1").fetchall():
+        rule = (
+            "holds text that is no number; write 1234.5, with a point and without separators of "
+            "thousands"
+        )
+        raise outside_limits(source.subject, rule, column=column)

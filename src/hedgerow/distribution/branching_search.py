@@ -1,0 +1,325 @@
+"""The search over ordered integer factorisations: bound sets of factors first, then try orders.
+
+A design with the product K̄ ≥ K in which some factor could be one less is beaten by that smaller
+tree. So only *minimal* sets of factors matter: sorted, the last is ⌈K / the others⌉. All of them
+have K̄ < 2K. They are walked depth first, smallest factor first.
+
+The error of a design is about ``(Σ g(n_i))^{power + 1}``, where ``g(n) = (a c)^{1/(power + 1)}`` is
+what a level costs deep in a large tree (c = 1 - 1/n with least squares and 1 without; the top level
+has its own a, and c = 1). For cuts and quantiles that is exact or a lower bound, except for pure ε
+with least squares, where neighbouring levels trade a little; for ranges, upper levels share some
+error. There ``SLACK`` widens the search. A walk ends where even the best rate of cost a log-leaf,
+``min g(n)/log n``, cannot bring it within the best design known. What remains is judged exactly,
+and the order of the factors, which matters little, is improved by exchanges.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.kernels import kernel
+
+# What a tree of given branching factors costs: error coefficients of levels, and best shares.
+#
+# A uniform tree has factors n_1 … n_m and K̄ = Π n_i leaves; M_i = Π_{k>i} n_k leaves lie below a
+# node of level i, and Q_i = Π_{k<i} n_k families make up level i. The root is public. A cut before
+# leaf b splits the records into those of leaves 0 … b - 1 and the rest. At level i its path passes
+# j_i siblings that lie wholly before the cut, and enters the next one at the fraction
+# t_i = (b mod M_i)/M_i.
+#
+# *Covering sums.* The estimate adds the j_i noisy counts of each level (Rameshwar, Lemma IV.1), so
+# its variance is Σ j_i v_i, with v_i the noise variance of level i. Over all cuts j_i averages
+# (n_i - 1)/2, so the mean squared error is Σ a_i v_i with ``a_i = (n_i - 1)/2`` (Theorem IV.1 says
+# the same of the sum).
+#
+# *Least squares with a public total.* From below a node's count has the precision ``w_i = p_i +
+# w_{i+1}/n_{i+1}`` with p_i = 1/v_i and w_m = p_m. From above, a child is ``x_p/n + r_c``: an equal
+# part of its parent plus the deviation of its own estimate from its family's mean. The deviations
+# have the covariance ``(I - 11'/n)/w_i`` and are uncorrelated with everything outside the family.
+# So a cut has the variance ``Σ_i (j_i + t_i² - (j_i + t_i)²/n_i)/w_i``. Averaged over all cuts (j_i
+# uniform on 0 … n_i - 1, t_i on 0, 1/M_i, …) the bracket is ``a_i = (n_i - 1)(n_i + M_i⁻²)/(6
+# n_i)``, and the mean squared error is Σ a_i/w_i.
+#
+# *All ranges.* The difference of two independent uniform cuts: twice the above, less what the two
+# share where both lie in one family, which happens with probability 1/Q_i.
+#
+# *Quantiles.* Of a cut at the fraction q of the leaves only the top level is special: which leaf of
+# a child the quantile falls in is unknown, so t_1 is taken as uniform: j_1 = n_1 q - t_1.
+#
+# Shares s_i sum to 1. For noise of variance ∝ 1/s² (pure ε, power 2) or ∝ 1/s (zCDP, power 1),
+# errors are in units of the variance that one count would have with the whole budget.
+
+MOST_STEPS = 2000
+RESOLUTION = 1e-13
+
+
+@kernel
+def level_coefficients(
+    branching: Int64,
+    combine: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
+    ranges: bool,  # noqa: FBT001
+    quantiles: Float64,
+    out: Float64,
+) -> None:
+    """Write a_i, float64 (levels): all cuts, all ranges, or the cuts at given quantiles."""
+    above = 1.0
+    below = 1.0
+    for i in range(len(branching)):
+        below *= branching[i]
+    for i in range(len(branching)):
+        n = float(branching[i])
+        below /= n
+        if i == 0 and len(quantiles) > 0:
+            out[i] = _top_of_quantiles(n, below, combine, quantiles)
+        else:
+            out[i] = (n - 1) * (n + below**-2) / (6 * n) if combine else (n - 1) / 2
+            if ranges:
+                shared = (n * n - 1) / (6 * n) if combine else n - 1 - (n * n - 1) / (3 * n)
+                out[i] = 2 * out[i] - shared / above
+        above *= n
+
+
+@kernel
+def _top_of_quantiles(
+    n: float,
+    below: float,
+    combine: bool,  # noqa: FBT001
+    quantiles: Float64,
+) -> float:
+    total = 0.0
+    for q in quantiles:
+        end = n * min(q, 1 - q)  # how many children lie between the cut and the nearer end
+        if not combine:
+            total += n * q / 2 if n * q < 1 else n * q - (below - 1) / (2 * below)
+        elif end < 1:
+            total += end * end * (1 - 1 / n)
+        else:
+            total += n * q * (1 - q) - (1 - below**-2) / 6
+    return total / len(quantiles)
+
+
+@kernel
+def mean_error(
+    branching: Int64,
+    coefficients: Float64,
+    shares: Float64,
+    power: int,
+    combine: bool,  # noqa: FBT001
+) -> float:
+    """``Σ a_i/w_i`` with w from below, or ``Σ a_i v_i`` without combining."""
+    total = 0.0
+    precision = 0.0
+    for i in range(len(branching) - 1, -1, -1):
+        carried = precision / branching[i + 1] if combine and i + 1 < len(branching) else 0.0
+        precision = shares[i] ** power + carried
+        total += coefficients[i] / precision
+    return total
+
+
+@kernel
+def best_shares(
+    branching: Int64,
+    coefficients: Float64,
+    power: int,
+    combine: bool,  # noqa: FBT001
+    shares: Float64,
+) -> float:
+    """Write the shares of least error; that error, infinite where a level is best unmeasured.
+
+    Without combining, Lagrange gives ``s_i ∝ a_i^{1/(power + 1)}`` (Theorem IV.2). With combining
+    and power 1 the budget is linear in w: ``Σ p_i = Σ c_i w_i``, c_1 = 1 and c_i = 1 - 1/n_i below,
+    so ``w_i ∝ sqrt(a_i/c_i)``. With power 2 see `_descend`. A tree whose best shares leave a level
+    unmeasured is a lower tree with two factors multiplied, which the search meets on its own.
+    """
+    root = 1.0 / (power + 1)
+    for i in range(len(branching)):
+        if coefficients[i] <= 0:
+            return np.inf
+        shares[i] = (coefficients[i] * (_kept(branching, i) if combine else 1.0)) ** root
+    measured = True
+    if combine and power == 2:
+        measured = _descend(branching, coefficients, shares)
+    elif combine:
+        measured = _precisions_added(branching, shares)
+    if not measured:
+        return np.inf
+    shares /= shares.sum()
+    return mean_error(branching, coefficients, shares, power, combine)
+
+
+@kernel
+def _kept(branching: Int64, i: int) -> float:
+    """c_i: what of w_i the level itself must bring, w_1 being that of the top."""
+    return 1.0 - 1.0 / branching[i] if i > 0 else 1.0
+
+
+@kernel
+def _precisions_added(branching: Int64, shares: Float64) -> bool:
+    """Turn ``sqrt(a_i c_i)`` into ``p_i ∝ w_i - w_{i+1}/n_{i+1}``; whether all are positive."""
+    for i in range(len(branching)):
+        shares[i] /= _kept(branching, i)
+    for i in range(len(branching) - 1):
+        shares[i] -= shares[i + 1] / branching[i + 1]
+    return bool(shares.min() > 0)
+
+
+@kernel
+def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
+    """Write the e_i that minimise ``Σ a_i/w_i + Σ e_i``, w_i = e_i² + w_{i+1}/n_{i+1}; found?
+
+    As ``sqrt(p) = min_θ (p/θ + θ)/2``, the objective is the least over θ of a function that is
+    convex in w, with its minimum at ``w_i = sqrt(2 a_i/(1/θ_i - 1/(n_i θ_{i-1})))``; then θ_i =
+    sqrt(p_i). Each step lowers the objective. Scaling e shows that the same shares minimise
+    ``Σ a_i/w_i`` at a fixed sum.
+    """
+    levels = len(branching)
+    w = np.empty(levels)
+    for i in range(levels):
+        shares[i] *= 2.0 ** (1.0 / 3.0)
+    for _ in range(MOST_STEPS):
+        for i in range(levels):
+            slope = 1.0 / shares[i]
+            if i > 0:
+                slope -= 1.0 / (branching[i] * shares[i - 1])
+            if slope <= 0:
+                return False
+            w[i] = np.sqrt(2.0 * coefficients[i] / slope)
+        moved = 0.0
+        for i in range(levels):
+            carried = w[i + 1] / branching[i + 1] if i + 1 < levels else 0.0
+            if w[i] <= carried:
+                return False
+            root = np.sqrt(w[i] - carried)
+            moved = max(moved, abs(root / shares[i] - 1.0))
+            shares[i] = root
+        if moved < RESOLUTION:
+            return True
+    return True
+
+
+Factors = tuple[int, ...]
+WIDEST = 4096
+MANY_LEAVES = 1 << 20
+SLACK = 0.02
+ROUNDING = 1e-9
+ORDER_GAIN = 0.03
+MOST_ORDERED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a design is judged by, as numbers the kernels take.
+
+    Attributes:
+        power: 2 where noise variances are ∝ 1/share² (pure ε), 1 where ∝ 1/share (zCDP).
+        combine: least squares over the tree rather than covering sums.
+        ranges: all ranges rather than cuts.
+        quantiles: float64: fractions of the leaves where the cuts lie; empty for all cuts.
+    """
+
+    power: int
+    combine: bool
+    ranges: bool
+    quantiles: Float64
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether `top` and the sum of `deep` never exceed the (power + 1)-th root of the error."""
+        return not self.ranges and not (self.combine and self.power == 2)
+
+    def error(self, branching: Factors) -> tuple[float, Float64]:
+        """Return the least mean squared error of a tree, and the shares that reach it."""
+        factors = np.array(branching, dtype=np.int64)
+        coefficients, shares = np.empty(len(factors)), np.empty(len(factors))
+        level_coefficients(factors, self.combine, self.ranges, self.quantiles, coefficients)
+        error = best_shares(factors, coefficients, self.power, self.combine, shares)
+        return float(error), shares
+
+    def deep(self, n: Float64) -> Float64:
+        """Return what a level of families of n costs far from the root and the leaves."""
+        coefficients = (n - 1) * (2 if self.ranges else 1) / (6 if self.combine else 2)
+        kept = 1 - 1 / n if self.combine else np.ones_like(n)
+        return np.asarray((coefficients * kept) ** (1 / (self.power + 1)))
+
+    def top(self, n: int) -> float:
+        """Return what the top level costs, over many leaves."""
+        found = np.empty(2)
+        pair = np.array([n, MANY_LEAVES])
+        level_coefficients(pair, self.combine, self.ranges, self.quantiles, found)
+        return float(max(found[0], 0.0) ** (1 / (self.power + 1)))
+
+
+def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
+    """Return the branching factors of least error, ordered from the root."""
+    start = _even_start(bins, costs) if padded else (bins,)
+    root = 1 / (costs.power + 1)
+    slack = 0.0 if costs.is_bounded else SLACK
+    limit = _error_of(start, costs) ** root * (1 + slack + ROUNDING)
+    found = [(_error_of(factors, costs), factors) for factors in _sets(bins, costs, limit, padded)]
+    found = sorted([*found, (_error_of(start, costs), start)])[:MOST_ORDERED]
+    worth = [factors for error, factors in found if error <= found[0][0] * (1 + ORDER_GAIN)]
+    return min(_ordered(tuple(sorted(factors)), costs) for factors in worth)[1]
+
+
+def _error_of(factors: Factors, costs: Costs) -> float:
+    return costs.error(factors)[0]
+
+
+def _even_start(bins: int, costs: Costs) -> Factors:
+    """Return the best tree of equal factors, the top one no wider than it must be."""
+    trees = [(bins,)]
+    for levels in range(2, bins.bit_length()):
+        width = math.ceil(bins ** (1 / levels))
+        others = width ** (levels - 1)
+        if 2 * others <= bins:
+            trees.append((-(-bins // others),) + (width,) * (levels - 1))
+    return min(trees, key=lambda tree: _error_of(tree, costs))
+
+
+def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Factors]:  # noqa: FBT001
+    """Return the top factor and, sorted, the others: all that may cost at most the limit."""
+    n = np.arange(2.0, min(bins, WIDEST) + 1)
+    deep = costs.deep(n)
+    rate = float((deep / np.log(n)).min())
+    table = [np.inf, np.inf, *deep.tolist()]
+
+    def cost(n: int) -> float:
+        return table[n] if n < len(table) else float(costs.deep(np.array([float(n)]))[0])
+
+    def walk(product: int, spent: float, chosen: Factors) -> Iterator[Factors]:
+        n = chosen[-1] if len(chosen) > 1 else 2
+        last = -(-bins // product)
+        if last >= n and (padded or bins % product == 0) and spent + cost(last) <= limit:
+            yield (*chosen, last)
+        while product * n * (n - 1) < bins:
+            reach = spent + cost(n) + rate * math.log(bins / (product * n))
+            if reach <= limit and (padded or bins % (product * n) == 0):
+                yield from walk(product * n, spent + cost(n), (*chosen, n))
+            n += 1
+
+    yield (bins,)
+    for top in range(2, min(-(-bins // 2), WIDEST) + 1):
+        spent = costs.top(top)
+        if spent + rate * math.log(bins / top) <= limit and (padded or bins % top == 0):
+            yield from walk(top, spent, (top,))
+
+
+def _ordered(factors: Factors, costs: Costs) -> tuple[float, Factors]:
+    """Return the best order that exchanges of two factors lead to, with its error."""
+    best = (_error_of(factors, costs), factors)
+    while True:
+        trials = {_exchange(best[1], i, j) for i, j in combinations(range(len(factors)), 2)}
+        better = min(((_error_of(trial, costs), trial) for trial in trials), default=best)
+        if better[0] >= best[0]:
+            return best
+        best = better
+
+
+def _exchange(factors: Factors, i: int, j: int) -> Factors:
+    changed = list(factors)
+    changed[i], changed[j] = changed[j], changed[i]
+    return tuple(changed)

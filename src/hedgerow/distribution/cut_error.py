@@ -1,0 +1,185 @@
+"""Variances of the counts between cuts after least squares over a tree with a public total.
+
+A family with parent x and children's variances from below u, S = Σ u, splits into
+``x_c = (u_c/S) x + r_c`` with residuals of covariance ``diag(u) - u u'/S`` that are uncorrelated
+with everything outside the family (see `hedgerow.estimate.tree.least_squares`). A sum that weighs
+the children with g is therefore ``(g'u/S) x`` plus a residual of variance ``Σ g² u - (g'u)²/S``.
+Weights are carried up from the leaves to the root, whose count is public, for all cuts at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Self
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.tree.least_squares import distribute_down
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CutError:
+    """What the errors of all cuts of one tree need; made by `of_tree`.
+
+    Attributes:
+        family_start: for each level 1 … m int64 (families + 1): where each family begins.
+        before: for each level float64 (nodes + 1): sums of u over the nodes before each.
+    """
+
+    family_start: tuple[Int64, ...]
+    before: tuple[Float64, ...]
+
+    @classmethod
+    def of_tree(cls, family_start: Sequence[Int64], variances: Sequence[float]) -> Self:
+        """From the families of an axis (`Axis.child_start`) and the noise variance of each level.
+
+        Args:
+            family_start: for each level 1 … m int64 (families + 1), the root's own family first.
+            variances: records², one a level; infinite where a level is unmeasured, but the last.
+
+        Raises:
+            EstimateError: other than one positive variance a level, the last finite.
+        """
+        positive = len(variances) == len(family_start) and min(variances) > 0
+        if not positive or not np.isfinite(variances[-1]):
+            raise EstimateError(
+                f"{len(family_start)} levels need as many noise variances, all above 0 and the "
+                "last one finite"
+            )
+        leaves = int(family_start[-1][-1])
+        below = np.full(leaves, float(variances[-1]))
+        before = []
+        for level in range(len(family_start) - 1, -1, -1):
+            sums = np.concatenate([[0.0], np.cumsum(below)])
+            before.append(sums)
+            if level > 0:
+                children = np.add.reduceat(below, family_start[level][:-1])
+                below = 1 / (1 / children + 1 / variances[level - 1])
+        return cls(tuple(family_start), tuple(before[::-1]))
+
+    @property
+    def leaves(self) -> int:
+        """K."""
+        return len(self.before[-1]) - 1
+
+    def cuts(self) -> Float64:
+        """The variance of the count before leaf b, for b in 0 … K: float64 (K + 1), records²."""
+        return self.between(np.zeros(self.leaves + 1, dtype=np.int64), np.arange(self.leaves + 1))
+
+    def between(self, first: Int64, last: Int64) -> Float64:
+        """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
+
+        Args:
+            first: int64 (ranges), 0 … K.
+            last: int64 (ranges), first … K.
+
+        Raises:
+            EstimateError: ranges that are none.
+        """
+        first, last = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
+        inside = (first >= 0) & (first <= last) & (last <= self.leaves)
+        if not inside.all():
+            raise EstimateError(f"ranges must have 0 <= first <= last <= {self.leaves}")
+        end = self.leaves - 1
+        low, high = np.minimum(first, end), np.minimum(last, end)
+        low_weight = (first == self.leaves).astype(np.float64)
+        high_weight = (last == self.leaves).astype(np.float64)
+        result = np.zeros(first.shape)
+        for start, before in zip(self.family_start[::-1], self.before[::-1], strict=True):
+            parent = np.repeat(np.arange(len(start) - 1), np.diff(start))
+            family, other = parent[low], parent[high]
+            sums = before[start[1:]] - before[start[:-1]]
+            low_sum, low_square = _weighed(before, start[family], low, low_weight)
+            high_sum, high_square = _weighed(before, start[other], high, high_weight)
+            # One family: a child before both cuts has the weight 0, and Σ g_low g_high u is needed.
+            shared = np.where(
+                low == high,
+                before[low]
+                - before[start[family]]
+                + low_weight * high_weight * _width(before, low),
+                low_sum,
+            )
+            together = family == other
+            result += low_square + high_square - np.where(together, 2 * shared, 0.0)
+            low_part, high_part = low_sum / sums[family], high_sum / sums[other]
+            apart = low_part * low_sum + high_part * high_sum
+            result -= np.where(together, (high_sum - low_sum) ** 2 / sums[family], apart)
+            low, high, low_weight, high_weight = family, other, low_part, high_part
+        return np.maximum(result, 0.0)
+
+
+def _width(before: Float64, node: Int64) -> Float64:
+    """Return the u of each node."""
+    return np.asarray(before[node + 1] - before[node])
+
+
+def _weighed(
+    before: Float64, family: Int64, node: Int64, weight: Float64
+) -> tuple[Float64, Float64]:
+    """Σ g u and Σ g² u: 1 for the family's nodes before this one, the weight for itself."""
+    whole = before[node] - before[family]
+    own = _width(before, node)
+    return whole + weight * own, whole + weight**2 * own
+
+
+# Variances of the counts between cuts where the total may be measured too.
+#
+# With a public total T the count y_b before cut b has the variance of `CutError`. Where T is an
+# estimate of variance V, least squares hands it down in proportion: ``y_b = r_b + f_b T`` with the
+# residual r_b of `CutError`, uncorrelated with T, and f_b the product of u_c/S along the way down
+# (see `hedgerow.distribution.cut_error`), summed over the leaves before b. So any ``Σ a_b y_b`` has
+# the variance of ``Σ a_b r_b`` plus ``(Σ a_b f_b)² V``.
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CumulativeError:
+    """What the errors of all cuts of one tree need; made by `of_tree`.
+
+    Attributes:
+        given_total: the variances that hold if the total were known.
+        fraction: float64 (K + 1): f, the part of an error of the total that is before each cut.
+        total_variance: V, records²; 0 where the total is public.
+    """
+
+    given_total: CutError
+    fraction: Float64
+    total_variance: float
+
+    @classmethod
+    def of_tree(
+        cls, family_start: Sequence[Int64], variances: Sequence[float], total: float
+    ) -> Self:
+        """From the families of an axis and the noise variances.
+
+        Args:
+            family_start: for each level 1 … m int64 (families + 1), as in `CutError.of_tree`.
+            variances: records², one a level.
+            total: the noise variance of the total, records²: 0 where it is public, infinite where
+                it is not measured.
+
+        Raises:
+            EstimateError: see `CutError.of_tree`.
+        """
+        error = CutError.of_tree(family_start, variances)
+        part = np.ones(1)
+        for start, before in zip(error.family_start, error.before, strict=True):
+            part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(before), start)
+        fraction = np.concatenate([[0.0], np.cumsum(part)])
+        below = float(error.before[0][-1])
+        own = below if total == inf else total * below / (total + below)
+        return cls(error, fraction, own)
+
+    def between(self, first: Int64, last: Int64) -> Float64:
+        """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
+
+        Raises:
+            EstimateError: see `CutError.between`.
+        """
+        part = self.fraction[last] - self.fraction[first]
+        return self.given_total.between(first, last) + part**2 * self.total_variance
+
+    def excess(self, share: float) -> Float64:
+        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        return self.given_total.cuts() + (self.fraction - share) ** 2 * self.total_variance

@@ -1,0 +1,275 @@
+"""The estimator of least squares: the smallest sum of squared changes, over the integers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.estimator import check_combine, over_integers
+from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
+from hedgerow.estimate.families.real_projection import is_real, project_real
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
+from hedgerow.kernels import kernel
+
+# `Chebyshev` and `Euclidean` share two steps for the integer noisy counts x of a family with total
+# c: the water level, and y = max(x + raised, 0), lowered in ascending order of x (ties by index)
+# towards max(x - water, 0) until the family sums to c. All cells below a pivot are lowered the
+# whole way, all above it not at all; the pivot is found by bisection over values, one pass a step,
+# without a sort. Sums of 2^29 cells of size 2^63 are kept in two words, high * 2^32 + low, which
+# never wrap.
+
+LOW_BITS = 32
+LOW_WORD = (1 << LOW_BITS) - 1
+TOO_MUCH = (1 << 63) - 1
+
+
+@kernel
+def floor_quotient(high: int, low: int, divisor: int) -> int:
+    """Return ``floor((high * 2^32 + low) / divisor)``, low < 2^62 + 2^33, divisor <= 2^29."""
+    quotient = high // divisor
+    remainder = high - quotient * divisor
+    return (quotient << LOW_BITS) + ((remainder << LOW_BITS) + low) // divisor
+
+
+@kernel
+def saturated(high: int, low: int) -> int:
+    """Return the two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
+    high += low >> LOW_BITS
+    if high >= 1 << (62 - LOW_BITS):
+        return TOO_MUCH
+    return (high << LOW_BITS) + (low & LOW_WORD)
+
+
+@kernel
+def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
+    """Return ``min x``, ``max x`` and the two words of ``c - Σ x``."""
+    least = TOO_MUCH
+    greatest = -TOO_MUCH
+    high = total >> LOW_BITS
+    low = total & LOW_WORD
+    for i in range(len(x)):
+        value = x[i]
+        least = min(least, value)
+        greatest = max(greatest, value)
+        high += -value >> LOW_BITS
+        low += -value & LOW_WORD
+    return least, greatest, high, low
+
+
+@kernel
+def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
+    """Return the least integer ``s >= at_least`` with ``g(s) = Σ max(x - s, 0) <= c``, and g(s).
+
+    Newton's method from the left: g is convex and falls by n = #{x > s} a unit after s, so no
+    level short of ``s + ceil((g(s) - c) / n)`` will do. By convexity one step leaves fractions p of
+    g - c and q of n with p + q <= 1, so their product falls to a quarter or less: at most
+    33 + log2(cells) passes, and three to six on real families.
+    """
+    water = at_least
+    while True:
+        high = 0
+        low = 0
+        above = 0
+        for i in range(len(x)):
+            part = max(x[i] - water, 0)
+            high += part >> LOW_BITS
+            low += part & LOW_WORD
+            above += part > 0
+        held = saturated(high, low)
+        if held <= total:
+            return water, held
+        # ceil(v / n) = floor((v + n - 1) / n); one is borrowed from high, lest low be negative.
+        high -= (total >> LOW_BITS) + 1
+        low += (1 << LOW_BITS) - (total & LOW_WORD) + above - 1
+        water += floor_quotient(high, low, above)
+
+
+@kernel
+def lower_in_ascending_order(
+    x: Int64,
+    total: int,
+    bounds: tuple[int, int],
+    shifts: tuple[int, int],
+    held: int,
+    y: Int64,
+) -> None:
+    """Write the estimate of one family to y, as the head of this module defines it.
+
+    Args:
+        x: int64 (cells), records.
+        total: c.
+        bounds: min x and max x.
+        shifts: ``raised``, with ``Σ max(x + raised, 0) >= c``; and ``level >= -raised``, with
+            ``Σ max(x - level, 0) <= c``.
+        held: ``Σ max(x - level, 0)``.
+        y: int64 (cells), records.
+    """
+    raised, water = shifts
+    # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
+    # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
+    reach = max(bounds[0] - 1, -raised)
+    pivot = bounds[1]
+    while pivot - reach > 1:
+        middle = reach + (pivot - reach) // 2
+        kept, below, above = _kept(x, raised, water, middle)
+        if kept <= total:
+            pivot = below
+            held = kept
+        else:
+            reach = above - 1
+    spare = total - held
+    for i in range(len(x) - 1, -1, -1):
+        least = max(x[i] - water, 0)
+        most = max(x[i] + raised, 0)
+        given = min(spare, most - least) if x[i] == pivot else 0
+        spare -= given
+        y[i] = most if x[i] > pivot else least + given
+
+
+@kernel
+def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]:
+    """Return ``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
+    high = 0
+    low = 0
+    below = -TOO_MUCH
+    above = TOO_MUCH
+    for i in range(len(x)):
+        over = x[i] > pivot
+        part = max(x[i] + raised if over else x[i] - water, 0)
+        high += part >> LOW_BITS
+        low += part & LOW_WORD
+        below = max(below, -TOO_MUCH if over else x[i])
+        above = min(above, x[i] if over else TOO_MUCH)
+    return saturated(high, low), below, above
+
+
+@dataclass(frozen=True, slots=True)
+class Euclidean:
+    """Minimise ``Σ (y_i - x_i)² / v_i`` over integers ``y >= 0`` with ``Σ y = c``, in each family.
+
+    x (cells) are the family's noisy counts or combined estimates, v their variances (records²), c
+    is the family's total, y its estimate, both in records. The optimum is over the integers: it is
+    not a rounded real solution. The ℓ2 projection of TopDown (Abowd et al.; TDA_ℓ2 in Boninsegna &
+    Silvestri, Section 5) solves the real problem and then rounds.
+
+    Units of equal cost go to cells that hold something anyway, and only then to empty ones; among
+    those evenly, so that no cell gains from its size or place (`hedgerow.estimate.families.units`).
+    The result is exact.
+
+    Why greedy is optimal. The cost is a sum of convex functions of one cell each. Raising y_i from
+    k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
+    cells form a valid y, and no other y is cheaper.
+
+    For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
+    """
+
+    name: ClassVar[str] = "euclidean"
+    combine: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_combine(self.combine)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return method and parameters for the manifest."""
+        return {"method": self.name, "combine": self.combine}
+
+    def project(
+        self,
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return the consistent counts, int64 (cells), in records.
+
+        Args:
+            noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
+            family_start: int64 (families + 1): where each family's cells begin, and the end; a
+                family has at most 2^29 cells.
+            totals: int64 (families), records, 0 to 2^61 (2^40 for real noisy counts or an array of
+                variances): what each family must sum to.
+            variance: records²; only ratios matter, so None and any one positive number are the
+                same. An array, float64 (cells), makes int64 noisy counts real ones.
+
+        Raises:
+            EstimateError: for arrays that break these rules; within them no sum wraps.
+        """
+        if is_real(noisy, variance):
+            return project_real(project_least_squares, noisy, family_start, totals, variance)
+        return over_integers(_project, noisy, family_start, totals)
+
+
+@kernel
+def _project(
+    noisy: Int64,
+    family_start: Int64,
+    totals: Int64,
+    first: int,
+    last: int,
+    result: Int64,
+) -> None:
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        total = totals[family]
+        _, greatest, high, low = survey(x, total)
+        # s >= (Σx - c) / b, as max(x - s, 0) >= x - s; s >= max x - c, as one cell holds at most c.
+        at_least = max(-floor_quotient(high, low, len(x)), greatest - total)
+        water, held = water_level(x, total, at_least)
+        _write_above(x, water, total, total - held, result[begin:end])
+
+
+@kernel
+def _write_above(x: Int64, water: int, total: int, spare: int, y: Int64) -> None:
+    """Write ``max(x - level, 0)``, and of the spare units one each to cells from the level on."""
+    filled = 0
+    empty = 0
+    for i in range(len(x)):
+        filled += x[i] > water
+        empty += x[i] == water
+    kept = min(spare, filled)
+    rest = spare - kept
+    hashed = family_hash(x, total) if spare > 0 else 0
+    filled_place = 0
+    empty_place = 0
+    for i in range(len(x)):
+        y[i] = max(x[i] - water, 0)
+        if x[i] > water:
+            y[i] += rest > 0 or (
+                kept > 0 and receives_leftover_unit(filled_place, hashed, kept, filled)
+            )
+            filled_place += 1
+        elif x[i] == water:
+            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
+            empty_place += 1
+
+
+@kernel
+def project_least_squares(
+    noisy: Float64,
+    variance: Float64,
+    family_start: Int64,
+    totals: Int64,
+    families: tuple[int, int],
+    result: Int64,
+) -> None:
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
+    first, last = families
+    widest = 1
+    for family in range(first, last):
+        widest = max(widest, family_start[family + 1] - family_start[family])
+    s = np.empty(widest, dtype=np.float64)
+    keys = np.empty(widest, dtype=np.float64)
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        write_variances(variance, begin, len(x), s)
+        problem = (0.5, totals[family], family_hash(x, totals[family]))
+        cheapest_units(x, s, x[:0], problem, keys, result[begin:end])

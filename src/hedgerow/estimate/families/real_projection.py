@@ -1,0 +1,210 @@
+"""Families of real values with variances: what is refused, and what variances 0 and infinity mean.
+
+A cell of variance 0 is known exactly (an invariant, or the sum of such); one of infinite variance
+was never measured. They are the limits of small and large variances, so they are settled first:
+
+1. Cells of variance 0 keep their values, which must be non-negative integers. Where these exceed
+   the family's total, or no other cell is left to make up the rest, they are projected on it
+   themselves, as cells of equal variance, and all other cells are 0.
+2. Where there are cells of infinite variance, every other cell takes the count nearest its value
+   by itself (what a penalty makes 0 is 0), if these counts fit into what is left of the total; the
+   cells of infinite variance, whatever their values, share the rest evenly, and some of them, as
+   `hedgerow.estimate.families.units` has it, one record more. If the counts do not fit, the cells
+   of infinite variance are 0.
+3. All remaining cells are projected on what is left, by the estimator.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import check_structure, check_vector
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
+from hedgerow.kernels import kernel, over_families
+
+LARGEST_REAL_COUNT = 1 << 40
+"""Real counts and their totals (records) stay where doubles resolve a 4096th of a record.
+
+Values beyond it count as it. They are noisy counts, and what is made of such costs nothing, while
+a refusal before the noise is drawn would tell how large the table is.
+"""
+
+LARGEST_VARIANCE = 2.0**300
+"""Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
+ones, of noise that is next to never there, count as 2^-300."""
+
+Kernel = Callable[
+    [
+        Float64,
+        Float64,
+        Int64,
+        Int64,
+        tuple[int, int],
+        Int64,
+    ],
+    None,
+]
+"""``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
+
+
+def project_real(
+    solve: Kernel,
+    noisy: Int64 | Float64,
+    family_start: Int64,
+    totals: Int64,
+    variance: float | Float64 | None,
+    penalty: float = 0.0,
+) -> Int64:
+    """Return the estimates, int64 (cells), of all families by one kernel, in parallel.
+
+    Args:
+        solve: the estimator, for positive, finite variances.
+        noisy: int64 or float64 (cells), records; values beyond ±2^40 count as ±2^40.
+        family_start: int64 (families + 1).
+        totals: int64 (families), records, 0 to 2^40.
+        variance: records²: a float for all cells, float64 (cells), or None for 1.
+        penalty: what the estimator adds to the objective for every count that is not 0.
+    """
+    check_vector("noisy", noisy, np.int64, np.float64)
+    check_structure(len(noisy), family_start, totals, LARGEST_REAL_COUNT)
+    x = np.ascontiguousarray(noisy, dtype=np.float64)
+    if not _within(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT):
+        if not np.isfinite(x).all():
+            raise EstimateError("real noisy counts must be finite; at least one is not")
+        x = np.clip(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT)
+    variances, extreme = _checked_variances(x, variance)
+    result = np.zeros(len(x), dtype=np.int64)
+    if not extreme:
+        over_families(
+            lambda a, b: solve(x, variances, family_start, totals, (a, b), result), family_start
+        )
+        return result
+    each = variances if len(variances) == len(x) else np.full(len(x), variances[0])
+    start, rest = np.zeros_like(family_start), totals.copy()
+    left = np.empty(len(x), dtype=np.bool_)
+    _settle((x, each), family_start, penalty, (start, rest, left), result)
+    part, spread = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
+    found = np.zeros(len(part), dtype=np.int64)
+    over_families(lambda a, b: solve(part, spread, start, rest, (a, b), found), start)
+    result[left] = found
+    return result
+
+
+def is_real(noisy: object, variance: object) -> bool:
+    """Return whether values or variances are such that only a real-valued kernel can take them."""
+    if isinstance(noisy, np.ndarray) and noisy.dtype == np.float64:
+        return True
+    equal = isinstance(variance, int | float | np.floating) and bool(0 <= variance < np.inf)
+    return variance is not None and not equal
+
+
+def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Float64, bool]:
+    """Return one variance for all or one for each, and whether any is 0 or infinite."""
+    if variance is None:
+        return np.ones(1), False
+    one = isinstance(variance, int | float | np.floating) and not isinstance(variance, bool)
+    values = np.array([variance], dtype=np.float64) if one else np.asanyarray(variance)
+    check_vector("variance", variance if not one else values, np.float64)
+    if not one and len(values) != len(x):
+        raise EstimateError(
+            f"variance must be one number or have one entry a cell ({len(x)} cells), "
+            f"got {len(values)}"
+        )
+    least = 1 / LARGEST_VARIANCE
+    values = np.ascontiguousarray(values)
+    if _within(values, least, LARGEST_VARIANCE):
+        return values, False
+    values = np.where((values > 0) & (values < least), least, values)
+    known = x[np.broadcast_to(values, len(x)) == 0]
+    if not ((known >= 0) & (known == np.floor(known))).all():
+        raise EstimateError(
+            "a cell of variance 0 is known exactly, so it must hold an integer that is not "
+            "negative; at least one does not: give it its true variance"
+        )
+    usual = values[(values != 0) & (values != np.inf)]
+    if not _within(usual, least, LARGEST_VARIANCE):
+        raise EstimateError(
+            "a variance must be from 0 to 2^300, or infinite; at least one is not: "
+            "use infinity for cells that were not measured"
+        )
+    return values, len(usual) < len(values)
+
+
+@kernel
+def _within(values: Float64, least: float, greatest: float) -> bool:
+    # A comparison with NaN is false, so NaN is counted as outside.
+    outside = 0
+    for value in values:
+        outside += not (least <= value <= greatest)
+    return outside == 0
+
+
+@kernel
+def _settle(
+    cells: tuple[Float64, Float64],
+    family_start: Int64,
+    penalty: float,
+    problem: tuple[Int64, Int64, NDArray[np.bool_]],
+    y: Int64,
+) -> None:
+    """Write what is settled to y, and the families, totals and cells that are left."""
+    start, rest, left = problem
+    for family in range(len(rest)):
+        begin, end = family_start[family], family_start[family + 1]
+        x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
+        exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
+        total = rest[family]
+        alone = exact > total or exacts == len(x)
+        settled = not alone and unknowns > 0 and exact + own <= total
+        spare = total - int(exact + own) if settled else 0
+        rest[family] = 0 if settled else total if alone else total - int(exact)
+        share = spare // unknowns if unknowns > 0 else 0
+        more = spare - share * unknowns
+        hashed = family_hash(x, spare) if more > 0 else 0
+        place = 0
+        size = 0
+        for i in range(len(x)):
+            known, unknown = variance[i] == 0.0, variance[i] == np.inf
+            left[begin + i] = known if alone else not (settled or known or unknown)
+            size += left[begin + i]
+            if known and not alone:
+                part[i] = int(x[i])
+            elif settled and unknown:
+                part[i] = share + (
+                    more > 0 and receives_leftover_unit(place, hashed, more, unknowns)
+                )
+                place += 1
+            elif settled:
+                part[i] = int(_nearest(x[i], variance[i], penalty))
+        start[family + 1] = start[family] + size
+
+
+@kernel
+def _sums(
+    x: Float64, variance: Float64, penalty: float, total: float
+) -> tuple[float, float, int, int]:
+    """Return the sums of exact and of other nearest counts, how many are exact or unmeasured."""
+    exact = 0.0
+    own = 0.0
+    exacts = 0
+    unknowns = 0
+    for i in range(len(x)):
+        if variance[i] == 0.0:
+            exact += min(x[i], total + 1.0)
+            exacts += 1
+        elif variance[i] == np.inf:
+            unknowns += 1
+        else:
+            own += _nearest(x[i], variance[i], penalty)
+    return exact, own, exacts, unknowns
+
+
+@kernel
+def _nearest(x: float, variance: float, penalty: float) -> float:
+    """Return the count that minimises ``(y - x)² / variance + penalty [y > 0]``."""
+    whole = np.floor(x + 0.5)
+    saved = x * x - (whole - x) * (whole - x)
+    return whole if whole > 0.0 and saved > penalty * variance else 0.0

@@ -1,0 +1,255 @@
+"""The estimator of penalised least squares: few counts that are not zero, and close ones."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import check_combine
+from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
+from hedgerow.estimate.families.real_projection import project_real
+from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile, narrower, wider
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
+from hedgerow.kernels import kernel
+
+# Minimise Σ (y - x)² / v + penalty · #{y > 0} over integers y >= 0 with Σ y = c. Equal variances:
+# the support is that of the k largest x, and the least cost is convex in k, so the best k is the
+# last one whose gain exceeds the price; exact. Unequal variances: cells are taken in the order of
+# what giving them up would cost; an approximation. On the support the estimate is integer least
+# squares of x - 1 to c - k. Proof: `docs/proofs.md`, "Penalised least squares".
+
+
+@kernel
+def project_penalised(
+    noisy: Float64,
+    variance: Float64,
+    structure: tuple[Int64, Int64],
+    penalty: float,
+    families: tuple[int, int],
+    result: Int64,
+) -> None:
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
+    family_start, totals = structure
+    first, last = families
+    widest = 1
+    for family in range(first, last):
+        widest = max(widest, family_start[family + 1] - family_start[family])
+    s = np.empty(widest, dtype=np.float64)
+    keys = np.empty(widest, dtype=np.float64)
+    scratch = np.empty((8, widest), dtype=np.float64)
+    units = np.empty((2, widest), dtype=np.int64)
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        y = result[begin:end]
+        equal = write_variances(variance, begin, len(x), s)
+        price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
+        price = price if equal else penalty
+        hashed = family_hash(x, totals[family])
+        cutoff = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
+        if len(x) == 2:
+            _sparsen_two(x, s, price, hashed, y)
+        elif len(x) > 2 and price > 0.0:
+            _sparsen(x, s, (cutoff, price, equal, hashed), scratch, units, y)
+
+
+@kernel
+def _sparsen_two(
+    x: Float64,
+    s: Float64,
+    price: float,
+    hashed: int,
+    y: Int64,
+) -> None:
+    """Turn integer least squares of two cells into the penalised optimum, for any variances."""
+    if y[0] == 0 or y[1] == 0:
+        return
+    total = y[0] + y[1]
+    both = (y[0] - x[0]) ** 2 / s[0] + (y[1] - x[1]) ** 2 / s[1] + price
+    first = (total - x[0]) ** 2 / s[0] + x[1] ** 2 / s[1]
+    second = x[0] ** 2 / s[0] + (total - x[1]) ** 2 / s[1]
+    if min(first, second) <= both:
+        ahead = first < second
+        if first == second:
+            ahead = receives_leftover_unit(0, hashed, 1, 2)
+        y[0] = total if ahead else 0
+        y[1] = total - y[0]
+
+
+@kernel
+def _sparsen(
+    x: Float64,
+    s: Float64,
+    problem: tuple[float, float, bool, int],
+    scratch: Float64,
+    units: Int64,
+    y: Int64,
+) -> None:
+    """Turn integer least squares in y into the penalised optimum in y.
+
+    The problem: the level of least squares, the price of a count, whether variances are equal, and
+    a hash of the family.
+    """
+    cutoff, price, equal, hashed = problem
+    size = 0
+    total = 0
+    places = units[0]
+    whole = equal
+    for i in range(len(x)):
+        if y[i] > 0:
+            whole &= x[i] == np.floor(x[i])
+            places[size] = i
+            scratch[0, size] = x[i]
+            scratch[1, size] = s[i]
+            scratch[2, size] = x[i] if equal else (x[i] + cutoff * s[i]) / np.sqrt(s[i])
+            size += 1
+            total += y[i]
+    if size < 2:
+        return
+    cells = scratch[:3, :size]
+    ranks = scratch[2, :size]
+    k, edge = last_worthwhile(cells, total, price, whole)
+    doubtful = equal and not whole and is_doubtful(cells, total, price, k, edge)
+    if k == size and not doubtful:
+        return
+    best = scratch[3, :size]
+    trial = scratch[4, :size]
+    cost = _solve(scratch, size, (total, price, hashed), edge, units[1], best)
+    for direction in (1, -1):
+        moved = doubtful
+        while moved:
+            after = wider(ranks, edge) if direction > 0 else narrower(ranks, edge)
+            tried = np.inf
+            if after[1] > 0:
+                tried = _solve(scratch, size, (total, price, hashed), after, units[1], trial)
+            # Of two equally good supports the smaller one.
+            moved = tried < cost or (direction < 0 and tried == cost and tried < np.inf)
+            if moved:
+                cost, edge = tried, after
+                best[:] = trial
+    for i in range(size):
+        y[places[i]] = int(best[i])
+
+
+@kernel
+def _solve(
+    scratch: Float64,
+    size: int,
+    problem: tuple[int, float, int],
+    edge: tuple[float, int],
+    units: Int64,
+    found: Float64,
+) -> float:
+    """Write integer least squares on the support with this edge, 0 elsewhere; the objective.
+
+    Which of the cells of the edge's rank: of alike ones evenly spread ones, else the last ones.
+    """
+    total, price, hashed = problem
+    ranks = scratch[2]
+    ties = 0
+    alike = True
+    for i in range(size):
+        ties += ranks[i] == edge[0]
+        alike &= scratch[1, i] == scratch[1, 0]
+    place = 0
+    k = 0
+    for i in range(size):
+        inside = ranks[i] > edge[0]
+        if ranks[i] == edge[0]:
+            inside = receives_leftover_unit(place, hashed, edge[1], ties)
+            if not alike:
+                inside = place >= ties - edge[1]
+            place += 1
+        found[i] = 1.0 if inside else 0.0
+        if inside:
+            scratch[5, k] = scratch[0, i] - 1.0
+            scratch[6, k] = scratch[1, i]
+            k += 1
+    if k > total:
+        return np.inf
+    x = scratch[5, :k]
+    cheapest_units(x, scratch[6, :k], x[:0], (0.5, total - k, hashed), scratch[7, :k], units[:k])
+    cost = price * k
+    k = 0
+    for i in range(size):
+        if found[i] > 0.0:
+            found[i] += units[k]
+            k += 1
+        change = found[i] - scratch[0, i]
+        cost += change * change / scratch[1, i]
+    return cost
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0``, ``Σ y = c``.
+
+    x (cells) are a family's noisy counts or combined estimates, v their variances (records²), c is
+    the family's total, y its estimate, both in records. For equal variances the objective is the
+    squared distance plus penalty · v for every count that is not 0: a count stays where giving it
+    up costs more than ``penalty`` squared standard deviations. Exact for equal variances, an
+    approximation for unequal ones: see `hedgerow.estimate.families.sparse`.
+
+    A penalty of 0 makes it `Euclidean`, a very large one gives each family's total to one cell.
+    """
+
+    name: ClassVar[str] = "sparse"
+    penalty: float = 0.5
+    combine: bool | None = None
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.penalty, int | float) and not isinstance(self.penalty, bool)
+        if not number or not 0 <= self.penalty < math.inf:
+            raise EstimateError(
+                f"a sparse estimator's penalty must be a number from 0 on, got {self.penalty!r}; "
+                "0.5 is usual"
+            )
+        check_combine(self.combine)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return method and parameters for the manifest."""
+        return {"method": self.name, "penalty": self.penalty, "combine": self.combine}
+
+    def project(
+        self,
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return the consistent counts, int64 (cells), in records.
+
+        Args:
+            noisy: int64 or float64 (cells), records, within ±2^40.
+            family_start: int64 (families + 1): where each family's cells begin, and the end; a
+                family has at most 2^29 cells.
+            totals: int64 (families), records, 0 to 2^40: what each family must sum to.
+            variance: records², of every cell (a float) or of each, float64 (cells).
+
+        Raises:
+            EstimateError: for arrays that break these rules, or no variance.
+        """
+        if variance is None:
+            raise EstimateError(
+                "a sparse estimator weighs counts against their variance, but got None; "
+                "give the variance of the noisy counts, in records²"
+            )
+        penalty = float(self.penalty)
+
+        def solve(
+            x: Float64,
+            v: Float64,
+            start: Int64,
+            totals: Int64,
+            families: tuple[int, int],
+            y: Int64,
+        ) -> None:
+            project_penalised(x, v, (start, totals), penalty, families, y)
+
+        return project_real(solve, noisy, family_start, totals, variance, penalty)

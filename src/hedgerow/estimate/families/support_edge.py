@@ -1,0 +1,161 @@
+"""The edge of a support: the rank of its last cell, and how many cells of that rank it holds.
+
+Cells (float64, 3 × cells) are x, s and rank; the mathematics is in
+`hedgerow.estimate.families.sparse`. Of cells of equal rank the last ones by index come first. No
+array is sorted: bisection between ranks takes one pass over the cells a step.
+"""
+
+import numpy as np
+
+from hedgerow.arrays import Float64
+from hedgerow.kernels import kernel
+
+
+@kernel
+def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:  # noqa: FBT001
+    """Return what giving up a cell would cost, given the sums of x and s of a set that holds it."""
+    rest = sums[1] - s
+    if rest <= 0.0:
+        return np.inf
+    if whole:
+        gap = total - sums[0]
+        return _evenly(gap + x, rest) + x * x - _evenly(gap, sums[1])
+    count = x + (total - sums[0]) / sums[1] * s
+    unit = max(np.floor(count + 0.5), 1.0)
+    return float((2.0 * unit * count - unit * unit) / s * (sums[1] / rest))
+
+
+@kernel
+def _evenly(gap: float, cells: float) -> float:
+    """Return the sum of squares of as many integers, as equal as can be, with this sum."""
+    share = np.floor(gap / cells)
+    more = gap - share * cells
+    return float(more * (share + 1.0) * (share + 1.0) + (cells - more) * share * share)
+
+
+@kernel
+def last_worthwhile(
+    cells: Float64,
+    total: int,
+    price: float,
+    whole: bool,  # noqa: FBT001
+) -> tuple[int, tuple[float, int]]:
+    """Return the size of the support, the rank of its last cell, and how many of that rank it has.
+
+    Bisection between ranks for the lowest whose first cell gains more than the price, given all
+    higher ones; then bisection between the cells of this rank.
+    """
+    x, s, ranks = cells[0], cells[1], cells[2]
+    edge = _lowest_worthwhile(cells, total, price, whole)
+    sum_x = 0.0
+    sum_s = 0.0
+    over = 0
+    ties = 0
+    last = 0
+    for i in range(len(x)):
+        if ranks[i] > edge:
+            sum_x += x[i]
+            sum_s += s[i]
+            over += 1
+        elif ranks[i] == edge:
+            ties += 1
+            last = i
+    fewest = 1
+    while fewest < ties:
+        tried = fewest + (ties - fewest + 1) // 2
+        sums = (sum_x + tried * x[last], sum_s + tried * s[last])
+        if _gain(x[last], s[last], sums, total, whole) > price:
+            fewest = tried
+        else:
+            ties = tried - 1
+    return over + fewest, (edge, fewest)
+
+
+@kernel
+def _lowest_worthwhile(
+    cells: Float64,
+    total: int,
+    price: float,
+    whole: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
+) -> float:
+    """Return the lowest rank whose first cell gains more than the price, given all higher ranks."""
+    x, s, ranks = cells[0], cells[1], cells[2]
+    low = ranks.min()
+    high = ranks.max()
+    while low < high:
+        middle = low + (high - low) / 2.0
+        if middle >= high:
+            middle = low
+        sum_x = 0.0
+        sum_s = 0.0
+        last = -1
+        above = np.inf
+        for i in range(len(x)):
+            if ranks[i] > middle:
+                sum_x += x[i]
+                sum_s += s[i]
+                above = min(above, ranks[i])
+            elif last < 0 or ranks[i] > ranks[last]:
+                last = i
+        sums = (sum_x + x[last], sum_s + s[last])
+        if _gain(x[last], s[last], sums, total, whole) > price:
+            high = ranks[last]
+        else:
+            low = above
+    return float(high)
+
+
+@kernel
+def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[float, int]) -> bool:
+    """Return whether rounding may carry the last cell inside or the first outside past it."""
+    x = cells[0]
+    sum_x = 0.0
+    outside = -np.inf
+    over = 0
+    for i in range(len(x)):
+        if cells[2, i] > edge[0]:
+            sum_x += x[i]
+            over += 1
+        elif cells[2, i] < edge[0]:
+            outside = max(outside, x[i])
+    inside = edge[0]
+    sum_x += (k - over) * inside
+    if k < len(x):
+        ties = 0
+        for i in range(len(x)):
+            ties += cells[2, i] == edge[0]
+        outside = inside if ties > edge[1] else outside
+        gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total, False)
+        count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
+        if gain + 2.0 * count + 4.0 > price:
+            return True
+    gain = _gain(inside, 1.0, (sum_x, float(k)), total, False)
+    count = max(inside + (total - sum_x) / k, 0.0)
+    return bool(k > 1 and gain - 2.0 * count - 4.0 <= price)
+
+
+@kernel
+def wider(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
+    """Return the edge of the support with the next cell; no ties if there is none."""
+    ties = 0
+    below = -np.inf
+    for rank in ranks:
+        ties += rank == edge[0]
+        below = max(below, rank if rank < edge[0] else -np.inf)
+    if ties > edge[1]:
+        return edge[0], edge[1] + 1
+    return below, 1 if below > -np.inf else 0
+
+
+@kernel
+def narrower(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
+    """Return the edge of the support without its last cell; no ties if that is the only one."""
+    if edge[1] > 1:
+        return edge[0], edge[1] - 1
+    above = np.inf
+    for rank in ranks:
+        above = min(above, rank if rank > edge[0] else np.inf)
+    ties = 0
+    for rank in ranks:
+        ties += rank == above
+    return above, ties

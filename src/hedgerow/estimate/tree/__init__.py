@@ -1,0 +1,1 @@
+"""Least squares on the whole tree: estimates, variances, covariances, in two passes."""

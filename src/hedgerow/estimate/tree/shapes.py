@@ -1,0 +1,246 @@
+"""Which subtrees of a tree are alike: public facts, found once, without visiting every node.
+
+Two nodes of an axis have the same *shape* if their children's shapes are the same, counted with
+repetition; all nodes of the deepest level have one shape. What estimation does to the variance of a
+node depends on its own subtree through shapes alone, so millions of nodes become a few thousand.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.errors import EstimateError
+from hedgerow.kernels import kernel
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+
+MOST_SHAPES = 1 << 24
+"""Distinct subtrees of one depth: each takes some ten numbers of eight bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelShapes:
+    """The distinct shapes of the nodes of one level of an axis.
+
+    Attributes:
+        nodes: float64 (shapes): how many nodes have the shape.
+        start: int64 (shapes + 1): the entries of shape i are ``start[i]:start[i + 1]``.
+        child: int64 (entries): a shape of the next level.
+        times: float64 (entries): how many children have it.
+    """
+
+    nodes: Float64
+    start: Int64
+    child: Int64
+    times: Float64
+
+    @property
+    def families(self) -> Float64:
+        """The number of children of a node of each shape: float64 (shapes)."""
+        return self.over_children(np.ones(int(self.child.max()) + 1))
+
+    def over_children(self, values: Float64) -> Float64:
+        """Return for each shape the sum, over a node's children, of the values of their shapes."""
+        return np.add.reduceat(self.times * values[self.child], self.start[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """The shapes of the subtrees of a tree; make them with `Shapes.of`.
+
+    The subtree below a node of the tree is determined by the shapes of its codes, one an axis, so
+    the distinct subtrees of a depth are the tuples of shapes: an array with one dimension an axis.
+
+    Attributes:
+        levels: for each axis its levels 0..L.
+        steps: of the tree: the axis and level that depth t refines, for t = 1..T.
+    """
+
+    levels: tuple[tuple[LevelShapes, ...], ...]
+    steps: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, tree: Tree) -> "Shapes":
+        """Return the shapes of a tree."""
+        return cls(tuple(_axis_shapes(axis) for axis in tree.axes), tree.steps)
+
+    @property
+    def depth(self) -> int:
+        """T, the depth of the leaves."""
+        return len(self.steps)
+
+    @cached_property
+    def cuboids(self) -> tuple[tuple[LevelShapes, ...], ...]:
+        """For each depth 0..T the level of each axis."""
+        at = [0] * len(self.levels)
+        found = [tuple(levels[0] for levels in self.levels)]
+        for axis, level in self.steps:
+            at[axis] = level
+            found.append(tuple(levels[k] for levels, k in zip(self.levels, at, strict=True)))
+        return tuple(found)
+
+    @cached_property
+    def sizes(self) -> Float64:
+        """The number of nodes of each depth: float64 (T + 1)."""
+        return np.array([prod(float(level.nodes.sum()) for level in at) for at in self.cuboids])
+
+    @cached_property
+    def fit(self) -> bool:
+        """Whether the distinct subtrees of every depth fit in memory."""
+        return max(prod(len(level.nodes) for level in at) for at in self.cuboids) <= MOST_SHAPES
+
+    def is_single(self, depth: int) -> bool:
+        """Return whether no node of a depth has a sibling."""
+        axis, level = self.steps[depth - 1]
+        return bool((self.levels[axis][level - 1].families == 1).all())
+
+    def refined(self, depth: int) -> tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]:
+        """Return how the depth refines the one before: (level of the parents, parents, children).
+
+        The distinct subtrees of either depth as an array of three dimensions: axes before the one
+        that is refined, that axis, axes after it.
+        """
+        axis, level = self.steps[depth - 1]
+        counts = [len(at.nodes) for at in self.cuboids[depth]]
+        if not self.fit:
+            raise EstimateError(
+                "a depth of this tree has more than 2^24 distinct subtrees, "
+                "too many for the exact error of all its nodes; refine the axis with the most "
+                "irregular families first"
+            )
+        before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
+        upper, lower = len(self.levels[axis][level - 1].nodes), counts[axis]
+        return self.levels[axis][level - 1], (before, upper, after), (before, lower, after)
+
+    def nodes(self, depth: int) -> Float64:
+        """Return how many nodes have each distinct subtree of a depth: one dimension an axis."""
+        found = np.ones(())
+        for level in self.cuboids[depth]:
+            found = np.multiply.outer(found, level.nodes)
+        return found
+
+    @cached_property
+    def projection(self) -> Float64:
+        """What own variances do to the sums of variances under projection: float64 (T + 1, T + 1).
+
+        Where a family of n is projected onto its parent's count, Var(child) = Var(parent)/n² +
+        v(1 - 1/n). So the sum over the nodes of depth t is Σ_s v_s P[t, s]: an error of depth s
+        arrives after a factor 1/n² for each refinement since. These factors belong to one axis
+        each, so P[t, s] is a product over the axes of sums over one axis's nodes.
+        """
+        tables = [_axis_projection(levels) for levels in self.levels]
+        ends = np.zeros((self.depth + 1, len(self.levels)), dtype=int)
+        for t, (axis, level) in enumerate(self.steps, start=1):
+            ends[t:, axis] = level
+        found = np.zeros((self.depth + 1, self.depth + 1))
+        for s in range(self.depth + 1):
+            source = self.steps[s - 1][0] if s else None
+            for t in range(s, self.depth + 1):
+                found[t, s] = prod(
+                    table[int(axis == source)][ends[s, axis], ends[t, axis]]
+                    for axis, table in enumerate(tables)
+                )
+        return found
+
+
+def _axis_projection(
+    levels: tuple[LevelShapes, ...],
+) -> tuple[Float64, Float64]:
+    """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
+
+    Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
+    times 1 - 1/n of level s.
+    """
+    passed, entered = np.zeros((2, len(levels), len(levels)))
+    for t in range(len(levels)):
+        below = np.ones(len(levels[t].nodes))  # over a node's descendants of level t
+        for s in range(t, -1, -1):
+            passed[s, t] = levels[s].nodes @ below
+            if s:
+                families, sums = levels[s - 1].families, levels[s - 1].over_children(below)
+                entered[s, t] = levels[s - 1].nodes @ ((1 - 1 / families) * sums)
+                below = sums / families**2
+    return passed, entered
+
+
+def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
+    """Return the shapes of every level of an axis, found from the leaves up."""
+    leaves = axis.size(axis.depth)
+    nothing = np.zeros(0, dtype=np.int64)
+    found = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
+    shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
+    for child_start in reversed(axis.child_start):
+        shape, level = _level_shapes(child_start, shape, len(found[-1].nodes))
+        found.append(level)
+    return tuple(reversed(found))
+
+
+def _level_shapes(
+    child_start: Int64, shape: NDArray[np.integer], shapes: int
+) -> tuple[Int64, LevelShapes]:
+    """Return the shape of each node of a level, and the distinct ones, from its children's shapes.
+
+    Nodes with equal fingerprints are compared with the first of them, entry by entry; one that
+    differs (it never does in practice) becomes a shape of its own, which is exact as well.
+    """
+    start, child, times = _entries(child_start, shape, shapes)
+    prints = np.add.reduceat(_mixed(child, times), start[:-1])
+    _, first, found = np.unique(prints, return_index=True, return_inverse=True)
+    alien = np.flatnonzero(_differs(start, child, times, first[found]))
+    found[alien] = len(first) + np.arange(len(alien))
+    first = np.append(first, alien)
+    lengths = np.diff(start)[first]
+    ends = np.append(0, np.cumsum(lengths))
+    chosen = np.repeat(start[first] - ends[:-1], lengths) + np.arange(ends[-1])
+    nodes = np.bincount(found, minlength=len(first)).astype(np.float64)
+    return found, LevelShapes(nodes, ends, child[chosen], times[chosen].astype(np.float64))
+
+
+def _entries(
+    child_start: Int64, shape: NDArray[np.integer], shapes: int
+) -> tuple[Int64, Int64, Int64]:
+    """Return for each node its children's distinct shapes in order, and how many have each."""
+    sizes, parents = np.diff(child_start), len(child_start) - 1
+    if shapes == 1:
+        return np.arange(parents + 1), np.zeros(parents, np.int64), sizes
+    keys = np.sort(np.repeat(np.arange(parents) * shapes, sizes) + shape)
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    parent, child = np.divmod(keys[begins], shapes)
+    start = np.searchsorted(parent, np.arange(parents + 1))
+    return start, child, np.diff(begins, append=len(keys))
+
+
+def _mixed(child: Int64, times: Int64) -> UInt64:
+    """Return a fingerprint of each entry: two rounds of SplitMix64 (Steele et al. 2014)."""
+    bits = child.astype(np.uint64)
+    for more in (times.astype(np.uint64), np.uint64(0)):
+        bits = (bits + more) * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits ^= bits >> np.uint64(31)
+    return bits
+
+
+@kernel
+def _differs(
+    start: Int64,
+    child: Int64,
+    times: Int64,
+    other: Int64,
+) -> NDArray[np.bool_]:
+    """Return for each node whether its entries differ from those of another."""
+    found = np.zeros(len(other), dtype=np.bool_)
+    for node in range(len(other)):
+        begin, there = start[node], start[other[node]]
+        length = start[node + 1] - begin
+        if start[other[node] + 1] - there != length:
+            found[node] = True
+            continue
+        for i in range(length):
+            if child[begin + i] != child[there + i] or times[begin + i] != times[there + i]:
+                found[node] = True
+    return found

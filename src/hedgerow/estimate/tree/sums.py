@@ -1,0 +1,254 @@
+"""Least-squares estimates of sums of leaves that are no nodes, and covariances of nodes.
+
+Below a parent p, `least_squares.distribute_down` gives a child c the estimate y_c = a_c y_p + r_c
+with a_c = u_c / S, u being the family's combined variances (records²) and S their sum. The
+residuals r are uncorrelated with everything outside p's subtree, so variances of sums add up family
+by family from the leaves up, and covariances need the lowest common ancestor alone:
+`docs/proofs.md`, "Sums and covariances on a tree".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import check_vector
+from hedgerow.estimate.tree.layers import Estimate, Layer, check_length, start_of
+from hedgerow.estimate.tree.least_squares import least_squares, upward
+from hedgerow.kernels import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node on the way down: its index, z's variance v, a, Var(r) and the final Var(y)."""
+
+    index: int
+    combined: float
+    share: float
+    residual: float
+    final: float
+
+
+def covariance(
+    layers: Sequence[Layer],
+    nodes: Sequence[tuple[int, int]],
+    combined: Sequence[tuple[Float64, Float64]] | None = None,
+) -> Float64:
+    """Return the covariance matrix (records²) of the estimates of some nodes.
+
+    C is that of `least_squares`; a sum of nodes with coefficients k has the variance ``k @ C @ k``.
+    After one upward pass it takes O(families on the way) a node and O(depth) a pair.
+    """
+    combined = upward(layers) if combined is None else combined
+    paths = [_path(layers, combined, depth, index) for depth, index in nodes]
+    matrix = np.empty((len(nodes), len(nodes)))
+    for i, one in enumerate(paths):
+        for j, other in enumerate(paths[: i + 1]):
+            matrix[i, j] = matrix[j, i] = _pair(one, other)
+    return matrix
+
+
+def _path(
+    layers: Sequence[Layer],
+    combined: Sequence[tuple[Float64, Float64]],
+    depth: int,
+    index: int,
+) -> list[_Step]:
+    """Return the steps from the root down to a node."""
+    if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:
+        raise EstimateError(f"the tree has no node {index} at depth {depth}")
+    indices = [index]
+    for t in range(depth, 0, -1):
+        parent = np.searchsorted(start_of(layers[t]), indices[-1], side="right") - 1
+        indices.append(int(parent))
+    root = float(combined[0][1][0])
+    path = [_Step(0, root, 1.0, 0.0, root)]
+    for t, own in enumerate(indices[-2::-1], start=1):
+        begin, end = start_of(layers[t])[path[-1].index :][:2]
+        path.append(_step(own, combined[t][1][begin:end], own - int(begin), path[-1].final))
+    if path[-1].final == inf:
+        raise EstimateError(
+            f"the measurements do not identify node {index} of depth {depth}: its variance is "
+            "infinite; leave it out, or ask for an ancestor"
+        )
+    return path
+
+
+def _step(index: int, family: Float64, place: int, above: float) -> _Step:
+    """Return the step to one child, by its place in the family; ``above`` is Var(y_p)."""
+    v = float(family[place])
+    rest = float(family[:place].sum() + family[place + 1 :].sum())
+    if v == inf:  # Alone with an infinite variance it is what the others leave; else unknown.
+        share, residual = 1.0, rest
+    elif v + rest in {0.0, inf}:
+        share, residual = 0.0, v
+    else:
+        share = v / (v + rest)
+        residual = rest * share if v > rest else v * (rest / (v + rest))
+    return _Step(index, v, share, residual, residual + _times(share**2, above))
+
+
+def _pair(one: list[_Step], other: list[_Step]) -> float:
+    """Return the covariance of the nodes at the ends of two paths."""
+    common = 0
+    for a, b in zip(one, other, strict=False):
+        if a.index != b.index:
+            break
+        common += 1
+    if common in {len(one), len(other)}:
+        product = _product(one[common:]) * _product(other[common:])
+        return _times(product, one[common - 1].final)
+    below = _product(one[common + 1 :]) * _product(other[common + 1 :])
+    c, d = one[common], other[common]
+    narrow, wide = (c, d) if c.combined <= d.combined else (d, c)
+    within = _times(c.share * d.share, one[common - 1].final) - _times(wide.share, narrow.combined)
+    return _times(below, within)
+
+
+def _product(steps: Sequence[_Step]) -> float:
+    return float(np.prod([step.share for step in steps]))
+
+
+def _times(share: float, variance: float) -> float:
+    """Return the product; of what is not identified a share of 0 takes nothing."""
+    return share * variance if share else 0.0
+
+
+Pairs: TypeAlias = tuple[Int64, Int64, Float64]
+"""Node, group and g of each pair, by node."""
+
+
+def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
+    """Return the best linear unbiased estimate, and its variance, of each group of leaves.
+
+    Args:
+        layers: the tree, as in `least_squares`; its leaves are the nodes of the last layer.
+        groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
+    """
+    variance = variance_of_sums(layers, groups)
+    leaves = least_squares(layers)[-1].estimate
+    estimate = np.bincount(groups, leaves, minlength=len(variance)).astype(np.float64)
+    return Estimate(estimate, variance)
+
+
+def variance_of_sums(
+    layers: Sequence[Layer],
+    groups: Int64,
+    combined: Sequence[tuple[Float64, Float64]] | None = None,
+) -> Float64:
+    """Return the variance of each group's least-squares estimate: float64 (groups), records².
+
+    It is infinite for a group that the measurements do not identify. Takes O(nodes).
+
+    Args:
+        layers: as in `sums_of_leaves`.
+        groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
+        combined: what `upward` returned for these layers, to spare that pass.
+    """
+    combined = upward(layers) if combined is None else combined
+    check_vector("groups", groups, np.int64)
+    check_length("groups", groups, layers[-1].nodes)
+    if len(groups) and groups.min() < 0:
+        raise EstimateError(f"groups are numbered from 0, got {groups.min()}")
+    variance = np.zeros(int(groups.max(initial=-1)) + 1)
+    pairs: Pairs = np.arange(len(groups)), groups, np.ones(len(groups))
+    for layer, (_, own) in zip(layers[:0:-1], combined[:0:-1], strict=True):
+        pairs = _climb(pairs, own, start_of(layer), variance)
+    _, group, weight = pairs
+    at_root = combined[0][1][0]
+    for_root = np.bincount(group, weight, minlength=len(variance))
+    touched = for_root != 0  # of a root that is not identified a weight of 0 takes nothing
+    variance[touched] += for_root[touched] ** 2 * at_root
+    return variance
+
+
+def _climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
+    """Return the pairs of the depth above, and add the families' residuals to the variances."""
+    node, group, weight = pairs
+    start = np.searchsorted(node, family_start)
+    above = np.empty(len(node), np.int64), np.empty(len(node), np.int64), np.empty(len(node))
+    written = _climb_families((node, group, weight, start), own, family_start, above, variance)
+    return above[0][:written], above[1][:written], above[2][:written]
+
+
+@kernel
+def _climb_families(
+    pairs: tuple[Int64, Int64, Float64, Int64],
+    own: Float64,
+    family_start: Int64,
+    above: Pairs,
+    variance: Float64,
+) -> int:
+    """Write the pairs of all parents, and return how many there are."""
+    node, group, weight, start = pairs
+    parents, members, mean = above
+    seen = np.zeros(len(node))  # the sum of the finite u of a family's children in a group
+    unknown = np.zeros(len(node), dtype=np.int64)  # how many of them have an infinite u
+    place = np.full(len(variance), -1)
+    written = 0
+    for family in range(len(family_start) - 1):
+        finite, infinite = _sums_of_family(own, family_start[family], family_start[family + 1])
+        first = written
+        for j in range(start[family], start[family + 1]):
+            i = place[group[j]]
+            if i < 0:
+                i = written
+                place[group[j]] = i
+                parents[i], members[i] = family, group[j]
+                mean[i], seen[i], unknown[i] = 0.0, 0.0, 0
+                written += 1
+            u = own[node[j]]
+            if u == np.inf:
+                unknown[i] += 1
+            else:
+                seen[i] += u
+                mean[i] += weight[j] * u
+        for i in range(first, written):
+            mean[i] = _share_from_above(mean[i], unknown[i], finite, infinite)
+            variance[members[i]] += mean[i] * mean[i] * max(finite - seen[i], 0.0)
+            if 0 < unknown[i] < infinite:
+                variance[members[i]] = np.inf
+        for j in range(start[family], start[family + 1]):
+            u = own[node[j]]
+            if u < np.inf:
+                variance[group[j]] += u * (weight[j] - mean[place[group[j]]]) ** 2
+        for j in range(start[family], start[family + 1]):
+            place[group[j]] = -1
+        written = _without_zeros(above, first, written)
+    return written
+
+
+@kernel
+def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
+    """Return the sum of the finite u, and how many are infinite."""
+    finite = 0.0
+    infinite = 0
+    for c in range(begin, end):
+        if own[c] == np.inf:
+            infinite += 1
+        else:
+            finite += own[c]
+    return finite, infinite
+
+
+@kernel
+def _share_from_above(weighted: float, unknown: int, finite: float, infinite: int) -> float:
+    """Return the g of a parent from Σ g u over its children in the group."""
+    if infinite > 0:
+        return 1.0 if unknown == infinite else 0.0
+    return weighted / finite if finite > 0.0 else 0.0
+
+
+@kernel
+def _without_zeros(above: Pairs, first: int, last: int) -> int:
+    """Return the end of the pairs once those of this family with g = 0 are dropped."""
+    parents, members, mean = above
+    for i in range(first, last):
+        if mean[i] != 0.0:
+            parents[first], members[first], mean[first] = parents[i], members[i], mean[i]
+            first += 1
+    return first

@@ -1,0 +1,113 @@
+"""What this machine allows: memory, also where a container or a service has less than all of it."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from hedgerow.errors import HedgerowError
+
+ROOT = Path("/")
+
+
+def usable_memory(root: Path = ROOT) -> int | None:
+    """Return the bytes of memory that this process may use; None where the system does not tell.
+
+    The least of what the machine has and what control groups allow (version 1 and 2): those of
+    this process and all above them, as each limits what is below.
+    """
+    known = [*_limits(root)]
+    physical = physical_memory()
+    if physical is not None:
+        known.append(physical)
+    return min(known, default=None)
+
+
+def physical_memory() -> int | None:
+    """Return bytes of memory of this machine, or None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _limits(root: Path) -> Iterator[int]:
+    """Return the limits of this process's control groups.
+
+    A line of ``/proc/self/cgroup`` is ``number:controllers:/path``; version 2 names no controllers.
+    A container may see the groups from its own on, under a path that it cannot: hence every folder
+    between the path's and the root is asked, and those that are not there are passed over.
+    """
+    groups = root / "sys" / "fs" / "cgroup"
+    try:
+        lines = (root / "proc" / "self" / "cgroup").read_text().splitlines()
+    except (OSError, ValueError):
+        lines = ["0::/"]
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not controllers:
+            top, name = groups, "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = groups / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        own = top / path.lstrip("/")
+        for folder in [own, *own.parents][: len(own.parts) - len(top.parts) + 1]:
+            limit = _number(folder / name)
+            if limit is not None:
+                yield limit
+
+
+def _number(path: Path) -> int | None:
+    """Return the limit in a file; None where there is none."""
+    try:
+        text = path.read_text().strip()
+    except (OSError, ValueError):
+        return None
+    return int(text) if text.isdecimal() else None  # "max": there is none
+
+
+# Files as users name them: plain ones alone, and small ones read up to a bound.
+#
+# A pipe may never end, a device never does, and opening either can wait for ever; so what is no
+# plain file is refused before it is opened. (A file can be put in a file's place in between.
+# Whoever can do that is inside the boundary.)
+
+KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def kind_of_file(path: Path) -> str | None:
+    """Return what is there that is no plain file; None for a plain file."""
+    mode = path.stat().st_mode
+    return None if stat.S_ISREG(mode) else KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+def check_plain(path: Path, subject: str, error: type[HedgerowError]) -> None:
+    """Raise unless a plain file is there, or nothing at all."""
+    try:
+        kind = kind_of_file(path)
+    except (OSError, ValueError):  # opening it says why
+        return
+    if kind is not None:
+        raise error(f"{subject} is {kind}; name a file")
+
+
+def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowError]) -> bytes:
+    """Return the content of a plain file of at most ``most`` bytes."""
+    check_plain(path, subject, error)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            found = file.read(most + 1)
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or "it has no name that a file can have"
+        raise error(f"cannot read {subject}: {reason}") from None
+    if len(found) > most:
+        raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
+    return found

@@ -1,0 +1,1 @@
+"""How a budget is divided among the depths: fixed shares, optimal, fair, cheapest."""

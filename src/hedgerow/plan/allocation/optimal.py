@@ -1,0 +1,188 @@
+"""The optimal allocation: shares of the budget that make the error of the counts least.
+
+Two objectives. ``cells`` is program (6) of Ko et al.: the error of every noisy count on its own,
+cut off at 0, before depths are combined. It is right where depths are used separately, and where a
+prior says that most counts are near 0, for there clipping is what matters. ``released`` is the
+error after depths are combined (`hedgerow.plan.allocation.released`): right where counts are large
+against the noise and estimates are what is published.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from hedgerow.arrays import Float64
+from hedgerow.errors import PlanError, kind_of
+from hedgerow.plan.allocation.allocation import (
+    Importance,
+    Problem,
+    Relative,
+    check_importance,
+    importances,
+    mean_importances,
+)
+from hedgerow.plan.allocation.programs import Cells, LargeCounts, Level, least_error
+from hedgerow.plan.allocation.released import released_shares
+from hedgerow.plan.prior import Prior, check_prior
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta
+from hedgerow.privacy.calibrate import calibrate, check_spendable
+
+PARTS = 10_000
+"""Shares are multiples of 1/10,000, so that people can read them and the price stays quick."""
+
+EXACT_BEYOND = 50.0
+"""The precision at which all noise is 0 but for a chance of 1e-21."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Optimal:
+    """The shares that make the importance-weighted squared error of all counts least.
+
+    With ``objective="cells"`` (Ko et al., program (6)):
+
+        minimise Σ_ℓ Σ_{j in ℓ} w_ℓj f(b_ℓ/Δ_ℓ, N_j) subject to Σ_ℓ b_ℓ = budget
+
+    with w the importance and f the mean squared error of max(0, N + noise). N is taken from a
+    public prior; without one all counts count as large, which gives ε_ℓ ∝ (w_ℓ n_ℓ Δ₁²)^(1/3) and
+    ρ_ℓ ∝ (w_ℓ n_ℓ Δ₂²)^(1/2) for n_ℓ nodes. A depth of importance 0 stays unmeasured, so the last
+    one's must be above 0. With ``objective="released"`` see `hedgerow.plan.allocation.released`:
+    the mean of w over a depth stands for w, the prior matters for `Relative` alone, and a depth may
+    stay unmeasured because others tell its counts well enough.
+
+    An (ε, δ) budget is spent as the ρ that its exact profile allows, which depends on the shares a
+    little; ρ and shares are found in turn.
+
+    Args:
+        importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
+        prior: a public table with the levels of the release.
+        objective: ``cells`` or ``released``.
+
+    Raises:
+        PlanError: an importance below 0 or not finite, or all 0, or an unknown objective.
+    """
+
+    importance: Importance = None
+    prior: Prior | None = None
+    objective: Literal["cells", "released"] = "cells"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objective, str) or self.objective not in {"cells", "released"}:
+            raise PlanError(f"objective must be cells or released, got {kind_of(self.objective)}")
+        check_prior(self.prior)
+        check_importance(self.importance)
+
+    @property
+    def name(self) -> str:
+        """``optimal``."""
+        return "optimal"
+
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+        """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
+
+        Raises:
+            PlanError: importances that do not fit the depths, a prior with other levels, no
+                importance for the last depth (``cells``), or no optimum found.
+            BudgetError: a budget that the mechanism cannot spend.
+        """
+        check_spendable(problem.mechanism, problem.budget)
+        if self.objective == "released":
+            weights = mean_importances(problem, self.importance, self.prior)
+            return rounded_shares(released_shares(problem, weights))
+        measured, levels = levels_of(problem, self.importance, self.prior)
+        depths = [problem.depths[i] for i in measured]
+        if self.prior is None:  # the shares do not depend on the budget
+            found = _optimum(levels, 1.0)
+        elif isinstance(problem.budget, EpsilonDelta):
+            found = _alternating(problem, levels, depths)
+        elif isinstance(problem.budget, Epsilon):
+            found = _optimum(levels, float(problem.budget.epsilon))
+        else:
+            found = _optimum(levels, float(problem.budget.rho))
+        shares = dict(zip(measured, rounded_shares(found), strict=True))
+        return tuple(shares.get(i) for i in range(len(problem.depths)))
+
+
+def levels_of(
+    problem: Problem, importance: Importance, prior: Prior | None
+) -> tuple[list[int], list[Level]]:
+    """Return the depths of `Problem.depths` that matter, by place, and their error.
+
+    Depths that do not matter have importance 0. Nothing here looks at the problem's budget.
+
+    Raises:
+        PlanError: importances or a prior that do not fit, or importance 0 for the last depth.
+    """
+    relative = isinstance(importance, Relative)
+    weights = importances(problem, None if isinstance(importance, Relative) else importance)
+    if not weights[-1]:
+        raise PlanError(
+            f"the importance of {problem.cuboids[-1]!r} must be above 0: the leaves have to be "
+            f'measured; objective = "released" may give them little'
+        )
+    if prior is not None:
+        prior.check_fits(problem.tree)
+    measured = [i for i, weight in enumerate(weights) if weight]
+    levels = [
+        _level(problem, problem.depths[i], float(weights[i]), prior, relative=relative)
+        for i in measured
+    ]
+    return measured, levels
+
+
+def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
+    """Shares in multiples of 1/10,000 that sum to exactly 1; None for 0, else at least one part.
+
+    By largest remainders: each positive share gets one part, and of the rest what it is due.
+    """
+    given = np.asarray(shares, dtype=np.float64)
+    positive = given > 0
+    due = np.where(positive, np.maximum(given / given.sum() * PARTS, 1), 0.0)
+    spare = due - positive
+    due = positive + spare * ((PARTS - positive.sum()) / max(spare.sum(), 1e-300))
+    parts = np.floor(due).astype(int)
+    behind = np.argsort(parts - due, kind="stable")
+    parts[behind[: PARTS - parts.sum()]] += 1
+    return tuple(Fraction(int(n), PARTS) if n else None for n in parts)
+
+
+def _level(
+    problem: Problem, depth: int, weight: float, prior: Prior | None, *, relative: bool
+) -> Level:
+    sensitivity, nodes = problem.sensitivity(depth), problem.tree.nodes(depth)
+    if prior is None:
+        each = float(nodes) ** 2 if relative else weight
+        price = problem.mechanism.price
+        return LargeCounts(each * nodes * float(price.variance), price.power, sensitivity)
+    counts, times = prior.values(depth, nodes)
+    values = counts.astype(np.float64)
+    costs = 1 / np.maximum(values, 1) ** 2 if relative else np.full(len(values), weight)
+    weights = np.asarray(times * costs, dtype=np.float64)
+    return Cells(problem.mechanism.cell_error, values, weights, sensitivity)
+
+
+def _optimum(levels: Sequence[Level], budget: float) -> Float64:
+    """Program (6); a budget with which no count is wrong is shared as the least such one."""
+    enough = EXACT_BEYOND * sum(level.sensitivity for level in levels)
+    return least_error(levels, min(budget, enough)).budgets
+
+
+def _alternating(problem: Problem, levels: Sequence[Level], depths: Sequence[int]) -> Float64:
+    """Program (6) at the ρ that an (ε, δ) budget allows with these very shares, nearly."""
+    shares = [Fraction(1, len(levels))] * len(levels)
+    for _ in range(3):
+        found = _optimum(levels, float(_calibrated(problem, shares, depths)))
+        new = [share or Fraction(0) for share in rounded_shares(found)]
+        if new == shares:
+            break
+        shares = new
+    return found
+
+
+def _calibrated(problem: Problem, shares: Sequence[Fraction], depths: Sequence[int]) -> Fraction:
+    changes = [problem.neighbours.changes(t) for t in depths]
+    worst = problem.neighbours.is_worst
+    rho = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst).rho
+    return Fraction(0) if rho is None else rho

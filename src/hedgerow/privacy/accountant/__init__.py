@@ -1,0 +1,1 @@
+"""The privacy loss of a composition: exact loss distributions, certified bounds of δ(ε)."""

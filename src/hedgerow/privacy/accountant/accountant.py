@@ -1,0 +1,144 @@
+"""The exact price of a composition: the faster of two accountants answers, with proved bounds.
+
+`lattice` convolves where the losses share a unit that is not too fine; `contour` integrates
+whatever the variances. Each is the other's judge in the tests.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from scipy.optimize import brentq
+
+from hedgerow.errors import BudgetError
+from hedgerow.noise.loss import Losses
+from hedgerow.privacy.accountant import contour, lattice
+from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
+from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
+from hedgerow.privacy.budget import float_above
+
+FAST_CELLS = 1 << 16
+"""Up to so many lattice points a convolution takes a few milliseconds."""
+
+SMALLEST_DELTA = 1e-250
+"""Below this δ is answered from ρ: doubles end near there."""
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
+
+_FLOOR = 1e-320
+_NARROW = 1e-10
+
+
+class TooFineError(BudgetError):
+    """A composition that neither accountant can hold; its ρ is still exact."""
+
+
+@lru_cache(maxsize=1024)
+def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
+    """Return proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
+
+    Kept: a plan, its manifest, its page and the terminal state the same figures of one composition.
+    """
+    if not math.isfinite(epsilon):
+        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    cells = lattice.cells(losses, epsilon)
+    if cells <= FAST_CELLS:
+        return lattice.delta_bounds(losses, epsilon)
+    found = contour.delta_bounds(losses, epsilon)
+    if found is not None:
+        return found
+    if cells > LARGEST_CELLS:
+        raise TooFineError(
+            "the losses have no common unit that is coarse enough, and are too few for an "
+            "integral: round the variances to a few digits, or ask for the zCDP figures"
+        )
+    return lattice.delta_bounds(losses, epsilon)
+
+
+def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known: float) -> float:
+    """Return the smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
+
+    Args:
+        delta_above: proved upper bounds of δ(ε).
+        delta: in (0, 1).
+        known: an ε that is certainly enough, or infinity: the search begins there.
+
+    Returns:
+        ε; infinity where no ε is enough (P[L = ∞] > δ).
+    """
+    if delta < SMALLEST_DELTA:
+        return known
+    target = -float_above(-delta)
+    if delta_above(0.0) <= target:
+        return 0.0
+    high = known if math.isfinite(known) else 1.0
+    while delta_above(high) > target:
+        if math.isfinite(known):
+            return known
+        high *= 2
+        if high > LARGEST_EPSILON:
+            return math.inf
+    low = high / 2
+    while delta_above(low) <= target:
+        if low < SMALLEST_EPSILON:
+            return low
+        low, high = low / 2, low
+
+    def excess(doublings: float) -> float:
+        return math.log(max(delta_above(low * 2**doublings), _FLOOR) / target)
+
+    # Between low and 2 low, on a logarithmic scale: a tiny ε has as many right digits as a large.
+    found = low * 2 ** float(brentq(excess, 0.0, 1.0, xtol=_NARROW))
+    step = _NARROW
+    while delta_above(found) > target:  # the bound, not only the root, must be on the private side
+        found, step = found * (1 + step), 2 * step
+    return next_above(min(found, high))
+
+
+def next_above(epsilon: float) -> float:
+    """Return ε, or a little more: of which the decimal that it prints as is no less than ε.
+
+    A float in a question stands for both (`hedgerow.text.exact_or_smaller`), and δ at this ε is to
+    be what it was.
+    """
+    return math.nextafter(epsilon, math.inf) if epsilon else epsilon
+
+
+def tradeoff_below(losses: Losses, alpha: float) -> float:
+    """Return a proved lower bound of T(α), the least type II error at type I error α.
+
+    From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
+    """
+    if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
+        return lattice_tradeoff_bounds(losses, check_alpha(alpha))[0]
+    return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
+
+
+def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
+    """Return max over ε of 1 - δ(ε) - e^ε α, T(α) from below (Dong, Roth & Su 2022, Prop. 2.12).
+
+    Every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
+    close to the best. Arguments as of `epsilon_above` and `tradeoff_below`.
+    """
+    steepest = -math.log(max(check_alpha(alpha), 1e-290))
+    left, right = -steepest - 60, steepest + 1
+    for _ in range(80):
+        a, b = left + (right - left) / 3, right - (right - left) / 3
+        higher = height(a, delta_above(a), alpha) >= height(b, delta_above(b), alpha)
+        left, right = (left, b) if higher else (a, right)
+    best = (left + right) / 2
+    return max(0.0, height(best, delta_above(best), alpha))
+
+
+def height(epsilon: float, delta: float, alpha: float) -> float:
+    """Return 1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below."""
+    slope = math.exp(epsilon) * alpha
+    return 1 - delta - slope - 1e-15 * (1 + slope)
+
+
+def check_alpha(alpha: float) -> float:
+    """Return a type I error, which is in [0, 1]."""
+    if not 0 <= alpha <= 1:
+        raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
+    return alpha

@@ -1,0 +1,255 @@
+"""The trapezoidal sum over chosen nodes of a contour, with a bound of its round-off."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
+from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
+
+# The few places on a vertical line where a product of periodic characteristic functions is large.
+#
+# The transform of a composition is Π φ_i(t · step_i)^times_i with |φ_i(v)| ≤ exp(-2B_i sin²(v/2)).
+# Each factor revives at every multiple of its period 2π/step_i, but the product is above e^-Λ only
+# where Σ 2 times_i B_i sin²(t step_i/2) < Λ: where all revive at once. The sieve first cuts the
+# line down to the neighbourhoods of the revivals of each factor that is decisive alone, the one of
+# the longest period first; then short pieces, and at last single nodes, by the whole sum.
+
+Wave = tuple[float, float]
+"""Of one factor: |step| and times · sharpness."""
+
+# What bounds memory (pieces at a time) and time (blocks).
+_LARGEST_SIEVE = 1 << 17
+_MOST_BLOCKS = 150
+_SMALLEST_BLOCK = 1 << 14
+_FIRST_BLOCK = 64
+
+
+def surviving_nodes(
+    waves: Sequence[Wave],
+    spacing: float,
+    last: int,
+    room: Callable[[int, int], float],
+    most: int,
+) -> Int64 | None:
+    """Return the nodes m in 0..last at which the product may be above what the room allows.
+
+    Returns:
+        Int64 in ascending order; None if they are more than ``most``, or too hard to find.
+    """
+    ordered = sorted((step, strength) for step, strength in waves if step * strength > 0)
+    found: list[Int64] = [np.zeros(0, dtype=np.int64)]
+    count = visited = 0
+    waiting = [(block, room(*block)) for block in reversed(node_blocks(last))]
+    while waiting and count <= most and visited < _MOST_BLOCKS:
+        visited += 1
+        (start, stop), allowed = waiting.pop()
+        nodes = _block(ordered, spacing, (start, stop), allowed) if allowed > 0 else found[0]
+        if nodes is None:
+            middle = (start + stop) // 2
+            waiting += [((middle, stop), allowed), ((start, middle), allowed)]
+        else:
+            found.append(nodes)
+            count += nodes.size
+    return None if waiting or count > most else np.concatenate(found)
+
+
+def node_blocks(last: int) -> list[tuple[int, int]]:
+    """Cut 0..last at 64, 128, 256, …: within a block the rest of the integrand varies little."""
+    edges = [0]
+    while edges[-1] <= last:
+        edges.append(min(max(2 * edges[-1], _FIRST_BLOCK), last + 1))
+    return list(pairwise(edges))
+
+
+def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: float) -> Int64 | None:
+    """Return the nodes of one block; None if it should be halved first, to save memory."""
+    pieces = _decisive_pieces(waves, (block[0] * spacing, (block[1] - 1) * spacing), room)
+    if pieces is not None:
+        nodes = _between(*_within_room(*pieces, waves, room), spacing, block)
+    elif block[1] - block[0] <= _SMALLEST_BLOCK:
+        nodes = np.arange(*block)
+    else:
+        return None
+    if nodes.size > _LARGEST_SIEVE:
+        return None
+    times = np.asarray(nodes * spacing, dtype=np.float64)
+    kept, _ = _within_room(times, times, waves, room)
+    return np.rint(kept / spacing).astype(np.int64)
+
+
+def _decisive_pieces(
+    waves: list[Wave], ends: tuple[float, float], room: float
+) -> tuple[Float64, Float64] | None:
+    """Return short intervals near the revivals of every factor that alone exceeds the room."""
+    low, high = np.array([ends[0]]), np.array([ends[1]])
+    for step, strength in waves:
+        if 2 * strength > room:
+            radius = 2 * math.asin(math.sqrt(room / (2 * strength)))
+            if _revivals(low, high, step, radius).sum() > _LARGEST_SIEVE:
+                return None
+            low, high = _near_revivals(low, high, step, radius)
+    count = _pieces(low, high, waves)
+    return None if count.sum() > _LARGEST_SIEVE else _cut_short(low, high, count)
+
+
+def _near_revivals(
+    low: Float64, high: Float64, step: float, radius: float
+) -> tuple[Float64, Float64]:
+    """Return the parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
+    wide = np.minimum(radius + _slack(high * step), math.pi)
+    count = _revivals(low, high, step, wide)
+    source = np.repeat(np.arange(low.size), count)
+    first = np.ceil((low * step - wide) / math.tau)
+    middle = math.tau * (first[source] + _ranks(count))
+    new_low = np.maximum(low[source], (middle - wide[source]) / step)
+    new_high = np.minimum(high[source], (middle + wide[source]) / step)
+    keep = new_low <= new_high
+    return new_low[keep], new_high[keep]
+
+
+def _revivals(low: Float64, high: Float64, step: float, radius: Float64 | float) -> Int64:
+    """Return how many multiples of 2π lie within ``radius`` of each interval."""
+    first = np.ceil((low * step - radius) / math.tau)
+    count = np.floor((high * step + radius) / math.tau) - first + 1
+    return np.asarray(np.maximum(count, 0), dtype=np.int64)
+
+
+def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
+    """Return how many pieces to cut each interval into, so that most factors turn little."""
+    weight = sum(strength for _, strength in waves)
+    turning = sum(strength * step * step for step, strength in waves)
+    shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
+    return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
+
+
+def _cut_short(low: Float64, high: Float64, count: Int64) -> tuple[Float64, Float64]:
+    source = np.repeat(np.arange(low.size), count)
+    length = ((high - low) / count)[source]
+    start = low[source] + _ranks(count) * length
+    return start, start + length
+
+
+def _within_room(
+    low: Float64, high: Float64, waves: list[Wave], room: float
+) -> tuple[Float64, Float64]:
+    """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
+    spent = np.zeros(low.size)
+    for step, strength in waves:
+        middle = math.tau * np.rint((low + high) * (step / 2 / math.tau))
+        away = np.maximum(low * step - middle, middle - high * step) - _slack(high * step)
+        spent += 2 * strength * np.sin(np.clip(away, 0.0, math.pi) / 2) ** 2
+        keep = spent <= room
+        low, high, spent = low[keep], high[keep], spent[keep]
+    return low, high
+
+
+def _slack(angle: Float64) -> Float64:
+    """Return more than the round-off of an angle, so that bounds do not hang on the last digit."""
+    return 1e-9 + 4e-15 * angle
+
+
+def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]) -> Int64:
+    """Return the nodes in ascending, slightly widened intervals, each once."""
+    start, stop = block
+    first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
+    end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
+    before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
+    count = np.maximum(end - np.maximum(first, before), 0)
+    return np.asarray(np.repeat(np.maximum(first, before), count) + _ranks(count))
+
+
+def _ranks(count: Int64) -> Int64:
+    """Return 0 .. count - 1 for each count, one after the other."""
+    return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
+
+
+_CHUNK = 1 << 14
+# What stands for an error that no float holds: such bounds are far too wide to be reported.
+HOPELESS = 1e300
+# 2π in two parts, so that an angle loses nothing beyond its own rounding when turns are taken off.
+_TURN_REST = 2.4492935982947064e-16
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Π φ_i(t · step_i)^times_i e^(it·lag): the transform on the line, 1 at t = 0.
+
+    Attributes:
+        factors: each tilted loss with its times.
+        lag: the loss where all X = 0, less the point at which δ is asked.
+    """
+
+    factors: tuple[tuple[TiltedLoss, int], ...]
+    lag: Fraction
+
+
+def weighted_sums(
+    product: Product,
+    kernel: Folded | Smoothed,
+    tilt: float,
+    spacing: float,
+    nodes: Int64,
+) -> tuple[Float64, float]:
+    """Return (h/2π) Σ over ±nodes of the product times each weight, and a bound of its error.
+
+    Returns:
+        The sums (3), and a bound of the absolute error of each.
+    """
+    sums: list[list[float]] = []
+    errors: list[float] = []
+    for start in range(0, nodes.size, _CHUNK):
+        chunk = nodes[start : start + _CHUNK]
+        height = np.asarray(chunk * spacing, dtype=np.float64)
+        share = np.where(chunk == 0, 1.0, 2.0) * (spacing / math.tau)
+        with np.errstate(over="ignore", invalid="ignore"):
+            modulus, angle, error = _polar(product, height)
+        values = (modulus * np.exp(1j * angle) * kernel.weights(tilt, height)).real * share
+        sums.append([math.fsum(row) for row in values])
+        # A weight is right to 200 units (sums and products of a few elementary functions).
+        bound = kernel.envelope(tilt, height) * share * (error + 200 * UNIT_ROUNDOFF * modulus)
+        errors.append(math.fsum(np.fmin(bound, HOPELESS)))
+    total = np.array([math.fsum(column) for column in zip(*sums, strict=True)])
+    return total, math.fsum(errors) * (1 + 1e-6)
+
+
+def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
+    """Return modulus and angle of the product at each height, and a bound of its error.
+
+    With u the unit round-off, the angle t · step, less its turns, is right to 7u|t · step|. It
+    enters φ by its centre (an angle) and by φ₀, whose error adds up to q relative to |φ₀|; the
+    power times of (1+q), less 1, is the relative error of the modulus. Sums of k terms err by at
+    most k + 10 units of the sum of their moduli.
+    """
+    lag = float(product.lag)
+    log_sum = np.zeros(height.shape, dtype=np.complex128)
+    angle, turned = height * lag, np.abs(height * lag)
+    blurred, inflated, logs = np.zeros_like(height), np.zeros_like(height), np.zeros_like(height)
+    for factor, times in product.factors:
+        full = height * factor.step
+        reduced = _reduced(full)
+        doubt = 7 * UNIT_ROUNDOFF * np.abs(full)
+        log_factor = factor.log_characteristic(reduced)
+        log_sum += times * log_factor
+        logs += times * np.abs(log_factor)
+        angle += times * factor.centre * reduced
+        turned += times * abs(factor.centre) * np.abs(reduced)
+        blurred += times * abs(factor.centre) * doubt
+        error = factor.error * UNIT_ROUNDOFF + factor.spread * doubt
+        inflated += times * np.log1p(error * np.exp(-log_factor.real))
+    modulus = np.exp(log_sum.real)
+    units = (len(product.factors) + 10) * (turned + logs) + 10
+    blurred += units * UNIT_ROUNDOFF
+    error = modulus * (np.expm1(inflated) + np.exp(inflated) * blurred)
+    return modulus, angle + log_sum.imag, error
+
+
+def _reduced(angle: Float64) -> Float64:
+    """Return the angle less the nearest multiple of 2π."""
+    turns = np.rint(angle / math.tau)
+    return np.asarray((angle - turns * math.tau) - turns * _TURN_REST)

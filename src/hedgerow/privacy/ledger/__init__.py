@@ -1,0 +1,1 @@
+"""The ledger file: datasets, the budget of each promise, and every charge."""

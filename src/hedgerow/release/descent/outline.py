@@ -1,0 +1,139 @@
+"""The outline of a pass: which depths are measured, in which blocks, and where the tree is cut."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.plan.depths import All, Measured
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Noisy
+from hedgerow.release.descent.steps import Refinement
+from hedgerow.tables.tree import Tree
+
+UNCUT_LEAVES = 1 << 24
+UNCUT_LEAVES_OF_ALL = 1 << 22
+MIN_JOBS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a pass needs to know of a plan.
+
+    Attributes:
+        tree: the tree.
+        public_depth: the deepest public depth, -1 if none is.
+        measured: the measured depths.
+        everything: whether all nodes of a measured depth are, not survivors' children alone.
+        cut: where the tree is cut into jobs.
+    """
+
+    tree: Tree
+    public_depth: int
+    measured: frozenset[int]
+    everything: bool
+    cut: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Outline":
+        """The outline of a plan."""
+        measured = frozenset(t for t, d in enumerate(plan.depths) if isinstance(d, Measured))
+        everything = isinstance(plan.measure, All)
+        return cls(plan.tree, plan.public_depth, measured, everything, cut_depth(plan))
+
+    @property
+    def first(self) -> int:
+        """The depth that the pass starts below."""
+        return max(self.public_depth, 0)
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Whether the estimator is given combined, real-valued counts, or makes such."""
+        combines = self.everything and estimator.combine is not False
+        gaps = not self.measured.issuperset(range(self.public_depth + 1, self.tree.depth + 1))
+        return combines or gaps or isinstance(estimator, Sparse | Isotonic)
+
+    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
+        """The steps from a depth down to another, by block."""
+        blocks: list[list[Refinement]] = []
+        waiting: list[Refinement] = []
+        deepest = max(self.measured)
+        # Single children take their parent's count, where it has one: an unmeasured total has none.
+        known = above > 0 or self.public_depth >= 0 or 0 in self.measured
+        for t in range(above + 1, last + 1):
+            step = Refinement.of(self.tree, t)
+            waiting.append(step)
+            ends = t in self.measured and not (self.everything and t < min(deepest, last))
+            alone = step.single and len(waiting) == 1 and t not in self.measured and known
+            if ends or t > deepest or (alone and not self.everything):
+                blocks.append(waiting)
+                waiting, known = [], True
+        return [*blocks, waiting] if waiting else blocks
+
+
+def cut_depth(plan: Plan) -> int:
+    """Where the tree is cut into jobs: public, and fixed by the plan alone.
+
+    Small trees are one job. Others are cut at the first depth with at least 256 possible nodes
+    below the public ones: jobs enough for any number of workers, and few enough to be cheap. Below
+    survivors that is a measured depth, as an unmeasured one belongs to the block that follows it.
+    """
+    tree, first = plan.tree, max(plan.public_depth, 0)
+    everything = isinstance(plan.measure, All)
+    if tree.leaves <= (UNCUT_LEAVES_OF_ALL if everything else UNCUT_LEAVES):
+        return first
+    measured = {t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured)}
+    possible = range(first, max(measured)) if everything else sorted(measured - {max(measured)})
+    return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+
+
+# What a pass finds: the survivors and noisy counts of a depth, and those of all depths.
+
+
+@dataclass(frozen=True, slots=True)
+class DepthResult:
+    """What a pass or a job of it found at one depth, in tree order.
+
+    Attributes:
+        depth: the depth.
+        nodes: the survivors with their released counts and unbiased estimates.
+        noisy: int64 (measured cells): the noisy counts, families end to end, of surviving parents
+            or (`All`) of all; None where nothing was measured.
+        seconds: of work; confidential, for the terminal alone. 0 where the result had been kept.
+    """
+
+    depth: int
+    nodes: Nodes
+    noisy: Noisy | None
+    seconds: float = 0.0
+
+
+def joined(parts: Sequence[DepthResult]) -> DepthResult:
+    """The results of one depth from chunks or jobs that follow each other."""
+    noisy = [part.noisy for part in parts if part.noisy is not None]
+    nodes = Nodes.joined([part.nodes for part in parts])
+    seconds = sum(part.seconds for part in parts)
+    return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None, seconds)
+
+
+def _end_to_end(parts: list[Noisy]) -> Noisy:
+    return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
+
+
+def gathered(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
+    """All survivors and all noisy counts by depth.
+
+    The survivors come without their slices of the table: how many leaves they have is confidential.
+    """
+    nodes: dict[int, list[Nodes]] = {}
+    noisy: dict[int, list[Noisy]] = {}
+    for found in results:
+        nodes.setdefault(found.depth, []).append(found.nodes)
+        if found.noisy is not None:
+            noisy.setdefault(found.depth, []).append(found.noisy)
+    whole = {t: Nodes.joined(parts).without_slices() for t, parts in nodes.items()}
+    return whole, {t: _end_to_end(parts) for t, parts in noisy.items()}

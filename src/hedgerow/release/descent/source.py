@@ -1,0 +1,185 @@
+"""Where noisy counts come from: drawn on a confidential table, or read back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.estimator import LARGEST_COUNT
+from hedgerow.noise.bits import Bits, Stream
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.depths import Measured
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes, true_nodes
+from hedgerow.release.descent.steps import Refinement, add_true_counts
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+Noisy = Int64 | Float64
+Variance = float | Float64
+
+
+class Reader(Protocol):
+    """The noisy counts of one job at one depth."""
+
+    def __call__(
+        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+    ) -> tuple[Noisy, Variance]:
+        """The noisy counts of the children of ``parents``, and their variances.
+
+        Args:
+            start: how many cells the job measured at this depth before these.
+            family_start: int64 (parents + 1).
+            parents: nodes of the depth above.
+            step: the refinement.
+        """
+
+
+class Source(Protocol):
+    """Where the noisy counts of a pass come from."""
+
+    @property
+    def counts(self) -> Counts:
+        """The table into which the nodes' slices point."""
+
+    def public(self, depth: int) -> Nodes:
+        """All non-zero nodes of a public depth."""
+
+    def root(self) -> tuple[Noisy, Variance]:
+        """The measured total, one cell."""
+
+    def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
+        """The noisy counts of the job at a place; None where the depth is unmeasured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """True counts of a confidential table plus noise under the places' own streams.
+
+    They are added modulo 2⁶⁴ and then held within ±`LARGEST_COUNT`: post-processing.
+
+    Attributes:
+        counts: the confidential table, over the plan's tree.
+        plan: which depth is measured with which noise.
+        bits: where random words come from: a release key, or a seed in simulation.
+    """
+
+    counts: Counts
+    plan: Plan
+    bits: Bits
+
+    def public(self, depth: int) -> Nodes:
+        """All non-zero nodes of a public depth."""
+        return true_nodes(self.counts, depth)
+
+    def root(self) -> tuple[Noisy, Variance]:
+        """The measured total, one cell."""
+        what = self.plan.depths[0]
+        noisy = np.zeros(1, dtype=np.int64)
+        if not isinstance(what, Measured):
+            return noisy, np.inf
+        what.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
+        noisy += self.counts.total
+        hold(noisy)
+        return noisy, what.mechanism.noise_variance
+
+    def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
+        """Noise from the place's stream, added to the true counts."""
+        what = self.plan.depths[depth]
+        if not isinstance(what, Measured):
+            return None
+        stream = self.bits.stream(*place, depth)
+        return _Drawing(self.counts, what.mechanism, stream, what.mechanism.noise_variance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    counts: Counts
+    mechanism: Mechanism
+    stream: Stream
+    variance: float
+
+    def __call__(
+        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+    ) -> tuple[Noisy, Variance]:
+        noisy = np.empty(int(family_start[-1]), dtype=np.int64)
+        self.mechanism.draw(self.stream, start, noisy)
+        add_true_counts(noisy, family_start, parents, step, self.counts)
+        hold(noisy)
+        return noisy, self.variance
+
+
+def hold(noisy: Int64) -> None:
+    """Move noisy counts beyond ±`LARGEST_COUNT` there, in place, before anyone sees them.
+
+    Post-processing, so it costs nothing; a refusal after the charge would depend on the table.
+    """
+    np.clip(noisy, -LARGEST_COUNT, LARGEST_COUNT, out=noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Noisy counts that were written down, to be estimated again; no table is needed.
+
+    Attributes:
+        tree: the tree.
+        noisy: for each measured depth int64 or float64 (cells): the noisy counts in tree order.
+        variance: for each measured depth a float, or float64 (cells), records².
+        nodes: for each public depth its non-zero nodes (codes and counts).
+    """
+
+    tree: Tree
+    noisy: Mapping[int, Noisy]
+    variance: Mapping[int, Variance]
+    nodes: Mapping[int, Nodes]
+
+    @property
+    def counts(self) -> Counts:
+        """An empty table."""
+        nothing = (np.empty(0, dtype=np.int32),) * len(self.tree.axes)
+        return Counts(self.tree, nothing, np.empty(0, dtype=np.int64))
+
+    def public(self, depth: int) -> Nodes:
+        """All non-zero nodes of a public depth."""
+        return self.nodes[depth]
+
+    def root(self) -> tuple[Noisy, Variance]:
+        """The measured total, one cell."""
+        if 0 not in self.noisy:
+            return np.zeros(1, dtype=np.int64), np.inf
+        if len(self.noisy[0]) != 1:
+            raise uneven(0)
+        return self.noisy[0], self.variance[0]
+
+    def reader(self, _place: tuple[int, ...], depth: int) -> Reader | None:
+        """The noisy counts of the depth."""
+        if depth not in self.noisy:
+            return None
+        return _Reading(self.noisy[depth], self.variance[depth])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    noisy: Noisy
+    variance: Variance
+
+    def __call__(
+        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+    ) -> tuple[Noisy, Variance]:
+        del parents
+        stop = start + int(family_start[-1])
+        if stop > len(self.noisy):
+            raise uneven(step.depth)
+        if isinstance(self.variance, np.ndarray):
+            return self.noisy[start:stop], self.variance[start:stop]
+        return self.noisy[start:stop], self.variance
+
+
+def uneven(depth: int) -> ReleaseError:
+    """The error of stored noisy counts that do not fit the tree."""
+    return ReleaseError(
+        f"the noisy counts of depth {depth} are more or fewer than the nodes that were measured"
+    )

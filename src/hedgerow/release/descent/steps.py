@@ -1,0 +1,192 @@
+"""One step down the tree: the children of nodes, their true counts and slices of the leaves."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import ReleaseError
+from hedgerow.kernels import kernel, over_families
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Codes, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """What a step from depth t - 1 to depth t needs to know of the tree.
+
+    Attributes:
+        depth: t.
+        axis: the number of the refined axis.
+        child_start: int64 (nodes of the upper level + 1): children in the lower level.
+        leaf_start: int64 (nodes of the lower level + 1): where each one's leaves begin.
+        single: whether no family has a second child.
+    """
+
+    depth: int
+    axis: int
+    child_start: Int64
+    leaf_start: Int64
+    single: bool
+
+    @classmethod
+    def of(cls, tree: Tree, depth: int) -> "Refinement":
+        """The step of a tree that ends at ``depth``."""
+        number, level = tree.steps[depth - 1]
+        axis = tree.axes[number]
+        leaf_start = axis.descendant_start(level, axis.depth)
+        child_start = axis.child_start[level - 1]
+        single = len(child_start) - 1 == child_start[-1]
+        return cls(depth, number, child_start, leaf_start, single)
+
+    def family_start(self, codes: Codes) -> Int64:
+        """Where each parent's children begin when they are laid end to end: int64 (parents + 1)."""
+        parent = codes[self.axis]
+        start = np.zeros(len(parent) + 1, dtype=np.int64)
+        np.cumsum(self.child_start[parent + 1] - self.child_start[parent], out=start[1:])
+        return start
+
+
+def only_children(parents: Nodes, step: Refinement) -> Nodes:
+    """The children of a step where no family has a second one: the parents under new codes.
+
+    Raises:
+        ReleaseError: some family has a second child; its leaves would be counted for the first.
+    """
+    if not step.single:
+        raise ReleaseError(f"depth {step.depth} has no measurement to share its counts out by")
+    codes = list(parents.codes)
+    codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
+    return replace(parents, codes=tuple(codes))
+
+
+def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
+    """How many nodes of a deeper depth lie below each node of a depth: int64 (nodes)."""
+    many = np.ones(len(codes[0]), dtype=np.int64)
+    levels = zip(tree.axes, tree.cuboid(depth), tree.cuboid(deeper), codes, strict=True)
+    for axis, level, lower, code in levels:
+        if level < lower:
+            many *= np.diff(axis.descendant_start(level, lower))[code]
+    return many
+
+
+def families_of(family_start: Int64, parents: Int64) -> tuple[Int64, Int64]:
+    """The cells of the families of some parents, ascending, and where each family begins."""
+    sizes = np.diff(family_start)[parents]
+    begin: Int64 = np.append(0, np.cumsum(sizes))
+    return np.arange(begin[-1]) + np.repeat(family_start[parents] - begin[:-1], sizes), begin
+
+
+def add_true_counts(
+    noisy: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
+) -> None:
+    """Add to each child's noise its true count, in place.
+
+    Args:
+        noisy: int64 (children): the noise, which becomes the noisy counts.
+        family_start: int64 (parents + 1).
+        parents: the surviving parents.
+        step: the refinement.
+        counts: the confidential leaves.
+    """
+    leaf = counts.codes[step.axis]
+    over_families(
+        partial(
+            _add_true_counts, noisy, family_start, step.child_start, step.leaf_start,
+            parents.codes[step.axis], parents.start, parents.stop, leaf, counts.values,
+        ),
+        family_start,
+    )  # fmt: skip
+
+
+def children(
+    kept: Int64,
+    family_start: Int64,
+    parents: Nodes,
+    step: Refinement,
+    counts: Counts,
+) -> Nodes:
+    """Some of the children of ``parents``, with their slices of leaves and no counts yet.
+
+    Args:
+        kept: int64 (children), ascending: which cells of the families laid end to end.
+        family_start: int64 (parents + 1).
+        parents: the parents.
+        step: the refinement.
+        counts: the confidential leaves.
+    """
+    parent = np.searchsorted(family_start, kept, side="right") - 1
+    refined = step.child_start[parents.codes[step.axis][parent]] + kept - family_start[parent]
+    codes = tuple(
+        refined.astype(np.int32) if a == step.axis else code[parent]
+        for a, code in enumerate(parents.codes)
+    )
+    first = np.searchsorted(parent, np.arange(len(parents) + 1)).astype(np.int64)
+    start, stop = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
+    leaf = counts.codes[step.axis]
+    over_families(
+        partial(
+            _slices, start, stop, first, codes[step.axis], step.leaf_start,
+            parents.start, parents.stop, leaf,
+        ),
+        first,
+    )  # fmt: skip
+    nothing = np.zeros(len(kept))
+    return Nodes(codes, np.zeros(len(kept), dtype=np.int64), nothing, nothing, start, stop)
+
+
+def all_children(parents: Nodes, step: Refinement, counts: Counts) -> Nodes:
+    """All children of ``parents``, as `children` gives them."""
+    family_start = step.family_start(parents.codes)
+    return children(np.arange(family_start[-1]), family_start, parents, step, counts)
+
+
+@kernel
+def _add_true_counts(
+    noisy: Int64,
+    family_start: Int64,
+    child_start: Int64,
+    leaf_start: Int64,
+    parent_code: Int32,
+    slice_start: Int64,
+    slice_stop: Int64,
+    leaf: Int32,
+    values: Int64,
+    first: int,
+    last: int,
+) -> None:
+    for f in range(first, last):
+        child = child_start[parent_code[f]]
+        cell = family_start[f]
+        for i in range(slice_start[f], slice_stop[f]):
+            while leaf[i] >= leaf_start[child + 1]:
+                child += 1
+                cell += 1
+            noisy[cell] += values[i]
+
+
+@kernel
+def _slices(
+    start: Int64,
+    stop: Int64,
+    first_survivor: Int64,
+    child_code: Int32,
+    leaf_start: Int64,
+    slice_start: Int64,
+    slice_stop: Int64,
+    leaf: Int32,
+    first: int,
+    last: int,
+) -> None:
+    for f in range(first, last):
+        i, end = slice_start[f], slice_stop[f]
+        for s in range(first_survivor[f], first_survivor[f + 1]):
+            child = child_code[s]
+            while i < end and leaf[i] < leaf_start[child]:
+                i += 1
+            start[s] = i
+            while i < end and leaf[i] < leaf_start[child + 1]:
+                i += 1
+            stop[s] = i

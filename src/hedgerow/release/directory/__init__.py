@@ -1,0 +1,1 @@
+"""A release on disk: keys, staging, measurements, manifest, output, and its check."""

@@ -1,0 +1,228 @@
+"""`check`: do the files of a release agree with each other and with the plan that they state?
+
+From the directory alone: every file has its digest, the plan is one that `make_plan` could make and
+promises what is written, every family adds up, and the released counts are what the named estimator
+makes of the noisy counts. That the noise was drawn as the plan says cannot be seen from outside,
+nor that a whole directory was not forged: compare the plan's hash with the one you signed off.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.ledger.records import LONGEST_TEXT
+from hedgerow.release.descent.nodes import Nodes, family_starts
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.manifest import (
+    MANIFEST_KEYS,
+    NO_LEDGER,
+    file_names,
+    made_by,
+    read_manifest,
+    sha256,
+    whole_names,
+)
+from hedgerow.release.directory.measurements import (
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    Shape,
+    read_counts,
+    released_columns,
+)
+from hedgerow.release.directory.stored import check_hash, read_nodes, stated_plan
+from hedgerow.release.page.report import REPORT, check_report
+from hedgerow.release.reestimate.measured_nodes import estimated_again
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes:
+        what: what should be true.
+        failure: what is not, in a sentence; None where nothing was found.
+        unverified: why it cannot be told here, in a sentence; None where it can.
+    """
+
+    what: str
+    failure: str | None = None
+    unverified: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was verified, and holds."""
+        return self.failure is None and self.unverified is None
+
+
+def check(directory: str | Path) -> list[Finding]:
+    """Re-verify a release from its own files: digests, plan, domain, sums, measurements.
+
+    Raises:
+        ReleaseError: the directory holds no manifest to check against.
+    """
+    folder = Path(directory)
+    manifest = read_manifest(folder)
+    found = [
+        _finding("every file has the digest of the manifest", lambda: _files(folder, manifest)),
+        _finding("the plan has the hash of the manifest", lambda: check_hash(manifest)),
+    ]
+    if any(finding.failure for finding in found):
+        return found
+    plans: list[Plan] = []
+    found.append(
+        _finding(
+            "plan, public domain and promise belong together",
+            lambda: plans.append(stated_plan(folder, manifest)),
+        )
+    )
+    if plans:
+        found.append(
+            _finding("no file is there but the release's", lambda: _no_other(plans[0], manifest))
+        )
+        found.append(_page(folder, plans[0], manifest))
+        found += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
+    return found
+
+
+def _finding(what: str, verify: Callable[[], object]) -> Finding:
+    try:
+        verify()
+    except HedgerowError as error:
+        return Finding(what, str(error))
+    except Exception as error:  # noqa: BLE001 - a forged file may break anything on its way in
+        return Finding(what, f"cannot be read: {type(error).__name__}")
+    return Finding(what)
+
+
+def _files(folder: Path, manifest: dict[str, Any]) -> None:
+    if set(manifest) != MANIFEST_KEYS:
+        odd = ", ".join(sorted(set(manifest) ^ MANIFEST_KEYS))
+        raise ReleaseError(f"the manifest has other keys than a release's: {odd}")
+    made_by(manifest)
+    _check_ledger(manifest["ledger"])
+    listed, there = manifest["files"], file_names(folder)
+    for name in sorted({*listed, *there}):
+        if name not in there:
+            raise ReleaseError(f"{name} is missing")
+        if name not in listed:
+            raise ReleaseError(f"{name} is not in the manifest")
+        if sha256(folder / name) != listed[name]:
+            raise ReleaseError(f"{name} was changed after the release")
+
+
+def _check_ledger(ledger: object) -> None:
+    """Refuse what no release says of its ledger."""
+    if ledger != NO_LEDGER and not (
+        isinstance(ledger, dict)
+        and set(ledger) == {"dataset", "release_id"}
+        and all(isinstance(said, str) and len(said) <= LONGEST_TEXT for said in ledger.values())
+    ):
+        raise ReleaseError("the manifest says of its ledger more than a dataset and an entry")
+
+
+def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
+    wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
+    for t, what in enumerate(plan.depths):
+        wanted.add(f"counts/depth={t}.parquet")
+        if isinstance(what, Measured | Summed):
+            wanted.add(f"measurements/depth={t}.parquet")
+    odd = sorted(wanted ^ set(whole_names(manifest["files"])))
+    if odd:
+        raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
+
+
+def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
+    """Whether the page is the one that the files make; another version may make it otherwise."""
+    what, maker = f"{REPORT} is what the files make", made_by(manifest)
+    estimator = read_estimator(manifest["estimator"])
+    found = _finding(what, lambda: check_report(folder, plan, estimator, maker))
+    if found.passed or maker == version("hedgerow"):
+        return found
+    because = (
+        f"it is not what this version makes, and the manifest says that {maker!r} made it; "
+        f"check with that version, or write the page again with hedgerow report"
+    )
+    return Finding(what, unverified=because)
+
+
+def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
+    """Findings for each depth, coarsest first; they end where codes cannot be read."""
+    released: dict[int, Nodes] = {}
+    for t in range(plan.tree.depth + 1):
+        read: list[Nodes] = []
+        what = f"depth {t} ({plan.tree.cuboid_name(t)})"
+        yield _finding(
+            f"{what}: known codes, counts whole and above 0",
+            partial(_read, folder, plan, t, read),
+        )
+        if not read:
+            return
+        if t > 0:
+            yield _finding(
+                f"{what}: families add up to their parents' counts",
+                partial(family_starts, plan.tree, t, released[t - 1], read[0]),
+            )
+        released[t] = read[0]
+    yield from _estimates(folder, estimator, plan, released)
+
+
+def _read(folder: Path, plan: Plan, depth: int, read: list[Nodes]) -> None:
+    read.append(read_nodes(folder, plan.tree, depth))
+
+
+def _estimates(
+    folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
+) -> Iterator[Finding]:
+    """Whether each depth is what the estimator makes of the noisy counts."""
+    again: dict[int, Nodes] = {}
+
+    def estimate() -> None:
+        try:
+            again.update(estimated_again(folder, estimator, plan, released))
+        except ReleaseError as error:
+            raise ReleaseError(
+                f"the counts are not what {estimator.name} makes of the noisy counts: {error}"
+            ) from None
+
+    found = _finding("the noisy counts are those of the plan's nodes", estimate)
+    yield found
+    if found.failure is None:
+        for t, nodes in released.items():
+            yield _finding(
+                f"depth {t} ({plan.tree.cuboid_name(t)}): the counts and intervals are the "
+                f"estimate from the noisy counts",
+                partial(_same, folder, plan, t, estimator.name, again[t], nodes),
+            )
+
+
+def _same(
+    folder: Path, plan: Plan, depth: int, estimator: str, again: Nodes, released: Nodes
+) -> None:
+    codes = zip(again.codes, released.codes, strict=True)
+    same = all(np.array_equal(one, other) for one, other in codes)
+    if not same or not np.array_equal(again.counts, released.counts):
+        raise ReleaseError(f"the counts are not what {estimator} makes of the noisy counts")
+    total = int(released.counts.sum())
+    columns = released_columns(again, certainty(plan.to_dict(), depth, total), Confidence())
+    frame = read_counts(folder, Shape.of(plan.tree, depth))
+    for name in (ESTIMATE, STANDARD_ERROR):
+        if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=1e-9):
+            raise ReleaseError(f"column {name} does not follow from the noisy counts")
+    for name in (LOW, HIGH):
+        given, wanted = frame[name].to_numpy(), columns[name]
+        # Rounded from doubles: another machine may be one off. A difference could wrap.
+        if not ((given >= wanted - 1) & (given <= wanted + 1)).all():
+            raise ReleaseError(f"column {name} does not follow from the noisy counts")

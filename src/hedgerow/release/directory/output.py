@@ -1,0 +1,222 @@
+"""The output directory: refused where it cannot be, and there whole or not at all."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol, cast
+
+import polars as pl
+
+from hedgerow.arrays import Int64
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Noisy
+from hedgerow.release.directory import measurements
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.keys import KEY_FILE, sync
+from hedgerow.release.directory.manifest import (
+    MANIFEST,
+    check_outside,
+    check_plain,
+    file_names,
+    write_manifest,
+)
+from hedgerow.release.directory.measurements import ReleaseFiles, Shape, released_columns
+from hedgerow.release.page.report import write_report
+from hedgerow.tables.counts import label_nodes
+
+LONGEST_NAME = 200
+SECONDS_A_DAY = 86_400
+CONTENT = "content"
+
+
+class Unfinished(Enum):
+    """What to do about a release that an earlier run left unfinished.
+
+    REFUSE says that it is there; RESUME finishes it under its own key, so no cell gets a second
+    draw; DISCARD throws it away, noise and all, and begins anew: a charge to a ledger stays, and
+    the new release is charged again. RESUME and DISCARD refuse where nothing is there.
+    """
+
+    REFUSE = "refuse"
+    RESUME = "resume"
+    DISCARD = "discard"
+
+
+def staging_folder(output: Path) -> Path:
+    """Where the release of a directory is built."""
+    return output.with_name(output.name + ".staging")
+
+
+def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> None:
+    """Refuse a place that is taken, before anything is read.
+
+    Raises:
+        ReleaseError: the output exists, lies within a release, or has a staging folder that nobody
+            spoke of; or it has none to resume or discard.
+    """
+    unusable = output.name in {"", ".."} or "\0" in str(output)
+    if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
+        raise ReleaseError(f"[output] directory {str(output)[:300]!r} cannot be made")
+    above = next(folder for folder in output.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
+    folder = staging_folder(output)
+    if unfinished is Unfinished.RESUME and is_left_over(folder, output):
+        return
+    check_outside(output, "[output] directory")
+    if output.exists() or output.is_symlink():
+        raise ReleaseError(
+            f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
+            f"name another directory or move that one away"
+        )
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ReleaseError(f"{str(folder)!r} is in the way; move it")
+    if folder.exists() and unfinished is Unfinished.REFUSE:
+        raise ReleaseError(
+            f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
+            f"nothing charged again), or throw it away and begin anew with --discard (a charge "
+            f"to a ledger stays, and the new run is charged again)"
+        )
+    if unfinished is not Unfinished.REFUSE and not folder.exists():
+        raise ReleaseError(
+            f"there is nothing to {unfinished.value}: {str(folder)!r} does not exist"
+        )
+
+
+def is_left_over(folder: Path, output: Path) -> bool:
+    """Whether the release has appeared, and its run was killed before it had tidied up."""
+    gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
+    return folder.is_dir() and output.is_dir() and gone
+
+
+def make_folder(folder: Path) -> None:
+    """Make a staging folder, which its owner alone may read.
+
+    Raises:
+        ReleaseError: another run has made it since it was looked for.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise ReleaseError(f"another run has just begun in {str(folder)!r}") from None
+
+
+@contextmanager
+def whole_or_not(output: Path) -> Iterator[Path]:
+    """A folder to fill that then appears as ``output``, or not at all; for what is public already.
+
+    Raises:
+        ReleaseError: the output exists.
+        MachineError: the disk is full or not writable.
+    """
+    check_output(output)
+    folder = staging_folder(output)
+    with machine_errors(f"cannot write to {str(folder)!r}"):
+        make_folder(folder)
+        try:
+            (folder / CONTENT).mkdir()
+            yield folder / CONTENT
+            without_times(folder / CONTENT)
+            sync_all(folder / CONTENT)
+            (folder / CONTENT).rename(output)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def without_times(folder: Path) -> None:
+    """Give all files of a release the day as time of change: how long each took is confidential."""
+    day = int(time.time()) // SECONDS_A_DAY * SECONDS_A_DAY
+    for path in [*folder.rglob("*"), folder]:
+        os.utime(path, (day, day))
+
+
+def sync_all(folder: Path) -> None:
+    """Make sure that a folder has reached the disk with all that is in it."""
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)
+
+
+# Where the frames of a release come from: memory or a directory.
+
+
+class Content(Protocol):
+    """Where the frames of a release come from: memory or a directory."""
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth, in tree order: the columns of its file."""
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+
+    def write(self, directory: Path) -> None:
+        """Make a release directory."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A release in memory: for each depth the survivors, and noisy counts."""
+
+    plan: Plan
+    estimator: Estimator
+    nodes: dict[int, Nodes]
+    measured: dict[int, Noisy]
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth with their codes."""
+        nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
+        known = certainty(self.plan.to_dict(), depth, total)
+        columns = released_columns(nodes, known, Confidence())
+        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+        return cast("Int64", self.measured[depth])
+
+    def write(self, directory: Path) -> None:
+        """Write the files beside their place and let them appear there in one rename."""
+        with whole_or_not(directory) as folder:
+            with ReleaseFiles(folder, self.plan) as files:
+                for t, nodes in self.nodes.items():
+                    files.add(t, nodes, self.measured.get(t))
+            write_report(folder, self.plan, self.estimator)
+            write_manifest(folder, self.plan, self.estimator)
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A release in a directory.
+
+    Attributes:
+        folder: the directory.
+        shapes: of its depths.
+    """
+
+    folder: Path
+    shapes: tuple[Shape, ...]
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """The positive released counts of a depth with their codes."""
+        return measurements.read_counts(self.folder, self.shapes[depth])
+
+    def noisy(self, depth: int) -> Int64:
+        """The noisy counts of a measured depth."""
+        return measurements.read_noisy(self.folder, self.shapes[depth])
+
+    def write(self, directory: Path) -> None:
+        """Copy the directory."""
+        with whole_or_not(directory) as folder:
+            for name in [*file_names(self.folder), MANIFEST]:
+                check_plain(self.folder, self.folder / name)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.folder / name, folder / name)

@@ -1,0 +1,321 @@
+"""The staging folder: a release is built beside its place and appears there whole or not at all.
+
+It lies inside the boundary: it holds the release key until the release is complete, and a seal: a
+keyed digest of the plan, the estimator, the ledger and the confidential table. A run that was
+killed leaves it behind; a resumed run draws the same noise under the same key, and only if the seal
+fits: the same noise on another table would tell the two apart, and a key that was damaged or
+already erased would be no secret. What was begun may have been charged, so nothing but `Unfinished`
+DISCARD throws it away. One run at a time holds the folder's lock.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+
+from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.ledger.records import SMALLER
+from hedgerow.release.directory.keys import (
+    KEY_FILE,
+    STATE_FILE,
+    UNCHARGED,
+    Charging,
+    begun_release,
+    check_named,
+    erase,
+    fresh_key,
+    has_begun,
+    is_erased,
+    release_id,
+    resumed_key,
+    sealed_facts,
+    sync,
+)
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.output import (
+    CONTENT,
+    Unfinished,
+    check_output,
+    is_left_over,
+    make_folder,
+    staging_folder,
+    sync_all,
+    without_times,
+)
+from hedgerow.tables.counts import Counts
+
+LOCK_FILE = "lock"
+COMPLETE = "complete"
+JOBS = "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A staging folder, its lock and the release key in it.
+
+    Attributes:
+        folder: the staging folder, readable by its owner alone.
+        output: where the release will appear.
+        key: of this release.
+        release_id: its name in a ledger, the same when it is resumed.
+        lock: an open file that holds the lock until the process ends or `publish` is through.
+        is_resumed: whether an earlier run began it, which may have charged it and drawn its noise.
+    """
+
+    folder: Path
+    output: Path
+    key: ReleaseKey
+    release_id: str
+    lock: IO[bytes]
+    is_resumed: bool
+
+    @property
+    def content(self) -> Path:
+        """The folder that will become the release."""
+        return self.folder / CONTENT
+
+    @property
+    def jobs(self) -> Path:
+        """The folder of jobs that were finished under this key."""
+        return self.folder / JOBS / self.release_id
+
+    def charge(self, charging: Charging, plan: Plan) -> None:
+        """Charge the release, which costs nothing where that was done before.
+
+        Where a release is refused that has only now begun, nothing was charged or drawn and
+        nothing stays behind; what an earlier run began stays.
+
+        Raises:
+            BudgetError: it is refused.
+            MachineError: the ledger cannot be written; the charge may be in or not.
+        """
+        if self.is_resumed:
+            _charge_again(charging, plan, self.release_id)
+            return
+        try:
+            charging.charge(plan, self.release_id)
+        except BudgetError:
+            self._withdraw()
+            raise
+
+    def publish(self) -> None:
+        """Erase the key, then let the release appear in one rename."""
+        without_times(self.content)
+        sync_all(self.content)
+        (self.folder / COMPLETE).touch()
+        sync(self.folder)
+        _publish(self.folder, self.output)
+        self.lock.close()
+
+    def _withdraw(self) -> None:
+        """Throw the folder away: nothing was charged, and no noise drawn."""
+        erase(self.folder / KEY_FILE)
+        shutil.rmtree(self.folder)
+        self.lock.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a staging folder is bound to: its key is never used for anything else.
+
+    Attributes:
+        counts: the confidential table.
+        plan: of the release.
+        estimator: in words.
+        charging: the ledger and dataset, if any.
+    """
+
+    counts: Counts
+    plan: Plan
+    estimator: str
+    charging: Charging | None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """All of it that may be told, by name."""
+        charged = UNCHARGED if self.charging is None else self.charging.bound
+        return {
+            "plan": self.plan.hash,
+            "estimator": self.estimator,
+            "Hedgerow version": version("hedgerow"),
+            **charged,
+        }
+
+
+@contextmanager
+def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator[Staging | None]:
+    """A staging folder with an empty `Staging.content`, under a fresh or the resumed key.
+
+    Its lock is let go of at the end of the block, and the folder stays for a later run to resume or
+    discard unless the release has appeared.
+
+    Yields:
+        None where resuming found a complete release, which now is published.
+
+    Raises:
+        ReleaseError: the place is taken, another run is at work in it, or what it holds is of
+            another table, plan or estimator, or is charged elsewhere.
+        BudgetError: a release that does not fit into the ledger.
+        MachineError: the disk is full or not writable.
+    """
+    check_output(output, unfinished)
+    resumed, folder = unfinished is Unfinished.RESUME, staging_folder(output)
+    if bound.charging is not None and not resumed:
+        bound.charging.check(bound.plan)  # before anything is discarded
+    with _entered(folder, unfinished) as lock:
+        if resumed and is_left_over(folder, output):
+            _check_appeared(output, bound.plan)
+            shutil.rmtree(folder)
+            yield None
+            return
+        is_begun = resumed and has_begun(folder)
+        with machine_errors(f"cannot write to {str(folder)!r}"):
+            key = _usable_key(folder, bound) if is_begun else _new_key(folder, bound)
+        with _kept(folder):
+            if key is None:
+                _publish_complete(folder, output, bound)
+                yield None
+            else:
+                yield Staging(folder, output, ReleaseKey(key), release_id(key), lock, is_begun)
+
+
+@contextmanager
+def _entered(folder: Path, unfinished: Unfinished) -> Iterator[IO[bytes]]:
+    """The lock of a folder that is there: of an earlier run, or a new one."""
+    with machine_errors(f"cannot write to {str(folder)!r}"):
+        if unfinished is Unfinished.DISCARD and folder.exists():
+            _discard(folder)
+        if unfinished is not Unfinished.RESUME:
+            make_folder(folder)
+        lock = _locked(folder)
+    with lock:
+        yield lock
+
+
+def _new_key(folder: Path, bound: Bound) -> bytes:
+    """A fresh key, in a folder where nothing was begun."""
+    _clear(folder)
+    named = bound.named
+    key = fresh_key(folder, named, sealed_facts(bound.counts, named))
+    _make_room(folder, key)
+    return key
+
+
+def _usable_key(folder: Path, bound: Bound) -> bytes | None:
+    """The key of the release that was begun here; None where the release is complete."""
+    named = bound.named
+    check_named(folder, named)
+    is_complete = (folder / COMPLETE).exists() and (folder / CONTENT).is_dir()
+    if is_complete and is_erased(folder / KEY_FILE):
+        return None
+    key = resumed_key(folder, sealed_facts(bound.counts, named))
+    if is_complete:
+        return None
+    _make_room(folder, key)
+    return key
+
+
+def _make_room(folder: Path, key: bytes) -> None:
+    shutil.rmtree(folder / CONTENT, ignore_errors=True)
+    (folder / CONTENT).mkdir()
+    (folder / JOBS / release_id(key)).mkdir(parents=True, exist_ok=True)
+
+
+def _publish_complete(folder: Path, output: Path, bound: Bound) -> None:
+    """Publish what an earlier run has left complete; a ledger that does not hold it is charged."""
+    if bound.charging is not None:
+        _charge_again(bound.charging, bound.plan, begun_release(folder))
+    with machine_errors(f"cannot write to {str(folder)!r}"):
+        _publish(folder, output)
+
+
+def _charge_again(charging: Charging, plan: Plan, release_id: str) -> None:
+    """Charge what an earlier run began: free where the ledger holds it, and due where it does not.
+
+    The ledger may be a copy from before the charge. It is the same noise, so the same charge.
+
+    Raises:
+        BudgetError: it is refused.
+    """
+    try:
+        charging.charge(plan, release_id)
+    except BudgetError as error:
+        why = str(error).removesuffix(SMALLER)  # which would be another plan
+        raise BudgetError(
+            f"the ledger does not hold the charge of the unfinished release {release_id[:12]} (an "
+            f"older copy? restore the newest), and refuses it: {why}"
+        ) from error
+
+
+def _check_appeared(output: Path, plan: Plan) -> None:
+    """Refuse to pass a release that has appeared off as one of another plan."""
+    if read_manifest(output)["plan_sha256"] != plan.hash:
+        raise ReleaseError(
+            f"the release in {str(output)!r} is complete and of another plan; there is nothing to "
+            f"resume"
+        )
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """Add to what fails once a release has begun that it is still there, and what to do with it."""
+    try:
+        yield
+    except HedgerowError as error:
+        if not folder.exists():
+            raise
+        raise type(error)(
+            f"{error}; what was begun is kept in {str(folder)!r}: finish it with --resume (same "
+            f"noise, nothing charged again), or throw it away with --discard (a charge stays)",
+            confidential=error.confidential,
+        ) from error
+
+
+def _clear(folder: Path) -> None:
+    """Throw away what lies in a folder where no noise was drawn, or where all was discarded."""
+    (folder / COMPLETE).unlink(missing_ok=True)
+    erase(folder / KEY_FILE)
+    for name in (CONTENT, JOBS):
+        if (folder / name).exists():  # what stays behind would be used under another key
+            shutil.rmtree(folder / name)
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """The folder's lock, held while the file is open.
+
+    Raises:
+        ReleaseError: another run holds it.
+    """
+    lock = (folder / LOCK_FILE).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between opening and locking, another run may have removed or replaced the folder.
+        held = os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK_FILE).stat())
+    except (BlockingIOError, FileNotFoundError):
+        held = False
+    if not held:
+        lock.close()
+        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
+    return lock
+
+
+def _discard(folder: Path) -> None:
+    """Throw a staging folder away: first what makes its key usable, then the key, then all."""
+    with _locked(folder):
+        (folder / STATE_FILE).unlink(missing_ok=True)
+        erase(folder / KEY_FILE)
+        shutil.rmtree(folder)
+
+
+def _publish(folder: Path, output: Path) -> None:
+    erase(folder / KEY_FILE)
+    (folder / CONTENT).rename(output)
+    sync(output.parent)
+    shutil.rmtree(folder)

@@ -1,0 +1,1 @@
+"""A released distribution function: cumulative counts, quantiles, intervals."""

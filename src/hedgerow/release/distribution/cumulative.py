@@ -1,0 +1,175 @@
+"""Cumulative counts of a release over one numeric axis: released, estimated, and how sure."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, inf
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.plan import SMALLEST_VARIANCE, cumulative_error
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.running_sums import Decoded
+from hedgerow.estimate.tree.layers import Layer
+from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.depths import All, Measured, RunningSums
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.source import uneven
+from hedgerow.release.directory.measurements import COUNT
+from hedgerow.tables.axis import Axis
+
+
+class Released(Protocol):
+    """What is read of a release; a `hedgerow.release.release.Release` has it."""
+
+    def level(self, *, depth: int) -> pl.DataFrame:
+        """The listed counts of a depth."""
+
+    def measurements(self, depth: int) -> Int64:
+        """The noisy counts of a depth."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """The counts before the edges 0 … K of a numeric axis.
+
+    `released` are sums of released counts, which are not negative. `estimate` are the best linear
+    unbiased estimates from all noisy counts (`hedgerow.estimate.tree.least_squares`); intervals
+    rest on these, so a released count may lie outside its interval.
+
+    Attributes:
+        released: int64 (K + 1), records.
+        estimate: float64 (K + 1), records.
+        error: the variances of the estimates and of their differences.
+        mechanism: the noise with the smallest parameter among the depths'; None of running sums.
+        public_total: the number of records where it is public, None where it is measured.
+    """
+
+    released: Int64
+    estimate: Float64
+    error: CumulativeError | Decoded
+    mechanism: Mechanism | None
+    public_total: int | None
+
+    @classmethod
+    def of_release(cls, plan: Plan, release: Released) -> "Cumulative":
+        """From the noisy counts of a release and its plan.
+
+        Raises:
+            ReleaseError: the plan has several axes, measures survivors alone, or holds the counts
+                of a level public.
+        """
+        _check(plan)
+        (axis,) = plan.tree.axes
+        released = _listed(axis, release.level(depth=plan.tree.depth))
+        public, error = (
+            int(released[-1]) if plan.public_depth == 0 else None,
+            cumulative_error(plan),
+        )
+        if isinstance(error, Decoded):
+            noisy_sums = release.measurements(plan.tree.depth)
+            if len(noisy_sums) != (0 if public == 0 else plan.tree.leaves):
+                raise uneven(plan.tree.depth)
+            unknown = public != 0  # below a public total of 0 nothing was measured
+            estimate = error.estimate(noisy_sums, public) if unknown else np.zeros(len(released))
+            return cls(released, estimate, error, None, public)
+        measured = {t: what.mechanism for t, what in enumerate(plan.depths)
+                    if isinstance(what, Measured)}  # fmt: skip
+        variances = [
+            max(measured[t].noise_variance, SMALLEST_VARIANCE) if t in measured else inf
+            for t in range(plan.tree.depth + 1)
+        ]
+        nothing = public == 0  # below a public total of 0 nothing was measured
+        noisy = {} if nothing else {t: release.measurements(t) for t in measured}
+        top = Layer(noisy.get(0), variances[0]) if public is None else _exactly(public)
+        below = [
+            Layer(noisy[t], variances[t], start) if t in noisy else Layer(None, inf, start)
+            for t, start in enumerate(axis.child_start, start=1)
+        ]
+        leaves = released[1:] * 0.0 if nothing else least_squares([top, *below])[-1].estimate
+        estimate = np.concatenate([[0.0], np.cumsum(leaves)])
+        smallest = min(measured.values(), key=lambda noise: noise.parameter)
+        return cls(released, estimate, error, smallest, public)
+
+    @property
+    def bins(self) -> int:
+        """K."""
+        return len(self.released) - 1
+
+    @property
+    def total(self) -> int:
+        """The released number of records."""
+        return int(self.released[-1])
+
+    def between(self, first: Int64, last: Int64, confidence: Confidence) -> tuple[Int64, Int64]:
+        """The lowest and highest count of ``first <= bin < last``: two int64 (ranges), records.
+
+        Args:
+            first: int64 (ranges), 0 … K.
+            last: int64 (ranges), first … K.
+            confidence: of one interval, or of as many as there are bins.
+        """
+        estimate = self.estimate[last] - self.estimate[first]
+        reach = self._reach(self.error.between(first, last), confidence)
+        return interval(estimate, reach, self.public_total)
+
+    def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
+        """Where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
+
+        y_b is the true count before cut b and T the true total. Where T is public it is
+        ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
+        """
+        if self.public_total is not None:
+            cuts = np.arange(self.bins + 1)
+            low, high = self.between(np.zeros_like(cuts), cuts, confidence)
+            rank = ceil(share * self.public_total)
+            return (low - rank).astype(np.float64), (high - rank).astype(np.float64)
+        part = float(share)
+        estimate = self.estimate - part * self.estimate[-1]
+        reach = self._reach(self.error.excess(part), confidence)
+        return estimate - reach, estimate + reach
+
+    def _reach(self, variance: Float64, confidence: Confidence) -> Float64:
+        """A cut sums many draws and has none of its own, as an unmeasured depth has."""
+        if self.public_total == 0:
+            return np.zeros(len(variance))
+        if self.mechanism is None:
+            return confidence.half_width_of_sums(variance, self.bins)
+        reach = confidence.half_width(self.mechanism, variance, self.bins, measured=False)
+        return np.asarray(reach, dtype=np.float64)
+
+
+def _check(plan: Plan) -> None:
+    if len(plan.tree.axes) != 1:
+        names = ", ".join(axis.name for axis in plan.tree.axes)
+        raise ReleaseError(
+            f"a distribution is of one numeric axis, and this release has {names}; sum over the "
+            "others with cuboid(...)"
+        )
+    if not isinstance(plan.measure, All | RunningSums):
+        raise ReleaseError(
+            "a distribution needs a release that measured all nodes or running sums (measure = "
+            '"all" or "running-sums" in [estimate]); this one measured survivors alone'
+        )
+    if plan.public_depth > 0:
+        raise ReleaseError(
+            f"the counts of {plan.tree.cuboid_name(plan.public_depth)} are public in this release; "
+            "a distribution with intervals needs all levels below the total measured"
+        )
+
+
+def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
+    """Cumulative released counts over all leaves, those included that are not listed."""
+    known = pl.DataFrame({"code": axis.labels[-1]})
+    counts = listed.select(pl.col(axis.columns[-1]).alias("code"), COUNT)
+    found = known.join(counts, on="code", how="left", maintain_order="left")[COUNT]
+    return np.append(0, np.cumsum(found.fill_null(0).to_numpy())).astype(np.int64)
+
+
+def _exactly(total: int) -> Layer:
+    return Layer(np.array([total], dtype=np.int64), 0.0)

@@ -1,0 +1,287 @@
+"""`Distribution`: quantiles, counts of ranges and the CDF of a released numeric column."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hedgerow.distribution.bins import ranges_of
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.picture import BLUE, figure_for, open_axes
+from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
+from hedgerow.release.distribution.cumulative import Cumulative
+from hedgerow.release.release import Release, read_release
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile of a column.
+
+    Attributes:
+        rank: q.
+        value: where the released CDF, straight within each bin, reaches q.
+        low, high: with the confidence asked for, the true quantile is in low … high.
+    """
+
+    rank: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountBetween:
+    """How many records have a value in a range.
+
+    Attributes:
+        count: released, records; within a bin in proportion.
+        low, high: with the confidence asked for, the true count is one of low … high.
+    """
+
+    count: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """The distribution of a numeric column, from a release over its bins.
+
+    Intervals hold for the column as it was released: where values outside the bounds were moved to
+    them, of the moved values; where contributions were bounded, of the records that were kept. They
+    rest on the best linear unbiased estimates of all noisy counts, whose cumulative counts have the
+    variances of `hedgerow.distribution.cut_error`, and on the reach of an unmeasured depth
+    in `hedgerow.estimate.intervals`. A released count may lie outside its interval, where counts of
+    0 leave it no room.
+
+    Attributes:
+        plan: of the release.
+        release: the counts of every level of the tree.
+
+    Raises:
+        TableError: the axis is not numeric.
+        ReleaseError: several axes, or a plan that measures survivors alone.
+    """
+
+    plan: Plan
+    release: Release
+
+    def __post_init__(self) -> None:
+        self.cumulative  # noqa: B018 - computed here, so that what is no distribution is refused
+        self.ranges  # noqa: B018
+
+    def __repr__(self) -> str:
+        edges = self.ranges.edges
+        return (
+            f"Distribution({self.ranges.name}: {self.cumulative.total:,} records released, "
+            f"{self.cumulative.bins:,} bins from {edges[0]:.15g} to {edges[-1]:.15g})"
+        )
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """The bins."""
+        return ranges_of(self.plan.tree.axes[0])
+
+    @cached_property
+    def cumulative(self) -> Cumulative:
+        """The counts before each edge."""
+        return Cumulative.of_release(self.plan, self.release)
+
+    @property
+    def cdf(self) -> pl.DataFrame:
+        """The band of 95 % for each bin on its own; see `band`."""
+        return self.band(Confidence())
+
+    def band(self, confidence: Confidence) -> pl.DataFrame:
+        """The cumulative distribution, with intervals.
+
+        Args:
+            confidence: of each bin's interval, or (simultaneous) of all at once.
+
+        Returns:
+            One row a bin: ``upper`` (its upper edge), ``count`` (records below that edge; in the
+            last row all), ``cdf`` (its part of the released total; 0 if that is 0), ``low`` and
+            ``high``, the interval of ``count``, records. Simultaneous intervals never fall.
+        """
+        found = self.cumulative
+        upto = np.arange(1, found.bins + 1)
+        low, high = found.between(np.zeros_like(upto), upto, confidence)
+        if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
+            low = np.maximum.accumulate(low)
+            high = np.minimum.accumulate(high[::-1])[::-1]
+        count = found.released[1:]
+        return pl.DataFrame(
+            {
+                "upper": self.ranges.edges[1:],
+                "count": count,
+                "cdf": count / max(found.total, 1),
+                "low": low,
+                "high": high,
+            }
+        )
+
+    def quantile(self, q: float, confidence: Confidence | None = None) -> Quantile:
+        """The value that a part q of the records does not exceed.
+
+        The true quantile is that of the ⌈qN⌉-th smallest record, in bin j, say; so the true counts
+        y_b before cut b have ``y_j < qN <= y_{j+1}``. The interval inverts the band: it spans the
+        bins of which that is possible by the intervals of ``y - qN`` at their two cuts, and the bin
+        of the value. These intervals need to hold at the cuts j and j + 1 alone, on one side each,
+        so pointwise ones of a level are enough for that level; noise at far cuts makes the span
+        wider, never wrong. Simultaneous confidence makes it hold for all q at once. With a
+        measured total, N is estimated too, and its error is part of that of ``y - qN``.
+
+        Args:
+            q: in (0, 1); 0.1 means one tenth.
+            confidence: 95 % unless given.
+
+        Raises:
+            ReleaseError: q is not in (0, 1), or the released total is 0.
+        """
+        q = _number(q, "a quantile's rank")
+        if not 0 < q < 1:
+            raise ReleaseError(f"a quantile's rank must be in (0, 1), got {q}")
+        found, edges = self.cumulative, self.ranges.edges
+        if found.total == 0:
+            raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
+        share = Fraction(str(q))
+        wanted = share * found.total
+        j = int(np.searchsorted(found.released, max(ceil(wanted), 1))) - 1
+        below, inside = int(found.released[j]), int(found.released[j + 1] - found.released[j])
+        part = min(float((wanted - below) / inside), 1.0)
+        low, high = found.excess(share, confidence or Confidence())
+        high[-1], low[0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
+        possible = np.append(np.flatnonzero((high[1:] >= 0) & (low[:-1] < 0)), j)
+        first, last = int(possible.min()), int(possible.max())
+        value = edges[j] + (edges[j + 1] - edges[j]) * part
+        return Quantile(float(q), float(value), float(edges[first]), float(edges[last + 1]))
+
+    def count_between(
+        self, a: float, b: float, confidence: Confidence | None = None
+    ) -> CountBetween:
+        """How many records have ``a <= value < b`` (and ``value = b`` at the upper bound).
+
+        Ends that are no edges: the count takes its part of their bins as if values were uniform
+        there; the interval runs from the least of the bins that lie inside to the most of those
+        that are touched, so it holds however values lie within bins. Values that were moved to a
+        bound count as that bound: they are in the outermost bins, and none is outside the bounds.
+        The last bin is closed, so a range from the upper bound on touches it.
+
+        Args:
+            a: the lower end; -inf for the lower bound.
+            b: the upper end, above a; inf for the upper bound.
+            confidence: of this interval; 95 % unless given. Simultaneous: of as many as there are
+                bins.
+
+        Raises:
+            ReleaseError: a is not below b.
+        """
+        a, b = _number(a, "an end of a range"), _number(b, "an end of a range")
+        if not a < b:
+            raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
+        found, edges = self.cumulative, self.ranges.edges
+        ends = np.clip([a, b], edges[0], edges[-1])
+        outer, inner = (
+            np.searchsorted(edges, ends, side="right") - 1,
+            np.searchsorted(edges, ends, side="left"),
+        )
+        if a <= edges[-1]:  # the last bin is closed
+            outer[0] = min(outer[0], found.bins - 1)
+        touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
+        first, last = np.array([touched, within]).T
+        low, high = found.between(first, last, confidence or Confidence())
+        at = np.interp(ends, edges, found.released)
+        most = int(high[0])
+        return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
+
+    def write(self, directory: str | Path) -> None:
+        """Write the release; `read_distribution` reads it back.
+
+        Raises:
+            ReleaseError: the directory exists.
+            MachineError: the disk is full or not writable.
+        """
+        self.release.write(directory)
+
+
+def _number(given: object, what: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        raise ReleaseError(f"{what} must be a number, got {given!r}")
+    return float(given)
+
+
+def read_distribution(directory: str | Path) -> Distribution:
+    """The distribution in a release directory with one numeric axis.
+
+    Raises:
+        ReleaseError: there is no release, it is damaged, or it is none of a distribution.
+        TableError: its axis is not numeric.
+        MachineError: it may not be read.
+    """
+    folder = Path(directory)
+    with undamaged(folder):
+        plan = stated_plan(folder, read_manifest(folder))
+        made = Distribution(plan, read_release(folder))
+        (leaves,) = read_nodes(folder, plan.tree, plan.tree.depth).codes
+    if (leaves[1:] <= leaves[:-1]).any():
+        raise ReleaseError(
+            f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
+        )
+    return made
+
+
+# A picture of a distribution: its CDF with the band of its intervals.
+
+MOST_POINTS = 4_000
+
+
+def picture_of_distribution(
+    distribution: Distribution,
+    path: Path,
+    *,
+    confidence: Confidence | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw the released CDF at the bins' edges, and the interval at each of them.
+
+    Args:
+        distribution: what was released.
+        path: PNG, SVG or PDF.
+        confidence: of the band; 95 % at each edge unless given.
+        title: above the picture.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written.
+    """
+    confidence = confidence or Confidence()
+    band = distribution.band(confidence)
+    kept = np.unique(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS)).astype(np.int64))
+    total = max(distribution.cumulative.total, 1)
+    x = np.append(distribution.ranges.low, band["upper"].to_numpy()[kept])
+    low, cdf, high = (
+        np.append(0.0, band[name].to_numpy()[kept] / total) for name in ("low", "count", "high")
+    )
+    with figure_for(path, (8, 4.6), ReleaseError) as figure:
+        axes = figure.subplots()
+        kind = "all edges at once" if confidence.simultaneous else "each edge"
+        axes.fill_between(
+            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=BLUE,
+            label=f"{100 * confidence.coverage:g} % interval ({kind})",
+        )  # fmt: skip
+        axes.plot(x, cdf, color=BLUE, lw=1.3, label="released")
+        axes.set(
+            xlabel=distribution.ranges.name, ylabel="part of the records below", ylim=(0, 1.02)
+        )
+        axes.set_xlim(x[0], x[-1])
+        axes.legend(loc="lower right", frameon=False)
+        open_axes(axes)
+        if title is not None:
+            axes.set_title(title, fontsize=10)

@@ -1,0 +1,106 @@
+"""The pass over running sums: measure them, decode, and make the nearest cumulative counts.
+
+Source: `hedgerow.estimate.running_sums`. Privacy: every sum gets one draw of the plan's noise,
+whose price is that of the largest change of all sums together (`Plan.guarantee`); everything else
+is post-processing. All sums are measured whatever the table holds, in one keyed stream, so a
+resumed run draws the same noise.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from hedgerow.arrays import Int64
+from hedgerow.distribution.plan import cumulative_error
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
+from hedgerow.estimate.running_sums import Decoded
+from hedgerow.plan.depths import RunningSums, Summed
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import DepthResult, Outline
+from hedgerow.release.descent.source import Drawn, Stored, hold, uneven
+from hedgerow.release.descent.topdown import Pass
+
+ROOT, BINS = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class SummedPass:
+    """One run of the pass over a plan that measures running sums.
+
+    Attributes:
+        plan: what to measure.
+        source: the table and the bits, or noisy sums that were written down.
+        estimator: makes cumulative counts of whole numbers that never fall.
+        progress: whom to tell.
+    """
+
+    plan: Plan
+    source: Drawn | Stored
+    estimator: Isotonic
+    progress: Progress = field(default_factory=Progress)
+
+    def results(self) -> Iterator[DepthResult]:
+        """The total and the bins, with what was measured of them."""
+        bins, public = self.plan.tree.nodes(BINS), self.plan.public_depth == ROOT
+        root = self.source.public(ROOT) if public else None
+        if root is not None and not len(root):  # below a public total of 0 nothing is measured
+            nothing = (np.empty(0, dtype=np.int32),), np.empty(0, dtype=np.int64)
+            yield DepthResult(ROOT, root, None)
+            yield DepthResult(BINS, Nodes.bare(*nothing, np.empty(0), np.empty(0)), nothing[1])
+            return
+        noisy = self._noisy(bins)
+        self.progress.on_cells(bins)
+        total = None if root is None else int(root.counts[0])
+        errors = cast("Decoded", cumulative_error(self.plan))
+        cumulative = errors.estimate(noisy, total)
+        if root is None:
+            total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
+            known = np.array([total], dtype=np.int64), cumulative[-1:], errors.before[-1:]
+            root = Nodes.bare((np.zeros(1, dtype=np.int32),), *known)
+        yield DepthResult(ROOT, root.taken(np.flatnonzero(root.counts > 0)), None)
+        spread = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
+        counts = self.estimator.nearest(cumulative[1:], cast("int", total), spread[1:])
+        every = Nodes.bare(
+            (np.arange(bins, dtype=np.int32),), counts, np.diff(cumulative), errors.leaves
+        )
+        yield DepthResult(BINS, every.taken(np.flatnonzero(counts > 0)), noisy)
+        self.progress.on_fraction(1.0)
+
+    def _noisy(self, bins: int) -> Int64:
+        """The noisy sums: int64 (K)."""
+        if isinstance(self.source, Stored):
+            stored = self.source.noisy[BINS]
+            if len(stored) != bins:
+                raise uneven(BINS)
+            return cast("Int64", stored)
+        leaves, counts = np.zeros(bins, dtype=np.int64), self.source.counts
+        leaves[counts.codes[0]] = counts.values
+        noisy = np.empty(bins, dtype=np.int64)
+        noise = cast("Summed", self.plan.depths[BINS]).mechanism
+        noise.draw(self.source.bits.stream(ROOT, BINS), 0, noisy)
+        noisy += self.plan.strategy.sums(leaves)
+        hold(noisy)
+        return noisy
+
+
+def pass_of(
+    plan: Plan, source: Drawn | Stored, estimator: Estimator, progress: Progress | None = None
+) -> Pass | SummedPass:
+    """The pass that a plan asks for.
+
+    Raises:
+        EstimateError: the estimator is not the one for running sums.
+    """
+    told = Progress() if progress is None else progress
+    if not isinstance(plan.measure, RunningSums):
+        return Pass(Outline.of(plan), source, estimator, progress=told)
+    if not isinstance(estimator, Isotonic):
+        raise EstimateError('running sums are estimated by method = "isotonic" alone')
+    return SummedPass(plan, source, estimator, told)

@@ -1,0 +1,248 @@
+"""``report.html``: one page that says what a release is, for those who did not make it.
+
+It is made from the public files of a release directory and its plan alone, and the same directory
+gives the same page. It asks for nothing from any network, and a policy within it forbids that.
+"""
+
+import base64
+import hashlib
+from fractions import Fraction
+from importlib.metadata import version
+from importlib.resources import files as package_files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.manifest import check_plain
+from hedgerow.release.page import levels, markup, words
+from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
+from hedgerow.release.page.levels import DepthFacts, depth_facts
+from hedgerow.release.page.markup import shown, table
+from hedgerow.release.page.promise import Priced, curves
+from hedgerow.release.page.words import distribution, is_numeric
+from hedgerow.tables.tree import Tree
+from hedgerow.text import visible
+
+# What the picture of the hierarchy starts from: the shape of the tree, and a first table.
+
+MOST_ROWS = 60
+
+
+def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any]:
+    """The tree as the page's script reads it, and the total with its interval."""
+    root = carried.nodes[0].counts.tolist() if carried.nodes else []
+    ends = [carried.intervals[0].low.tolist(), carried.intervals[0].high.tolist()] if root else []
+    return {
+        "axes": [
+            {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
+            for axis in tree.axes
+        ],
+        "steps": tree.steps,
+        "depths": [visible(tree.cuboid_name(t)) for t in range(tree.depth + 1)],
+        "last": carried.last,
+        "numeric": numeric,
+        "total": [*root, *(end for pair in ends for end in pair)],
+    }
+
+
+def first_counts(tree: Tree, carried: Carried) -> str:
+    """The coarsest level with several possible counts as a table, for readers without scripts."""
+    depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
+    if depth is None:
+        return "<p>The counts are in the Parquet files of this release.</p>"
+    nodes, interval = _first(carried.nodes[depth]), carried.intervals[depth]
+    codes = [
+        visible_labels(axis.labels[level - 1].gather(code)).to_list()
+        for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
+        if level
+    ]
+    told = interval.told()
+    rows = [
+        [
+            " › ".join(shown(code) for code in path),
+            f"{count:,}{_contradiction(told.get(i))}",
+            f"{low:,} to {high:,}",
+        ]
+        for i, (path, count, low, high) in enumerate(
+            zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
+        )
+    ]
+    name, every = shown(tree.cuboid_name(depth)), len(carried.nodes[depth])
+    more = "" if len(rows) == every else f"; the first {len(rows)} of {every:,}"
+    return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
+
+
+def _contradiction(estimate: int | None) -> str:
+    """What stands below a count that its own measurements contradict."""
+    if estimate is None:
+        return ""
+    return f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
+
+
+def _first(nodes: Nodes) -> Nodes:
+    return nodes.taken(np.arange(min(len(nodes), MOST_ROWS)))
+
+
+REPORT = "report.html"
+PAGE_ROOM = 1 << 20
+"""Bytes by which another machine's page may be larger, twice as large aside."""
+SCRIPTS = ("blocks.js", "nodes.js", "words.js", "pictures.js", "explore.js")
+
+
+def write_report(folder: Path, plan: Plan, estimator: Estimator) -> None:
+    """Write ``report.html`` beside the Parquet files of a release, which are closed.
+
+    Raises:
+        ReleaseError: the counts do not add up, or are no counts.
+    """
+    text = page(folder, plan, estimator, version("hedgerow"))
+    (folder / REPORT).write_text(text, encoding="utf-8", newline="\n")
+
+
+def check_report(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> None:
+    """Refuse a page that is not the one that the files make.
+
+    Compressed counts are compared as what they hold, for another machine may deflate otherwise.
+
+    Args:
+        folder: of the release.
+        plan: that it states.
+        estimator: that it states.
+        made_by: the version of Hedgerow that it states.
+
+    Raises:
+        ReleaseError: it is another page.
+    """
+    made = page(folder, plan, estimator, made_by)
+    most = 2 * len(made.encode()) + PAGE_ROOM
+    check_plain(folder, folder / REPORT)
+    with (folder / REPORT).open("rb") as file:
+        given = file.read(most + 1)
+    if len(given) > most or not _same_page(made, given.decode("utf-8")):
+        raise ReleaseError(f"{REPORT} is not what the files of the release make")
+
+
+def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
+    """The page of a release as HTML.
+
+    Args:
+        folder: of the release; reads ``counts/`` and, of numeric releases, ``measurements/``.
+        plan: of the release.
+        estimator: that made its counts.
+        made_by: the version of Hedgerow that did.
+
+    Raises:
+        ReleaseError: the counts do not add up, or are no counts.
+    """
+    facts, numeric = depth_facts(folder, plan), is_numeric(plan.tree)
+    rows = [depth.listed for depth in facts]
+    carried = carry(folder, plan, rows, numeric=numeric)
+    style, script = _part("page.css"), _script()
+    total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
+    title = words.title(plan)
+    shape = distribution(folder, plan) if numeric else None
+    return Template(_part("page.html")).substitute(
+        title=markup.attribute(title),
+        heading=markup.shown(title),
+        version=markup.attribute(made_by),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        overview=_overview(plan, facts),
+        released=words.released(plan, total),
+        promised=words.promised(plan, estimator, priced),
+        explore=first_counts(plan.tree, carried),
+        carried=levels.carried_words(carried.last, len(facts)),
+        distribution="" if shape is None else _DISTRIBUTION.format(shape),
+        levels=levels.level_table(plan, facts),
+        sizes=levels.size_table(plan, facts),
+        contradicted=levels.contradicted_words(plan, facts),
+        curves=curves(plan, priced),
+        checks=levels.checks(plan, facts, carried.last),
+        cite=words.cited(plan, total, made_by),
+        facts=markup.data(first_shape(plan.tree, carried, numeric=numeric)),
+        blocks="\n".join(_block(name, text) for name, text in carried.blocks),
+    )
+
+
+_DISTRIBUTION = '<section id="distribution">\n<h2>The distribution</h2>\n{}\n</section>'
+_BLOCK = ('<script type="text/plain" id="', '">', "</script>")
+
+
+def _block(name: str, text: str) -> str:
+    return f"{_BLOCK[0]}{name}{_BLOCK[1]}{text}{_BLOCK[2]}"
+
+
+def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
+    """The four facts at the head of the page, and where the promise is restricted, to what."""
+    budget = plan.budget
+    letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    promise = ", ".join(
+        f"{letter} = {_short(getattr(budget, name))}"
+        for name, letter in letters.items()
+        if name in budget.__slots__
+    )
+    listed = sum(depth.listed for depth in facts)
+    return markup.items(
+        [
+            ("Records", f"{facts[0].total or 0:,}"),
+            ("Counts listed", f"{listed:,}"),
+            ("Levels", f"{len(facts)}"),
+            ("Promise", markup.attribute(promise)),
+            *words.restricted(plan),
+        ],
+        "overview",
+    )
+
+
+def _same_page(made: str, given: str) -> bool:
+    """Whether two pages are the same, their blocks compared as what they hold."""
+    ours, theirs = _pieces(made), _pieces(given)
+    if [piece[::2] for piece in ours] != [piece[::2] for piece in theirs]:
+        return False
+    for (_, one, _), (_, other, _) in zip(ours, theirs, strict=True):
+        if one == other:
+            continue
+        parts = parts_of(one)
+        room = 4 * (1 + len(parts)) + sum(map(len, parts))
+        if parts_of(other, room) != parts:
+            return False
+    return True
+
+
+def _pieces(text: str) -> list[tuple[str, str, str]]:
+    """A page cut at its blocks: the name of each, what it holds, and what follows it."""
+    first, *others = text.split(_BLOCK[0])
+    found = [("", "", first)]
+    for other in others:
+        name, _, rest = other.partition(_BLOCK[1])
+        inner, _, tail = rest.partition(_BLOCK[2])
+        found.append((name, inner, tail))
+    return found
+
+
+def _script() -> str:
+    """The page's script: its parts share one scope, which nothing else sees."""
+    parts = (_part(name) for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
+
+
+def _part(name: str) -> str:
+    return package_files("hedgerow.release.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The hash by which the page's policy knows its own style and script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _short(value: Fraction) -> str:
+    exact = f"{float(value):.6g}"
+    return exact if Fraction(exact) == value else str(value)

@@ -1,0 +1,210 @@
+"""A limit on memory: what it bounds, and what no limit can make smaller.
+
+With ``--memory 4GB`` the database sorts the table in half of that and spills the rest to temporary
+files, and the leaf counts lie in temporary files too, of which the system keeps in memory what it
+has room for. Subtree jobs are written to the staging folder as they finish, whatever the limit. It
+does not bound the lists of areas, which are held in memory, nor what an estimator must see at once:
+one family, and where all nodes are measured one subtree job; so a plan that needs more for these
+is refused before anything is read. It is an aim and no guarantee: Python, the compiled kernels and
+the system's own cache come on top.
+"""
+
+import re
+import resource
+from pathlib import Path
+
+from hedgerow.errors import EstimateError, PlanError, SpecError, kind_of
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.machine import usable_memory
+from hedgerow.plan.depths import All, Measured, RunningSums, Summed, refuse_kind
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import refuse_own_table
+from hedgerow.release.descent.outline import Outline
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.ordered import LARGEST_LEAF
+
+# What is refused before a release: a table, a plan and an estimator that do not fit together.
+#
+# All of it is refused before a release is charged and before any noise is drawn.
+
+LARGEST_NOISE = 1 << 30
+"""Standard deviation or scale of noise (records) that real-valued estimates hold for certain."""
+
+
+def check_match(counts: Counts, plan: Plan) -> None:
+    """Refuse a table that is not what the plan was made for.
+
+    Raises:
+        PlanError: no counts or no plan, another domain, contributions that were bounded otherwise,
+            or a prior that is the table itself.
+    """
+    if not isinstance(counts, Counts):
+        refuse_kind("the table of a release", "Counts.from_frame(tree, …)", counts)
+    if not isinstance(plan, Plan):
+        refuse_kind("the plan of a release", "make_plan(…)", plan)
+    if counts.tree.digest != plan.tree.digest:
+        raise PlanError("the plan was made for another tree than the table's; make it anew")
+    if plan.prior is not None:
+        refuse_own_table(plan.prior, counts)
+    bound, promised = counts.contributions, plan.neighbours.contributions
+    if bound is None and plan.neighbours.unit is not None:
+        raise PlanError(
+            f"the plan protects each {plan.neighbours.unit!r}, but the table's contributions were "
+            f"not bounded: read it with unit={plan.neighbours.unit!r}"
+        )
+    if bound is None:
+        return
+    if None not in {counts.unit, plan.neighbours.unit} and counts.unit != plan.neighbours.unit:
+        raise PlanError(
+            f"the plan protects each {plan.neighbours.unit!r}, but the table keeps so many records "
+            f"of each {counts.unit!r}; read it with unit={plan.neighbours.unit!r}"
+        )
+    if bound > promised:
+        raise PlanError(
+            f"the table keeps up to {bound} records a unit, but the plan protects {promised}"
+        )
+    if bound > 1 and plan.neighbours.total_is_public:
+        raise PlanError(
+            "the plan holds the total public, which needs units with exactly as many records as "
+            "contributions says; a table bounded by its unit column keeps at most that many: use "
+            "Replace(contributions, exactly=False), which measures the total"
+        )
+
+
+def check_combines(estimator: Estimator, plan: Plan) -> None:
+    """Refuse an estimator that cannot use what a plan measures.
+
+    Raises:
+        EstimateError: it is a name or a class; it wants to combine depths, and the plan measures
+            survivors alone; or it works on real numbers, and the noise is out of their reach.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "project"):
+        raise EstimateError(
+            f"an estimator must be Chebyshev(), Euclidean(), …, got {kind_of(estimator)}"
+        )
+    summed = isinstance(plan.measure, RunningSums)
+    if summed and not isinstance(estimator, Isotonic):
+        raise EstimateError(
+            f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; to '
+            'use another, measure all nodes of a tree (measure = "all")'
+        )
+    if estimator.combine and not isinstance(plan.measure, All):
+        raise EstimateError(
+            f"{estimator.name} with combine = true needs a plan that measures all nodes "
+            '(measure = "all"): what is measured below survivors is biased by their survival'
+        )
+    scale = plan.strategy.scale if summed else 1
+    drawn = (what.mechanism for what in plan.depths if isinstance(what, Measured | Summed))
+    widest = max((noise.envelope.variance for noise in drawn), default=0.0)
+    if widest > (LARGEST_NOISE * scale) ** 2 and Outline.of(plan).needs_reals(estimator):
+        raise EstimateError(
+            "the noise of this plan is above 2**30 records, which real-valued estimates do not "
+            "hold: give it a larger budget"
+        )
+
+
+def check_public_total(total: float, plan: Plan) -> None:
+    """Refuse a table too large to be counted whole, where its size is public.
+
+    Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
+    real-valued estimates stop at `hedgerow.estimate.families.real_projection.LARGEST_REAL_COUNT`.
+
+    Args:
+        total: the number of records, as `Counts.unwrapped_total` has it.
+        plan: the plan.
+
+    Raises:
+        PlanError: the total is public and not below 2⁴⁰.
+    """
+    if plan.public_depth >= 0 and total >= LARGEST_LEAF:
+        raise PlanError(
+            "the number of records is public under this plan, and a table whose number is public "
+            "must have fewer than 2**40; use add-remove neighbours, which measure it"
+        )
+
+
+UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}
+UNITS |= {"GIB": 2**30, "TIB": 2**40}
+LEAST = 500_000_000
+
+BYTES_AN_AREA = 60
+"""Of a list of areas, once it has been read."""
+BYTES_A_CELL = 60
+"""Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
+BYTES_OF_PROGRAM = 400_000_000
+PART_OF_MEMORY = 0.6
+"""Of what is there: what is read is laid out once more on its way."""
+
+
+def room() -> int | None:
+    """Bytes of memory that a file of a release may take: most of what is there, if that is known.
+
+    A limit of this process alone (``ulimit -v``) counts too, less what it has taken already.
+    """
+    known = [found for found in (usable_memory(), _address_space()) if found is not None]
+    return int(min(known) * PART_OF_MEMORY) if known else None
+
+
+def _address_space() -> int | None:
+    """What is left of the addresses that this process may use; None where there is no limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        taken = 0
+    return max(0, limit - taken)
+
+
+def read_memory(text: str) -> int:
+    """Bytes from ``4GB``, ``500 MB``, ``1.5GiB``.
+
+    Raises:
+        SpecError: it is no size, or below 500 MB, which the program takes itself.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
+    if found is None or found[3].upper() not in UNITS:
+        raise SpecError(f'--memory must be a size such as "4GB" or "800MB", got {text[:50]!r}')
+    thousandths = int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0"))
+    size = thousandths * UNITS[found[3].upper()] // 1000
+    if size < LEAST:
+        raise SpecError(f"--memory must be at least {LEAST // 10**6} MB, got {text[:50]}")
+    return size
+
+
+def needed_memory(plan: Plan) -> int:
+    """Bytes that no limit can make smaller: the areas, and the largest family or subtree job."""
+    tree = plan.tree
+    areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
+    widest = max(
+        int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
+    )
+    if isinstance(plan.measure, All):
+        outline = Outline.of(plan)
+        below = range(outline.cut + 1, tree.depth + 1)
+        job = sum(-(-tree.nodes(depth) // tree.nodes(outline.cut)) for depth in below)
+        widest = max(widest, job)
+    return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + widest * BYTES_A_CELL
+
+
+def check_memory(plan: Plan, memory: int | None) -> None:
+    """Refuse a plan that cannot be executed in some memory, before anything is read.
+
+    Args:
+        plan: the plan.
+        memory: bytes; None for all that this process may use, if the system tells.
+
+    Raises:
+        PlanError: a family, or a subtree that is measured whole, is too large.
+    """
+    needed = needed_memory(plan)
+    memory = usable_memory() if memory is None else memory
+    if memory is not None and needed > memory:
+        raise PlanError(
+            f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "
+            f"or there: its areas, and the largest family of siblings (or subtree, where all nodes "
+            f"are measured), are held in memory at once; put a level between, or use a larger "
+            f"machine"
+        )

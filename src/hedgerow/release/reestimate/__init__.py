@@ -1,0 +1,1 @@
+"""Estimates from published noisy counts, at no privacy cost."""

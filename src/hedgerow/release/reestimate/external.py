@@ -1,0 +1,233 @@
+"""Noisy counts that somebody else measured, estimated as our own are.
+
+The layout: one table a measured depth, with one row a node: the columns of its codes (as
+`Tree.columns` names them), ``noisy_count`` (a number in ±2^61) and ``variance`` (records², from
+2^-300 to 2^300). A node without a row was not measured. Any noise will do as long as it is
+unbiased, independent and of the stated variance; nothing is promised about privacy here, as nothing
+private is read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import TableError
+from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
+from hedgerow.estimate.tree.layers import Layer
+from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.release.descent.nodes import Nodes, listed_nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.steps import Refinement, all_children
+from hedgerow.release.directory.measurements import NOISY_COUNT
+from hedgerow.release.reestimate.measured_nodes import estimated
+from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.sources import as_arrow, as_codes
+from hedgerow.tables.tree import Tree
+
+VARIANCE = "variance"
+MOST_CELLS = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Noisy counts of the nodes of a tree, from wherever they come.
+
+    Attributes:
+        stored: the noisy counts of all nodes, in tree order; of infinite variance where a node
+            was not measured.
+        outline: which depths hold any.
+    """
+
+    stored: Stored
+    outline: Outline
+
+    @classmethod
+    def from_frames(
+        cls, tree: Tree, frames: Mapping[int, Any], total: int | None = None
+    ) -> "Measurements":
+        """Measurements from one table a depth, in the layout of this module.
+
+        Args:
+            tree: the tree.
+            frames: by depth, anything with the Arrow stream interface.
+            total: the number of records, where it is public.
+
+        Raises:
+            TableError: a column is missing, a code unknown or twice, a number none, or the leaves
+                do not follow from what was measured.
+        """
+        if tree.leaves > MOST_CELLS:
+            raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
+        everywhere = _every_node(tree)
+        noisy, variance = {}, {}
+        for depth, frame in sorted(frames.items()):
+            if depth == 0 and total is not None:
+                raise TableError("the total is public, so it has no noisy count; leave one out")
+            if not 0 <= depth <= tree.depth:
+                raise TableError(f"the tree has depths 0 to {tree.depth}, got {depth}")
+            noisy[depth], variance[depth] = _aligned(tree, depth, everywhere[depth], frame)
+        public = {} if total is None else {0: _exact_root(everywhere[0], total)}
+        _check_leaves(tree, variance)
+        outline = Outline(tree, len(public) - 1, frozenset(noisy) - frozenset(public), True, 0)
+        made = cls(Stored(tree, noisy, variance, public), outline)
+        made.least_squares()
+        return made
+
+    def estimate(self, estimator: Estimator) -> list[Nodes]:
+        """For each depth the nodes with positive counts, and their unbiased estimates.
+
+        Raises:
+            TableError: numbers beyond 2^40, where fractions have no room beside them.
+        """
+        largest = [float(np.abs(noisy).sum()) for noisy in self.stored.noisy.values()]
+        largest += [float(nodes.counts.sum()) for nodes in self.stored.nodes.values()]
+        if max(largest) > LARGEST_REAL_COUNT:
+            raise TableError(
+                f"whole counts are estimated from noisy counts that sum to at most 2^40 a depth, "
+                f"signs left out, and a total of at most 2^40, got {max(largest):.3g}; "
+                f"least-squares takes more"
+            )
+        made = estimated(self.stored, self.outline, estimator)
+        return [made[t] for t in range(self.outline.tree.depth + 1)]
+
+    def least_squares(self) -> tuple[list[Nodes], list[Layer]]:
+        """For each depth all nodes with their best linear unbiased estimates; and the layers.
+
+        Raises:
+            TableError: what was measured does not determine every node.
+        """
+        tree, nodes = self.outline.tree, _every_node(self.outline.tree)
+        layers = [self._layer(0, None)]
+        for t in range(1, tree.depth + 1):
+            start = Refinement.of(tree, t).family_start(nodes[t - 1].codes)
+            layers.append(self._layer(t, start))
+        estimates = []
+        for t, (here, made) in enumerate(zip(nodes, least_squares(layers), strict=True)):
+            check_determined(tree, t, made.variance)
+            estimates.append(replace(here, estimate=made.estimate, variance=made.variance))
+        return estimates, layers
+
+    def _layer(self, depth: int, start: Int64 | None) -> Layer:
+        if depth in self.stored.nodes:
+            return Layer(self.stored.nodes[depth].counts, 0.0, start)
+        if depth in self.stored.noisy:
+            return Layer(self.stored.noisy[depth], self.stored.variance[depth], start)
+        return Layer(np.zeros(self.outline.tree.nodes(depth)), np.inf, start)
+
+
+def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
+    """Refuse estimates of a depth that are of infinite variance.
+
+    Raises:
+        TableError: some are.
+    """
+    if not np.isfinite(variance).all():
+        raise TableError(
+            f"what was measured does not determine every node of depth {depth} "
+            f"({tree.cuboid_name(depth)}); measure all children of a node, or all but one"
+        )
+
+
+def _every_node(tree: Tree) -> list[Nodes]:
+    root = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
+    nodes = [listed_nodes(root, np.zeros(1, dtype=np.int64))]
+    empty = Stored(tree, {}, {}, {}).counts
+    for t in range(1, tree.depth + 1):
+        nodes.append(all_children(nodes[-1], Refinement.of(tree, t), empty))
+    return nodes
+
+
+def _exact_root(root: Nodes, total: int) -> Nodes:
+    if type(total) is not int or not 0 <= total <= LARGEST_COUNT:
+        shown = repr(total)[:40]
+        raise TableError(f"a public total is a whole number from 0 to 2^61, got {shown}")
+    return listed_nodes(root.codes, np.array([total], dtype=np.int64))
+
+
+def _aligned(
+    tree: Tree, depth: int, nodes: Nodes, given: Any
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+    """The noisy counts of all nodes of a depth, and their variances."""
+    where, columns = f"the noisy counts of depth {depth}", tree.columns(depth)
+    frame = _read(given, columns, where)
+    if columns:
+        if frame.select(columns).is_duplicated().any():
+            raise TableError(f"{where} name a node twice")
+        every = label_nodes(tree, depth, nodes.codes)
+        joined = every.join(frame, on=columns, how="left", maintain_order="left")
+    else:
+        joined = frame
+    found = len(joined) - joined[VARIANCE].null_count()
+    if found < len(frame) or len(joined) != len(nodes):
+        raise TableError(f"{where} name a node that is not in the tree")
+    return (
+        joined[NOISY_COUNT].fill_null(0.0).to_numpy(),
+        joined[VARIANCE].fill_null(np.inf).to_numpy(),
+    )
+
+
+def _read(given: Any, columns: list[str], where: str) -> pl.DataFrame:
+    """The columns of the layout: text codes and two finite numbers a row, within their limits."""
+    if isinstance(given, pl.DataFrame):
+        _check_names(given.columns, where)
+    table = as_arrow(given, where)
+    _check_names(table.column_names, where)
+    wanted = [*columns, NOISY_COUNT, VARIANCE]
+    missing = [name for name in wanted if name not in table.column_names]
+    if missing:
+        raise TableError(f"{where} have no column {missing[0]!r}; they need {', '.join(wanted)}")
+    if len(set(wanted)) < len(wanted):
+        raise TableError(f"{where} have a level called {NOISY_COUNT} or {VARIANCE}; rename it")
+    if not len(table):
+        raise TableError(f"{where} have no row: nothing was measured; leave the table out")
+    frame = pl.DataFrame(_numeric(table.select(wanted), where))
+    numbers = frame.select(
+        pl.col(name).cast(pl.Float64, strict=False) for name in (NOISY_COUNT, VARIANCE)
+    )
+    frame = pl.concat([as_codes(frame, columns, where), numbers], how="horizontal")
+    if frame.null_count().sum_horizontal()[0]:
+        raise TableError(f"{where} have a cell that is empty or no number")
+    noisy, variance = frame[NOISY_COUNT], frame[VARIANCE]
+    if not (noisy.is_finite() & variance.is_finite() & (variance > 0)).all():
+        raise TableError(f"{where} must be finite, with variances above 0")
+    if (noisy.abs() > LARGEST_COUNT).any():
+        raise TableError(f"{where} must lie between -2^61 and 2^61; at least one does not")
+    if not variance.is_between(1 / LARGEST_VARIANCE, LARGEST_VARIANCE).all():
+        raise TableError(f"{where} must have variances from 2^-300 to 2^300; at least one is not")
+    return frame
+
+
+def _check_names(names: list[str], where: str) -> None:
+    """Refuse names that Polars and Arrow cannot hand to each other."""
+    if any(not character.isprintable() for name in names for character in name):
+        raise TableError(f"{where} are no table: a column's name has a control character")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"{where} have several columns called {twice[0]!r}; rename one")
+
+
+def _numeric(table: pa.Table, where: str) -> pa.Table:
+    """The table, once its noisy counts and variances are known to be numbers, or text."""
+    for name in (NOISY_COUNT, VARIANCE):
+        kind = table.schema.field(name).type
+        of_numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        of_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        if not any(is_one(kind) for is_one in (*of_numbers, *of_text)):
+            raise TableError(f"{where} need numbers in column {name!r}, got the type {kind}")
+    return table
+
+
+def _check_leaves(tree: Tree, variance: Mapping[int, Any]) -> None:
+    """Refuse measurements that end above the leaves."""
+    if tree.depth not in variance:
+        raise TableError(
+            f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not measured; "
+            f"leave the levels below the last measured one out of the axes"
+        )

@@ -1,0 +1,256 @@
+"""`reestimate`: a release's noisy counts estimated another way, beside what was there."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Float64
+from hedgerow.errors import EstimateError, ReleaseError, TableError
+from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.tree.layers import Layer
+from hedgerow.estimate.tree.least_squares import LeastSquares
+from hedgerow.estimate.tree.sums import covariance
+from hedgerow.plan.depths import All
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Stored, uneven
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.measurements import (
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    released_columns,
+)
+from hedgerow.release.directory.output import whole_or_not
+from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
+from hedgerow.release.preflight import check_combines
+from hedgerow.release.reestimate.external import Measurements, check_determined
+from hedgerow.release.reestimate.measured_nodes import (
+    estimated_again,
+    least_squares_of,
+    projected_again,
+    read_stored,
+)
+from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import Tree
+
+RELEASED = "released"
+DESCRIPTION = "estimate.json"
+GAUSSIAN_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates of the nodes of a tree, by depth.
+
+    Attributes:
+        tree: the tree.
+        frames: for each depth the codes, ``released`` (the count that a release has, 0 where it
+            lists none), ``count`` (the new consistent count; not for least squares), ``estimate``
+            (unbiased, records), ``standard_error``, and ``low`` and ``high``, the interval of the
+            true count at 95 %.
+        described: what was done, as JSON.
+        layers: of least squares, what its estimates were made of; else None.
+    """
+
+    tree: Tree
+    frames: list[pl.DataFrame]
+    described: dict[str, Any]
+    layers: Sequence[Layer] | None = None
+
+    def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
+        """The estimates of one depth, by its name or number.
+
+        Raises:
+            TableError: no such depth.
+            ReleaseError: neither or both were given.
+        """
+        if (level is None) == (depth is None):
+            raise ReleaseError('name one depth: level("county") or level(depth=2)')
+        if level is not None:
+            return self.frames[self.tree.depth_of(level)]
+        self.tree.cuboid(depth or 0)
+        return self.frames[depth or 0]
+
+    def covariance(self, nodes: Sequence[tuple[int, int]]) -> Float64:
+        """The covariances of least-squares estimates: float64 (nodes, nodes), records².
+
+        Args:
+            nodes: the depth of each, and its row in that depth's frame.
+
+        Raises:
+            EstimateError: the estimates are not least squares, a node is not there, or the
+                measurements do not determine it.
+        """
+        if self.layers is None:
+            raise EstimateError("covariances are known of least squares alone")
+        return covariance(self.layers, nodes)
+
+    def write(self, directory: str | Path) -> None:
+        """Write ``depth=K.parquet`` for each depth and ``estimate.json``, whole or not at all.
+
+        Raises:
+            ReleaseError: the directory exists.
+            MachineError: the disk is full or not writable.
+        """
+        with whole_or_not(Path(directory)) as folder:
+            for t, frame in enumerate(self.frames):
+                frame.write_parquet(folder / f"depth={t}.parquet", compression="zstd")
+            text = json.dumps(self.described, indent=2, ensure_ascii=False) + "\n"
+            (folder / DESCRIPTION).write_text(text, encoding="utf-8")
+
+
+def reestimate(directory: str | Path, method: Estimator) -> Estimates:
+    """The noisy counts of a release estimated again, at no privacy cost.
+
+    Args:
+        directory: of a release.
+        method: an estimator, or `LeastSquares`: then every measured node has a row, and estimates
+            may be negative and fractional. They are best linear unbiased where the plan measured
+            all nodes; where it measured survivors alone they are conditional on which survived,
+            and no claim of unbiasedness is made.
+
+    Raises:
+        ReleaseError: there is no release, or its files do not fit each other (see `check`).
+        EstimateError: the estimator does not suit the plan.
+    """
+    folder = Path(directory)
+    manifest = read_manifest(folder)
+    with undamaged(folder):
+        plan = stated_plan(folder, manifest)
+        tree = plan.tree
+        _check_columns(tree)
+        listed = {t: read_nodes(folder, tree, t) for t in range(tree.depth + 1)}
+        own = manifest["estimator"] == method.to_dict()
+        made, layers = _made_again(folder, plan, listed, method, own=own)
+    described, total = plan.to_dict(), int(listed[0].counts.sum())
+    frames = []
+    for t, nodes in enumerate(made):
+        known = certainty(described, t, total)
+        if isinstance(method, LeastSquares):
+            columns = released_columns(nodes, replace(known, raw=False), Confidence())
+            columns[RELEASED] = columns.pop(COUNT)
+            frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
+        else:
+            columns = released_columns(nodes, known, Confidence())
+            new = label_nodes(tree, t, nodes.codes, **columns)
+            old = label_nodes(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
+            frames.append(_in_order(tree, t, _side_by_side(tree, t, new, old)))
+    facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
+    facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
+    return Estimates(tree, frames, facts, layers)
+
+
+def _made_again(
+    folder: Path, plan: Plan, listed: dict[int, Nodes], method: Estimator, *, own: bool
+) -> tuple[list[Nodes], Sequence[Layer] | None]:
+    """The new nodes of each depth; of least squares, what they were made of.
+
+    The release's own method, below survivors, makes the release again; others are given the nodes
+    that it lists.
+    """
+    check_combines(method, plan)
+    outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
+    _check_noisy(stored)
+    if outline.public_depth >= 0 and not len(listed[0]):
+        return _of_an_empty_table(stored, listed), None
+    if isinstance(method, LeastSquares):
+        return least_squares_of(stored, outline, listed)
+    if not outline.everything and not own:
+        return projected_again(stored, outline, listed, method), None
+    again = estimated_again(folder, method, plan, listed)
+    return [again[t] for t in range(plan.tree.depth + 1)], None
+
+
+def _check_noisy(stored: Stored) -> None:
+    """Refuse noisy counts that no release could have written."""
+    for t, noisy in stored.noisy.items():
+        if noisy.dtype != np.int64:
+            raise ReleaseError(f"the noisy counts of depth {t} must be int64, got {noisy.dtype}")
+        if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
+            raise ReleaseError(f"the noisy counts of depth {t} must lie between -2^61 and 2^61")
+
+
+def _of_an_empty_table(stored: Stored, listed: dict[int, Nodes]) -> list[Nodes]:
+    """No node at any depth: below a public total of 0 nothing is measured or listed."""
+    for t, nodes in listed.items():
+        if len(nodes):
+            raise ReleaseError(f"the public total is 0, but depth {t} lists nodes")
+        if len(stored.noisy.get(t, ())):
+            raise uneven(t)
+    return list(listed.values())
+
+
+def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
+    """Noisy counts from elsewhere, estimated; frames without ``released``.
+
+    Their intervals take the errors for Gaussian, as their noise is not known.
+
+    Raises:
+        EstimateError: the estimator cannot use them.
+        TableError: what was measured does not determine every node.
+    """
+    _check_columns(given.outline.tree)
+    whole = not isinstance(method, LeastSquares)
+    layers: Sequence[Layer] | None = None
+    if isinstance(method, LeastSquares):
+        made, layers = given.least_squares()
+    else:
+        made = given.estimate(method)
+    tree, frames = given.outline.tree, []
+    for t, nodes in enumerate(made):
+        check_determined(tree, t, nodes.variance)
+        error = np.sqrt(nodes.variance)
+        low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
+        columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
+        if whole:
+            columns[COUNT] = nodes.counts
+        frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
+    facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
+    return Estimates(tree, frames, facts, layers)
+
+
+def _check_columns(tree: Tree) -> None:
+    """Refuse a level that is called as a column of the estimates is."""
+    taken = {RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH}
+    for name in tree.columns(tree.depth):
+        if name in taken:
+            raise TableError(
+                f"a level's column is called {name!r}, as one of the estimates is; rename it"
+            )
+
+
+def _claim(method: Estimator, *, everything: bool) -> str:
+    if not isinstance(method, LeastSquares):
+        return "non-negative whole counts that add up; intervals rest on the unbiased estimates"
+    if everything:
+        return "best linear unbiased estimates of every node; they may be negative and fractional"
+    return (
+        "least squares conditional on which nodes survived: not unbiased, as noise decided which "
+        "nodes survived"
+    )
+
+
+def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
+    """Every node that either lists; where one does not, its count is 0."""
+    columns = tree.columns(depth)
+    if not columns:
+        columns, root = ["root"], pl.lit(0).alias("root")
+        new, old = new.with_columns(root), old.with_columns(root)
+    both = new.join(old, on=columns, how="full", coalesce=True)
+    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
+
+
+def _in_order(tree: Tree, depth: int, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [*tree.columns(depth), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
+    return frame.select(name for name in names if name in frame.columns)

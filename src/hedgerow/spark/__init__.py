@@ -1,0 +1,1 @@
+"""The Spark engine: the same jobs as the local one, shipped to executors."""

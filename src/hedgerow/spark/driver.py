@@ -1,0 +1,129 @@
+"""A release on Spark: the top of the tree on the driver, its subtrees on the executors.
+
+Executors read the records (`hedgerow.spark.table`) and hand back the true counts of the
+cut (`hedgerow.spark.subtree`); the driver runs the pass down to it. Then the subtrees go to
+the executors (`hedgerow.spark.executors`).
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import Prior, refuse_own_table
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.directory.keys import Charging
+from hedgerow.release.directory.output import Unfinished
+from hedgerow.release.directory.staging import Bound, open_staging
+from hedgerow.release.execution import release, release_into
+from hedgerow.release.preflight import check_combines, check_match, check_public_total
+from hedgerow.release.release import Release, read_release
+from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
+from hedgerow.spark.session import (
+    Frame,
+    collected,
+    spark_errors,
+)
+from hedgerow.spark.subtree import Subtrees, Top, first_leaves, leaves_of
+from hedgerow.spark.table import SparkTable
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+
+def release_on_spark(
+    table: SparkTable,
+    plan: Plan,
+    *,
+    directory: str | Path,
+    estimator: Estimator | None = None,
+    progress: Progress | None = None,
+    charging: Charging | None = None,
+    unfinished: Unfinished = Unfinished.REFUSE,
+) -> Release:
+    """Execute a plan on a confidential table that Spark reads; otherwise as `release`.
+
+    A tree that is not cut is small: its leaves are collected, and the driver does the rest.
+
+    Args:
+        table: the confidential table, with the columns of the plan's tree.
+        plan: what to measure with which noise; states the guarantee.
+        directory: where the release appears, whole or not at all. The staging folder beside it
+            must be one that driver and executors share and may write to.
+        estimator: as of `hedgerow.release.execution.release`.
+        progress: likewise.
+        charging: likewise.
+        unfinished: likewise.
+
+    Raises:
+        TableError: a column or code that does not fit, a count that is none.
+        PlanError, ReleaseError, MachineError: as of `release`; Spark failed; the table changed.
+    """
+    estimator = Euclidean() if estimator is None else estimator
+    check_combines(estimator, plan)
+    most = table.contributions if table.unit is not None else None
+    with persisted(table.leaves(plan.tree)) as leaves:
+        outline = None if isinstance(plan.measure, RunningSums) else Outline.of(plan)
+        if outline is None or outline.cut in (outline.first, plan.tree.depth):
+            return release(
+                collected_counts(leaves, plan.tree, most), plan, estimator=estimator,
+                directory=directory, progress=progress, charging=charging, unfinished=unfinished,
+            )  # fmt: skip
+        top = Top.of(leaves, outline, most)
+        check_match(top.counts, plan)
+        _refuse_own_prior(plan, outline, top.counts)
+        check_public_total(top.total, plan)
+        named = json.dumps(estimator.to_dict(), sort_keys=True)
+        bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
+        with open_staging(Path(directory), bound, unfinished) as staging:
+            if staging is not None:
+                nowhere = Nodes.none(len(plan.tree.axes))
+                jobs = Subtrees(plan, outline, estimator, staging.key, nowhere)
+                place = staging.jobs.absolute()
+                with closing(Cluster(leaves, top, jobs, place, progress or Progress())) as cluster:
+                    release_into(
+                        staging, plan, cluster.run, charging,
+                        lambda: take_parts(staging.jobs, staging.content),
+                    )  # fmt: skip
+    return read_release(directory)
+
+
+@contextmanager
+def persisted(leaves: Frame) -> Iterator[Frame]:
+    """A frame that is kept on the executors once it was computed, until the end."""
+    with spark_errors(GAVE_UP):
+        leaves.persist()
+    try:
+        yield leaves
+    finally:
+        with spark_errors(GAVE_UP):
+            leaves.unpersist()
+
+
+def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Counts:
+    """All the leaves, on the driver.
+
+    Raises:
+        TableError: a code or count that does not fit.
+    """
+    rows = collected(leaves, "the table cannot be read")
+    return Counts.from_leaves(tree, *leaves_of(rows, tree), contributions=contributions)
+
+
+def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:
+    """Refuse a prior that has the table's own counts at the cut: there they are all that is known.
+
+    Raises:
+        PlanError: it has.
+    """
+    if plan.prior is None:
+        return
+    tree = plan.prior.counts.tree
+    codes, values = plan.prior.counts.roll_up(outline.cut)
+    rolled = Counts.from_nodes(tree, first_leaves(tree, outline.cut, codes), values)
+    refuse_own_table(Prior(rolled, public=True), top)

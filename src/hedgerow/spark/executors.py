@@ -1,0 +1,324 @@
+"""The executors of a cluster: they run subtree jobs and write down what these find.
+
+A shuffle brings the leaves below a run of roots together, wherever Spark likes, and the jobs of
+`hedgerow.spark.subtree` are done there; what they find goes straight into files
+(`hedgerow.spark.executors`). A task that is run twice draws the same noise under the release's key,
+so it writes the same files. On other data the same noise would give both away: so each run also
+says which records it saw, and a table that changed between two readings is never published.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.arrays import Int64
+from hedgerow.errors import ReleaseError
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.jobs import Progress, Said, all_said
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import DepthResult
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.keys import sync
+from hedgerow.release.directory.measurements import (
+    NOISY_SCHEMA,
+    GrowingFile,
+    _labelled,
+    _noisy,
+    count_schema,
+)
+from hedgerow.spark.session import (
+    FAULT,
+    Batches,
+    Frame,
+    applied,
+    collected,
+    mapped,
+    spark_errors,
+    spark_schema,
+)
+from hedgerow.spark.subtree import NOWHERE, Subtrees, Top, jobs_of, leaves_of, runs_of
+from hedgerow.spark.table import leaf_schema
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.ordered import record_words
+
+# Parts of a release that were written apart: ``counts/depth=K/part-00000.parquet`` and so on.
+#
+# Below the cut each run of subtree jobs writes one part a depth, numbered in tree order: a depth is
+# its parts one after the other. A part is written under a name of its own attempt and then renamed;
+# a second attempt writes the same bytes, as it draws the same noise, so it does not matter which of
+# them is there in the end. A run is finished when its note is there, which comes last.
+
+ATTEMPTS, PARTS, NOTES = "attempts", "parts", "notes"
+KINDS = ("counts", "measurements")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is known of a finished run. Confidential.
+
+    Attributes:
+        run: its number.
+        sums: of its records; see `hedgerow.tables.ordered`.
+        cells: by depth, how many cells were measured.
+        survivors: by depth, how many nodes have a positive count.
+    """
+
+    run: int
+    sums: tuple[int, ...]
+    cells: dict[int, int]
+    survivors: dict[int, int]
+
+
+def write_run(
+    folder: Path,
+    plan: Plan,
+    total: int,
+    run: int,
+    sums: tuple[int, ...],
+    found: Iterable[DepthResult],
+) -> None:
+    """Write the parts of a run, then its note; whoever does it again changes nothing.
+
+    Args:
+        folder: of the finished jobs, in the staging folder.
+        plan: what was measured.
+        total: the released one.
+        run: its number.
+        sums: of the records below its roots.
+        found: the results of its jobs, in their order.
+    """
+    attempt = folder / ATTEMPTS / uuid4().hex
+    attempt.mkdir(parents=True)
+    try:
+        note = Note(run, sums, {}, {})
+        _write(attempt, plan, total, note, found)
+        for path in sorted(attempt.glob("*/*")):
+            depth = int(path.name.removeprefix("depth="))
+            _appear(path, _part(folder, path.parent.name, depth, run))
+        written = attempt / "note.json"
+        written.write_text(json.dumps(asdict(note)), encoding="utf-8")
+        _appear(written, folder / NOTES / f"run-{run:05d}.json")
+    finally:
+        shutil.rmtree(attempt, ignore_errors=True)
+
+
+def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[DepthResult]) -> None:
+    """The parts as files of a folder, and what they are into the note."""
+    described = plan.to_dict()
+    files: dict[tuple[str, int], GrowingFile[Any]] = {}
+    for kind in KINDS:
+        (folder / kind).mkdir()
+    try:
+        for result in found:
+            t, nodes = result.depth, result.nodes
+            if ("counts", t) not in files:
+                known = certainty(described, t, total)
+                build = partial(_labelled, plan.tree, t, known)
+                path = folder / "counts" / f"depth={t}"
+                files["counts", t] = GrowingFile(path, count_schema(plan.tree, t), build)
+            files["counts", t].add(nodes, len(nodes))
+            note.survivors[t] = note.survivors.get(t, 0) + len(nodes)
+            if result.noisy is not None:
+                if ("measurements", t) not in files:
+                    path = folder / "measurements" / f"depth={t}"
+                    files["measurements", t] = GrowingFile(path, NOISY_SCHEMA, _noisy)
+                files["measurements", t].add(cast("Int64", result.noisy), len(result.noisy))
+                note.cells[t] = note.cells.get(t, 0) + len(result.noisy)
+    except BaseException:
+        for file in files.values():
+            file.abandon()
+        raise
+    for file in files.values():
+        file.close()
+
+
+def _appear(path: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    sync(path)
+    path.replace(place)
+
+
+def read_notes(folder: Path) -> dict[int, Note]:
+    """The notes of the runs that are finished: all of whose parts are still there.
+
+    A run that was killed after it had moved them to the release leaves notes alone.
+    """
+    found = {}
+    for path in sorted((folder / NOTES).glob("run-*.json")):
+        note = json.loads(path.read_text(encoding="utf-8"))
+        numbers = [{int(t): n for t, n in note[name].items()} for name in ("cells", "survivors")]
+        read = Note(note["run"], tuple(note["sums"]), *numbers)
+        if all(part.exists() for part in _parts(folder, read)):
+            found[read.run] = read
+    return found
+
+
+def _parts(folder: Path, note: Note) -> list[Path]:
+    """The files that a run has written, but for what was moved since."""
+    kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
+    return [_part(folder, kind, t, note.run) for kind, depths in kinds for t in depths]
+
+
+def _part(folder: Path, kind: str, depth: int, run: int) -> Path:
+    return folder / PARTS / kind / f"depth={depth}" / f"part-{run:05d}.parquet"
+
+
+def take_parts(folder: Path, content: Path) -> None:
+    """Move all parts to their place in a release, instead of the empty files of their depths."""
+    for part in sorted((folder / PARTS).glob("*/*")):
+        place = content / part.parent.name / part.name
+        place.with_name(f"{place.name}.parquet").unlink()
+        part.rename(place)
+
+
+RUN = "run"
+GAVE_UP = "the release failed on Spark"
+CHANGED = (
+    "the table was not the same each time it was read, so nothing is released: release a copy that "
+    "does not change"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cluster:
+    """Who does the subtree jobs: a `hedgerow.release.descent.jobs.Jobs` on the executors.
+
+    Attributes:
+        leaves: of the table, kept on the executors.
+        top: what the driver knows.
+        subtrees: the jobs, of roots that are yet unknown.
+        folder: for what the jobs find: shared by driver and executors.
+        progress: whom to tell.
+    """
+
+    leaves: Frame
+    top: Top
+    subtrees: Subtrees
+    folder: Path
+    progress: Progress
+    _shuffled: dict[str, Frame] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Pass:
+        """The pass whose jobs run here."""
+        jobs = self.subtrees
+        source = Drawn(self.top.counts, jobs.plan, jobs.bits)
+        return Pass(jobs.outline, source, jobs.estimator, progress=self.progress, elsewhere=self)
+
+    def close(self) -> None:
+        """Let go of what the executors keep."""
+        for frame in self._shuffled.values():
+            frame.unpersist()
+
+    def up(self, roots: Nodes, told: Callable[[float], None]) -> Said:
+        """What the jobs *up* say of their roots, which are all nodes of the cut."""
+        if not len(roots):
+            return all_said(())
+        roots = roots.without_slices()
+        subtrees = replace(self.subtrees, roots=roots)
+        tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, roots.counts)
+        schema = pa.schema([(RUN, pa.int32()), ("said", pa.binary()), FAULT])
+
+        def work(rows: pa.Table) -> pa.RecordBatch:
+            run = rows[RUN][0].as_py()
+            said = subtrees.up(runs[run], Counts.from_leaves(tree, *leaves_of(rows, tree)))
+            return _row(schema, run, np.concatenate(said).tobytes())
+
+        shuffled = self._shuffled["all"] = self._by_run(roots, runs, range(len(runs))).persist()
+        rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
+        found = dict(zip(rows[RUN].to_pylist(), rows["said"].to_pylist(), strict=True))
+        told(1.0)
+        halves = (np.frombuffer(found[run]).reshape(2, -1) for run in range(len(runs)))
+        return all_said((estimate, variance) for estimate, variance in halves)
+
+    def down(self, roots: Nodes, _told: Callable[[float], None]) -> Iterable[DepthResult]:
+        """Do the jobs *down*: what they find goes into files, and nothing comes back.
+
+        Raises:
+            ReleaseError: the table changed since its top was read.
+        """
+        subtrees, folder = replace(self.subtrees, roots=roots.without_slices()), self.folder
+        plan, tree = subtrees.plan, subtrees.plan.tree
+        everything = subtrees.outline.everything
+        runs = runs_of(tree, np.zeros_like(roots.counts) if everything else roots.counts)
+        total = int(roots.counts.sum())
+        schema = pa.schema([(RUN, pa.int32()), FAULT])
+
+        def work(rows: pa.Table) -> pa.RecordBatch:
+            run = rows[RUN][0].as_py()
+            read = leaves_of(rows, tree)
+            leaves, words = Counts.from_leaves(tree, *read), record_words(*read)
+            sums = tuple(int(word.sum()) for word in words)
+            write_run(folder, plan, total, run, sums, subtrees.down(runs[run], leaves))
+            return _row(schema, run)
+
+        missing = sorted(set(range(len(runs))) - set(read_notes(folder)))
+        if missing:
+            shuffled = self._shuffled.get("all") or self._by_run(roots, runs, missing)
+            if everything:
+                shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
+            collected(applied(shuffled, RUN, work, schema), GAVE_UP)
+        self._check(roots, len(runs))
+        return ()
+
+    def _check(self, roots: Nodes, runs: int) -> None:
+        notes = read_notes(self.folder)
+        if sorted(notes) != list(range(runs)):
+            raise ReleaseError("some runs of jobs left no results; run it again with --resume")
+        each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
+        if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(self.subtrees.outline, roots):
+            raise ReleaseError(CHANGED)
+        for t in notes[0].survivors:
+            cells = sum(note.cells.get(t, 0) for note in notes.values())
+            survivors = sum(note.survivors[t] for note in notes.values())
+            self.progress.on_depth(t, cells, survivors, 0.0)
+
+    def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
+        """The leaves below the roots of some runs, those of each run together, by a shuffle.
+
+        Each run has a row at least, without records, as noise alone may be below its roots.
+        """
+        outline, tree = self.subtrees.outline, self.subtrees.outline.tree
+        schema = pa.schema([(RUN, pa.int32()), *leaf_schema(tree)])
+        starts = np.array([jobs.start for jobs in runs])
+        chosen = np.isin(np.arange(len(runs)), list(wanted))
+        bare = roots.without_slices()
+
+        def work(batches: Batches) -> Batches:
+            for rows in batches:
+                job = jobs_of(outline, bare, leaves_of(rows, tree)[0])
+                run = (np.searchsorted(starts, job, side="right") - 1).astype(np.int32)
+                here = (job != NOWHERE) & chosen[run]
+                columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+        placed = mapped(self.leaves, work, schema)
+        kinds = zip(schema.names, spark_schema(schema).split(", "), strict=True)
+        nothing = {
+            RUN: f"CAST(id AS int) AS {RUN}",
+            FAULT.name: f"CAST(NULL AS string) AS {FAULT.name}",
+        }
+        cells = [
+            nothing.get(name, f"CAST(0 AS {kind.split()[-1]}) AS {name}") for name, kind in kinds
+        ]
+        listed = ", ".join(map(str, wanted))
+        with spark_errors(GAVE_UP):
+            every = self.leaves.sparkSession.range(len(runs))
+            made = every.where(f"id IN ({listed})").selectExpr(*cells)
+            return placed.union(made).repartition(len(runs), RUN)
+
+
+def _row(schema: pa.Schema, *values: Any) -> pa.RecordBatch:
+    cells = [*values, None]
+    columns = [pa.array([cell], f.type) for cell, f in zip(cells, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,284 @@
+"""A confidential table that Spark reads → leaf codes, on the executors, by the local reader.
+
+The public lists go to every executor, where each share of the records is read as a table of its
+own by `hedgerow.tables.counts.Counts.from_frame`: so the rules, and the sentences about what
+breaks them, are those of the local engine, and the records of a share that fall into one leaf are
+one row from then on. Then the rows of each leaf are brought together, where its count is cut to the
+limit. Records of one unit are brought together before all that, as bounding needs them all.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from hedgerow.distribution.bins import NumericColumn, binned
+from hedgerow.errors import TableError, outside_limits
+from hedgerow.spark.session import (
+    FAULT,
+    Batches,
+    Frame,
+    condition,
+    mapped,
+    spark_errors,
+)
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.domain import axis_columns
+from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.ordered import LARGEST_LEAF
+from hedgerow.tables.sources import Source
+from hedgerow.tables.tree import Tree
+
+CATALOGUE, JDBC = "table:", "jdbc:"
+FILES = r"(s3a|hdfs|abfss?|gs|file|dbfs)://"
+ROWS_A_SHARE = 1 << 21
+BROKEN = "hedgerow: broken"
+RAGGED = (
+    "is no table: a CSV file must be UTF-8 text with the same number of fields in every "
+    "row as in its header"
+)
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """Records in a data frame of Spark, and what to count of them.
+
+    Attributes:
+        frame: the records.
+        what: how messages name them.
+        count: the column with the number of records of a row; None: a row is a record.
+        unit: the column that names a record's unit of privacy; None: nothing is bounded.
+        contributions: the most records kept of one unit.
+        numeric: columns that are cut into the bins of an axis.
+    """
+
+    frame: Frame
+    what: str = "the table"
+    count: str | None = None
+    unit: str | None = None
+    contributions: int = 1
+    numeric: Sequence[NumericColumn] = ()
+
+    def leaves(self, tree: Tree) -> Frame:
+        """Leaf codes and counts, each leaf in one row: ``leaf0``, …, ``n``, ``fault``.
+
+        Which rows of a leaf share an executor's table is up to Spark, so a leaf has its final count
+        only here, when all its rows are together: ``min(x, LARGEST_LEAF)`` of all its x records,
+        as in the local engine. A record more or less changes that by at most one, in one leaf (a
+        record that moves: in two), so the table is 1-stable whatever the splits are.
+
+        Raises:
+            TableError: a missing column, or one that is there twice.
+        """
+        if self.unit is not None and self.count is not None:
+            raise TableError("unit needs one row a record; leave count out")
+        columns = self._columns(tree)
+        with table_errors(self.what):
+            chosen = self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        if self.unit is not None:
+            chosen = chosen.repartition(f"`{self.unit.replace('`', '``')}`")
+        rows = mapped(chosen, _leaf_rows(self, tree, columns), leaf_schema(tree))
+        with table_errors(self.what):
+            return _each_once(rows, tree)
+
+    def _columns(self, tree: Tree) -> list[str]:
+        source = Source(self.what, tuple(self.frame.columns), lambda _places: None)
+        binned_axes = {n.axis.name for n in self.numeric}
+        wanted = [n.column for n in self.numeric]
+        for axis in tree.axes:
+            if axis.name not in binned_axes:
+                wanted += axis_columns(axis, source)
+        extra = [name for name in (self.count, self.unit) if name is not None]
+        if not set(extra).isdisjoint(wanted):
+            raise TableError(f"column {extra[0]!r} of {self.what} is already a level of an axis")
+        if BROKEN in source.names:
+            extra.append(BROKEN)
+        for name in [*wanted, *extra]:
+            source.place(name)
+        return [*wanted, *extra]
+
+
+def leaf_schema(tree: Tree) -> pa.Schema:
+    """The columns of leaf codes and counts."""
+    codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
+    return pa.schema([*codes, pa.field("n", pa.int64()), FAULT])
+
+
+def _each_once(rows: Frame, tree: Tree) -> Frame:
+    """Each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept.
+
+    Doubles hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever the
+    order is in which Spark adds; a sum of whole numbers would fail where it passes 64 bits.
+    """
+    keys = [*(f"leaf{a}" for a in range(len(tree.axes))), FAULT.name]
+    real = rows.selectExpr(*keys, "CAST(COALESCE(n, 0) AS double) AS n")
+    summed = real.groupBy(*keys).sum("n")
+    many = f"CAST(LEAST(`sum(n)`, CAST({LARGEST_LEAF} AS double)) AS bigint) AS n"
+    return summed.selectExpr(*keys[:-1], many, FAULT.name)
+
+
+def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:
+    """What an executor does with a partition's rows; the frame itself stays on the driver."""
+    count, unit, contributions = table.count, table.unit, table.contributions
+    numeric, schema = table.numeric, leaf_schema(tree)
+
+    def work(batches: Batches) -> Batches:
+        for share in _shares(batches, whole=unit is not None):
+            if BROKEN in share.column_names and any(share[BROKEN].to_pylist()):
+                raise outside_limits("the table", RAGGED)
+            records = binned(share, numeric, others).table if numeric else share
+            found = Counts.from_frame(
+                tree, records, count=count, unit=unit, contributions=contributions
+            )
+            columns = [*found.codes, found.values, pa.nulls(len(found.values), pa.string())]
+            yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
+
+    return work
+
+
+def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
+    """The batches of a partition in a few large tables; or in one."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_A_SHARE and not whole:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSource:
+    """What Spark can read and the local engine cannot.
+
+    Attributes:
+        text: ``table:database.name`` of Spark's catalogue; ``jdbc:…``, which may hold a password
+            and is never shown; or a place of files: ``s3a://…``, ``hdfs://…``.
+    """
+
+    text: str = field(repr=False)
+
+    @staticmethod
+    def names(text: str) -> bool:
+        """Whether a source is none of the local engine's."""
+        return text.startswith((CATALOGUE, JDBC)) or re.match(FILES, text) is not None
+
+
+def read_source(session: Any, text: str, query: str | None = None) -> Frame:
+    """The rows of a source: a path, or what `SparkSource` names.
+
+    Raises:
+        TableError: it is not there, or cannot be read.
+        MachineError: Spark failed.
+    """
+    if text.startswith(JDBC):
+        if query is None:
+            raise TableError('a source over JDBC needs query = "SELECT …"')
+        return read_jdbc(session, text, query)
+    if query is not None:
+        raise TableError("query goes with a source over JDBC")
+    if text.startswith(CATALOGUE):
+        return read_catalogue(session, text.removeprefix(CATALOGUE))
+    return read_files(session, text)
+
+
+def read_files(session: Any, path: str) -> Frame:
+    """The rows of a CSV file, or of a file or folder of Parquet, wherever Spark can reach it.
+
+    Raises:
+        TableError: there is none.
+        MachineError: Spark failed.
+    """
+    what = f"the table {path}"
+    with table_errors(what):
+        if re.search(r"\.(csv|tsv|txt)(\.\w+)?$", path.lower()):
+            return _csv(session, path, what)
+        return session.read.parquet(path)
+
+
+def read_catalogue(session: Any, name: str) -> Frame:
+    """A table of Spark's catalogue: ``database.table``.
+
+    Raises:
+        TableError: there is none.
+        MachineError: Spark failed.
+    """
+    with table_errors(f"the table {name}"):
+        return session.table(name)
+
+
+def read_jdbc(session: Any, url: str, query: str) -> Frame:
+    """The rows that a SELECT returns over JDBC; Spark needs the driver (``--packages``).
+
+    Raises:
+        TableError: the query is not one SELECT, or the database refused it.
+        MachineError: Spark failed.
+    """
+    one = jdbc_query(url, query)
+    with table_errors("the table (a query over JDBC)"):
+        return session.read.format("jdbc").option("url", url).option("query", one).load()
+
+
+def jdbc_query(url: str, query: str) -> str:
+    """The query as Spark may put it into parentheses, whatever database the URL is of.
+
+    Raises:
+        TableError: it is not one SELECT.
+    """
+    known = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+    kind = url.removeprefix(JDBC).partition(":")[0]
+    return f"{one_select(query, known.get(kind, ANY))}\n"  # it may end in a comment
+
+
+def _csv(session: Any, path: str, what: str) -> Frame:
+    """All columns text, and a column that tells which rows had more or fewer fields."""
+    first = session.read.text(path).head()
+    head = "" if first is None else first[0].removeprefix("\ufeff")
+    separator = max(",;\t|", key=re.sub('"[^"]*"', "", head).count)
+    names = next(csv.reader(io.StringIO(head, newline=""), delimiter=separator), [])
+    if not any(names):
+        raise outside_limits(what, "is no table: its first line is no header")
+    fields = [f"f{i}" for i in range(len(names))]
+    rows = session.read.csv(
+        path, schema=", ".join(f"{field} string" for field in [*fields, "broken"]),
+        header=True, sep=separator, quote='"', escape='"', multiLine=True, mode="PERMISSIVE",
+        columnNameOfCorruptRecord="broken", enforceSchema=True,
+    )  # fmt: skip
+    flagged = rows.selectExpr(*fields, "broken IS NOT NULL AS broken")
+    return flagged.toDF(*names, BROKEN)
+
+
+@contextmanager
+def table_errors(what: str) -> Iterator[None]:
+    """Spark's refusals of a source as ours.
+
+    Raises:
+        TableError: Spark's analysis says no.
+        MachineError: Spark failed.
+    """
+    said = {
+        "PATH_NOT_FOUND": "does not exist; check its path",
+        "TABLE_OR_VIEW_NOT_FOUND": "does not exist; check its name",
+        "UNABLE_TO_INFER_SCHEMA": "holds no Parquet file",
+    }
+    try:
+        with spark_errors(f"{what} cannot be read"):
+            try:
+                yield
+            except Exception as error:
+                if type(error).__name__ not in {"AnalysisException", "ParseException"}:
+                    raise
+                named = condition(error)
+                failure = TableError(f"{what} {said.get(named, f'cannot be read: {named}')}")
+                raise failure from None
+    except TableError as error:
+        error.__context__ = None  # Spark's words
+        raise

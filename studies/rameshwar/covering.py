@@ -1,0 +1,175 @@
+"""Cumulative counts from the noisy counts of a tree over a range: covering sums, the paper's way.
+
+These are the estimates of Rameshwar, Tandon & Sharma, to compare with: least squares over the whole
+tree (`hedgerow.estimate.tree.least_squares`) is never worse. A tree has the factors n_1 … n_m, and
+K bins that exist; level i has ⌈K / M_i⌉ nodes of M_i = n_{i+1} · … · n_m bins each, the last one
+narrower. The total is public.
+
+Errors are expected squared ℓ2 errors of the K cumulative counts, records²: N² times the paper's E₂,
+for Laplace noise of scale 2/ε_i on level i (replace-one neighbours).
+"""
+
+from collections.abc import Sequence
+from math import log, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+
+Counts = NDArray[np.int64] | NDArray[np.float64]
+
+
+def covering_sums(
+    levels: Sequence[Counts], branching: Sequence[int], bins: int, total: int
+) -> NDArray[np.float64]:
+    """Cumulative counts up to and with each bin: the sum over the left covering; float64 (K).
+
+    The covering of the bins before a cut holds, at each level, the nodes that lie wholly before the
+    cut and below a node that does not (Rameshwar, Lemma IV.1 and (5)). The last is the total.
+
+    Args:
+        levels: for each level 1 … m its noisy counts (nodes that exist), records.
+        branching: n_1 … n_m, coarsest first, at least 2 each.
+        bins: K.
+        total: N, records.
+
+    Raises:
+        EstimateError: levels that do not have the nodes of such a tree.
+    """
+    widths = _widths(levels, branching, bins)
+    cuts = np.arange(1, bins + 1)
+    result = np.zeros(bins)
+    for counts, width, n in zip(levels, widths, branching, strict=True):
+        before = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
+        result += before[cuts // width] - before[cuts // (width * n) * n]
+    result[-1] = total
+    return result
+
+
+def right_covering_sums(
+    levels: Sequence[Counts], branching: Sequence[int], bins: int
+) -> NDArray[np.float64]:
+    """Counts behind each bin: the sum over the right covering (Lemma B.1); float64 (K), last 0."""
+    widths = _widths(levels, branching, bins)
+    cuts = np.arange(1, bins + 1)
+    result = np.zeros(bins)
+    for counts, width, n in zip(levels, widths, branching, strict=True):
+        before = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
+        first = np.minimum(-(-cuts // width), len(counts))
+        last = np.minimum(-(-cuts // (width * n)) * n, len(counts))
+        result += before[last] - before[first]
+    return result
+
+
+def refined_from_below(
+    levels: Sequence[Counts],
+    branching: Sequence[int],
+    bins: int,
+    variances: Sequence[float],
+) -> list[NDArray[np.float64]]:
+    """Each node's count combined with the sum of its children's, from below; float64 a level.
+
+    Step 1 of Rameshwar, Appendix B, (11): weights are inverse variances, ``α = v_i⁻¹ / (v_i⁻¹ +
+    (Σ children's variances)⁻¹)``, here for any budgets and for narrower last families.
+
+    Args:
+        levels: as for `covering_sums`.
+        branching: as there.
+        bins: K.
+        variances: noise variance of each level, records², positive.
+
+    Raises:
+        EstimateError: levels that do not have the nodes of such a tree, or other variances.
+    """
+    _widths(levels, branching, bins)
+    if len(variances) != len(levels) or min(variances) <= 0:
+        raise EstimateError(f"{len(levels)} levels need as many noise variances, all above 0")
+    below = levels[-1].astype(np.float64)
+    spread = np.full(len(below), float(variances[-1]))
+    refined = [below]
+    for i in range(len(levels) - 2, -1, -1):
+        starts = np.arange(0, len(below), branching[i + 1])
+        children = np.add.reduceat(below, starts)
+        variance = np.add.reduceat(spread, starts)
+        alpha = variance / (variance + variances[i])
+        below = alpha * levels[i] + (1 - alpha) * children
+        spread = alpha * variances[i]
+        refined.append(below)
+    return refined[::-1]
+
+
+def refined_covering_sums(
+    levels: Sequence[Counts],
+    branching: Sequence[int],
+    bins: int,
+    total: int,
+    variances: Sequence[float],
+) -> NDArray[np.float64]:
+    """Cumulative counts by the paper's two-step refinement (Appendix B, (11)–(14)); float64 (K).
+
+    The mean of the left covering and of the total less the right covering, both of counts that were
+    refined from below.
+
+    Raises:
+        EstimateError: as `refined_from_below`.
+    """
+    refined = refined_from_below(levels, branching, bins, variances)
+    left = covering_sums(refined, branching, bins, total)
+    right = right_covering_sums(refined, branching, bins)
+    return np.asarray((left + total - right) / 2)
+
+
+def range_queries_error(bins: int, epsilon: float) -> float:
+    """``2 (K - 1)³ / ε²``, noise on every cumulative count (Lemma III.1), records²."""
+    return 2 * (bins - 1) ** 3 / epsilon**2
+
+
+def histogram_error(bins: int, epsilon: float) -> float:
+    """``4 K (K - 1) / ε²``, sums of a noisy histogram (Lemma III.2), records²."""
+    return 4 * bins * (bins - 1) / epsilon**2
+
+
+def covering_error(branching: Sequence[int], epsilons: Sequence[float]) -> float:
+    """``4K Σ (n_i - 1) / ε_i²`` of covering sums, K = Π n_i (Theorem IV.1), records²."""
+    levels = zip(branching, epsilons, strict=True)
+    return 4 * prod(branching) * sum((n - 1) / epsilon**2 for n, epsilon in levels)
+
+
+def equal_factors_error(bins: int, factor: float, epsilon: float) -> float:
+    """``4K (ln K)³ (β - 1) / (ε² (ln β)³)``, factors β, equal budgets (Theorem IV.3), records²."""
+    return 4 * bins * log(bins) ** 3 * (factor - 1) / (epsilon**2 * log(factor) ** 3)
+
+
+def refined_variance(level: int, height: int, factor: int, epsilon: float) -> float:
+    """``(8/ε̂²) / Σ_{j=0}^{m-i} β^{-j}``, ε̂ = ε/m: a node of level i of m from below, records².
+
+    Proposition B.1, where the paper's m is one more.
+    """
+    weight = sum(float(factor) ** -j for j in range(height - level + 1))
+    return 8 * (height / epsilon) ** 2 / weight
+
+
+def refined_error(factor: int, height: int, epsilon: float) -> float:
+    """``2K (β - 1)/ε̂² Σ_i (Σ_{j=0}^{m-i} β^{-j})⁻¹`` after both steps (Lemma IV.4), records²."""
+    levels = range(1, height + 1)
+    variance = sum(refined_variance(i, height, factor, epsilon) for i in levels)
+    return float(factor) ** height * (factor - 1) * variance / 4
+
+
+def _widths(levels: Sequence[Counts], branching: Sequence[int], bins: int) -> list[int]:
+    """How many bins a node of each level covers."""
+    if not branching or min(branching) < 2 or not 1 <= bins <= prod(branching):
+        raise EstimateError(
+            f"a tree of factors {list(branching)} (at least 2 each) cannot cover {bins} bins"
+        )
+    leaves = prod(branching)
+    widths = [leaves := leaves // n for n in branching]
+    wanted = [-(-bins // width) for width in widths]
+    found = [len(level) for level in levels]
+    if found != wanted:
+        raise EstimateError(
+            f"a tree of factors {list(branching)} over {bins} bins has {wanted} nodes by level, "
+            f"got {found}"
+        )
+    return widths

@@ -1,0 +1,49 @@
+"""An executor that is killed in the middle changes nothing but the time."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.directory.check import check
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java"),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc"),
+]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
+    from hedgerow.release.descent import outline  # noqa: PLC0415
+    from tests.spark.killed_executor import SEED, table_and_plan  # noqa: PLC0415
+
+    for name in ("UNCUT_LEAVES", "MIN_JOBS"):  # to be restored
+        monkeypatch.setattr(outline, name, getattr(outline, name))
+    counts, plan = table_and_plan()
+    (tmp_path / "table").mkdir()
+    counts.level(plan.tree.depth).write_parquet(tmp_path / "table" / "0.parquet")
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.killed_executor", "table", "out"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+        timeout=1200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("killed ")
+    assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+    found = read_release(tmp_path / "out")
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
+    for depth in range(plan.tree.depth + 1):
+        assert found.content.counts(depth).equals(local.content.counts(depth))
