@@ -22,7 +22,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import isotonic_squared
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.least_squares import combine, spread
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
@@ -226,7 +226,7 @@ class Forest:
         totals = np.full(self.runs, int(leaves.sum()))
         linear, whole = (totals.astype(np.float64), np.zeros(self.runs)), totals
         for (estimate, variance), start in zip(found[::-1], self.starts, strict=True):
-            linear = spread(*linear, estimate, variance, start)
+            linear = distribute_down(*linear, estimate, variance, start)
             whole = Euclidean().project(estimate, start, whole, variance)
         shape = self.runs, len(leaves)
         return linear[0].reshape(shape).cumsum(axis=1), whole.reshape(shape).cumsum(axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole
@@ -27,7 +27,7 @@ curve being symmetric).
 def main() -> None:
     """T(α) of the four curves."""
     begun = time.perf_counter()
-    factor = matched(whole(), "1e-10")
+    factor = matching_factor(whole(), "1e-10")
     cuts = {
         "exact, same noise": (Fraction(0), EXACT),
         "exact, 8.59 % less (paper's)": (Fraction(859, 10_000), PEER),

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.depths import Measure
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import Level, whole
@@ -118,7 +118,7 @@ def mean_size(errors: np.ndarray) -> float:
 
 def release_table() -> str:
     """RMSE by level: noise alone, clipped, and two releases with two noises."""
-    factor = matched(whole(), "1e-10")
+    factor = matching_factor(whole(), "1e-10")
     settings: dict[str, tuple[Fraction, Measure, Estimator]] = {
         "survivors, Bureau's noise": (Fraction(1), hr.Survivors(), hr.Chebyshev()),
         "all, Bureau's noise": (Fraction(1), hr.All(), hr.Euclidean(combine=True)),

@@ -9,8 +9,8 @@ from matplotlib import pyplot as plt
 from scipy.optimize import brentq
 
 import hedgerow as hr
-from hedgerow.privacy.accountant.lattice_convolution import composed
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.accountant.lattice_convolution import compose_law
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole
@@ -47,7 +47,7 @@ If a person may *replace* another (two shifts of opposite sign in each query), t
 
 def first_term(profile: hr.Profile, delta: float) -> float:
     """The least atom l of the loss L with P[L > l] ≤ δ: ε where the second term is left out."""
-    law = composed(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
+    law = compose_law(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
     above = np.cumsum(masses[::-1])[::-1] - masses
@@ -115,7 +115,7 @@ def main() -> None:
     begun = time.perf_counter()
     same = whole()
     exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
-    factor = matched(same, DELTA)
+    factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
     seconds = timed(same, exact)
     low, high = same.delta_bounds(exact)

@@ -13,7 +13,7 @@ from studies.su.census import LEVELS, QUERIES, Level, peer, whole
 DELTA = "1e-11"
 TEXT = """Ten queries a level, each with discrete Gaussian noise of the allocation of 2022-08-25.
 The Bureau converts ρ to ε = ρ + 2√(ρ ln(1/δ)). The paper lowers σ² at one level until the exact ε
-at δ = 1e-11 is what the Bureau states for the whole noise. `hedgerow.privacy.calibrate.matched`
+at δ = 1e-11 is what the Bureau states for the whole noise. `calibrate.matching_factor`
 does the same with certified bounds of δ(ε), rounded so that the guarantee holds.
 
 All figures of the table are reproduced. The text says that 15.08 % is the national level; it is the

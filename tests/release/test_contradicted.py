@@ -113,8 +113,8 @@ def test_a_tree_with_more_cells_than_a_float_holds_is_flagged_too():
     noise = hr.DiscreteGaussian(100)
     sure = hr.Confidence(simultaneous=True)
     for cells in (10**290, 10**400):
-        assert sure.reach(noise, None, cells) == noise.tail_bound(0.05 / 10**290)
-        assert sure.reach(noise, np.array([50.0]), cells)[0] > 7 * 36
+        assert sure.half_width(noise, None, cells) == noise.tail_bound(0.05 / 10**290)
+        assert sure.half_width(noise, np.array([50.0]), cells)[0] > 7 * 36
 
 
 def test_sums_of_survivors_have_no_estimate_and_no_flag():

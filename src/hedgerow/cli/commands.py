@@ -43,8 +43,8 @@ from hedgerow.errors import (
     PlanError,
     ReleaseError,
     SpecError,
-    bounded,
-    nearest,
+    did_you_mean,
+    truncate_message,
 )
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors, rows_beside_forecast
@@ -114,7 +114,7 @@ def example(
     if kind not in EXAMPLES:
         known = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {known}{nearest(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {known}{did_you_mean(kind, EXAMPLES)}"
         )
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
@@ -214,9 +214,9 @@ def compare(
         errors = error_by_depth(counts, released)
         with undamaged(spec.output):
             expected = forecast(stated_plan(spec.output, read_manifest(spec.output)))
-    bounded = kept(counts)
-    if bounded is not None:
-        stdout.print(f"The release {escape(bounded)}; no error below contains what was dropped.\n")
+    notice = kept(counts)
+    if notice is not None:
+        stdout.print(f"The release {escape(notice)}; no error below contains what was dropped.\n")
     for confidential, _ in not_stated(counts) + moved(counts):
         stdout.print(f"{escape(confidential)}\n")
     stdout.print("Error of the released counts against the truth (confidential):\n")
@@ -296,7 +296,7 @@ def _in_plain_words(message: str) -> str:
 
 
 def _tell(sentence: str, confidential: str | None = None) -> None:
-    stderr.print(f"[red]Error:[/red] {escape(one_line(bounded(sentence)))}")
+    stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
     if confidential and sys.stderr.isatty():
         stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 

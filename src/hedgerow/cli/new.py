@@ -16,7 +16,7 @@ from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.tables.database import open_database
-from hedgerow.tables.sources import Source, described, opened
+from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
 
@@ -66,7 +66,10 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     if file.exists() or file.is_symlink():
         raise SpecError(f"{str(file)!r} exists already; name another file")
     refuse_within_a_release(file, "the file")
-    with open_database() as db, opened(db, table, described(table, "the table")) as source:
+    with (
+        open_database() as db,
+        open_source(db, table, describe_source(table, "the table")) as source,
+    ):
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
     text = "\n".join([
@@ -94,7 +97,7 @@ def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
     """
     if any(_is_number(name) for name in source.names):
         raise TableError(
-            f"{source.what} has a column that is called by a number; if its first line is a "
+            f"{source.subject} has a column that is called by a number; if its first line is a "
             f"record, put a header before it"
         )
     for columns in used:

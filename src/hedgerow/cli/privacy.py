@@ -18,7 +18,7 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
@@ -27,7 +27,7 @@ from hedgerow.release.directory.stored import verified_plan
 from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import figure_above
+from hedgerow.text import format_rounded_up
 
 ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
 SIGNED_OFF = (
@@ -123,7 +123,7 @@ def show_ledger(
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
         for charge in standing.charges:
-            cost = figure_above(float_above(account.cost(charge.profile)))
+            cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
         stdout.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
@@ -159,7 +159,7 @@ def _match(profile: Profile, match: str, delta: str) -> str:
     """Return how much less noise keeps the Bureau's ε, in words and as a table."""
     if match != "bureau":
         raise SpecError(f"--match knows bureau alone, got {match!r}")
-    factor = matched(profile, delta)
+    factor = matching_factor(profile, delta)
     stated = profile.bureau_epsilon(delta)
     less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
     rows = [("", "uses", "σ²", "reduced σ²")]

@@ -49,7 +49,7 @@ def equal_parts(
     Raises:
         EstimateError: too few draws for the confidence.
     """
-    draws, missed = len(errors), 1 - confidence.level
+    draws, missed = len(errors), 1 - confidence.coverage
     bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
     fewest, most = min(bounds), max(bounds)
     rank = _rank((1 - COUNT_PART) * missed / 2, draws)
@@ -84,7 +84,7 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
 
 def least_draws(confidence: Confidence) -> int:
     """Return how many draws `equal_parts` needs."""
-    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.level)) - 1e-6))
+    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.coverage)) - 1e-6))
 
 
 def _rank(missed: float, draws: int) -> int:

@@ -71,7 +71,7 @@ from hedgerow.release.directory.depth_errors import certainty
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Codes
 
 SHARE, AMOUNT = "share", "amount"
@@ -152,20 +152,20 @@ def share_intervals(
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.level),
+        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.coverage),
     }  # fmt: skip
-    return labelled(known.plan.tree, names.index(level), areas.codes, **columns)
+    return label_nodes(known.plan.tree, names.index(level), areas.codes, **columns)
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
     """Which of the sorted draws is the low end, from 0; the high end is as far from the last."""
     if confidence.simultaneous:
         raise EstimateError("intervals of shares hold one by one; simultaneous ones are not known")
-    rank = int((1 - confidence.level) / 2 * (draws + 1) + 1e-9) - 1
+    rank = int((1 - confidence.coverage) / 2 * (draws + 1) + 1e-9) - 1
     if rank < 0:
-        least = int(np.ceil(2 / (1 - confidence.level)))
+        least = int(np.ceil(2 / (1 - confidence.coverage)))
         raise EstimateError(
-            f"a confidence of {confidence.level:g} needs {least:,} draws, got {draws:,}"
+            f"a confidence of {confidence.coverage:g} needs {least:,} draws, got {draws:,}"
         )
     return rank
 

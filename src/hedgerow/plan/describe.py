@@ -10,7 +10,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, delta_text, figure_above
+from hedgerow.text import Exact, format_delta, format_rounded_up
 
 
 def plan_hash(described: Mapping[str, Any]) -> str:
@@ -78,8 +78,8 @@ def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, as the Bureau")]
     for delta in deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (figure_above(ask(delta)) for ask in asked)
-        rows.append(("", delta_text(delta), *figures))
+        figures = (format_rounded_up(ask(delta)) for ask in asked)
+        rows.append(("", format_delta(delta), *figures))
     return aligned(rows)
 
 

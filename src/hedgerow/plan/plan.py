@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError, check_kind, listed
+from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
@@ -114,7 +114,12 @@ class Plan:
         changes = [self._changes(t) for t in measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
-            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.inverse_two_rho
+            self.mechanism,
+            self.budget,
+            shares,
+            changes,
+            is_worst=worst,
+            inverse_two_rho=self.inverse_two_rho,
         )
 
     @property
@@ -251,10 +256,10 @@ def make_plan(
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
     check_allocation(allocation)
-    for invariant in listed(
+    for invariant in as_list(
         "invariants", invariants, "a list of Invariant(axis, level)", PlanError
     ):
-        check_kind("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
+        check_type("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)

@@ -174,11 +174,11 @@ def _least_squares(known: Stated, wanted: tuple[int, ...], confidence: Confidenc
     noise = _widest(known.plan)
 
     def ends(sure: Confidence) -> tuple[Int64, Int64]:
-        reach = sure.reach(noise, found.variance, len(labels), measured=False)
+        reach = sure.half_width(noise, found.variance, len(labels), measured=False)
         return interval(found.estimate, reach, known.total)
 
     low, high = ends(confidence)
-    flags = outside(counts, *ends(Confidence(confidence.level, simultaneous=True)))
+    flags = outside(counts, *ends(Confidence(confidence.coverage, simultaneous=True)))
     return _labelled(known.plan.tree, wanted, labels.drop("group")).with_columns(
         pl.Series(COUNT, counts),
         pl.Series(ESTIMATE, found.estimate),
@@ -227,7 +227,7 @@ def _digest(known: Stated) -> bytes:
 
 def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
     """How far from its count each sum's interval reaches: float64 (sums)."""
-    rank = ceil(confidence.level * (len(errors) + 1)) - 1
+    rank = ceil(confidence.coverage * (len(errors) + 1)) - 1
     if not confidence.simultaneous:
         return np.partition(errors, rank, axis=0)[rank].astype(np.float64)
     unit = np.where(deviation > 0, deviation, 1)  # errors are 0 in every run there
@@ -237,7 +237,7 @@ def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
 
 def _runs(confidence: Confidence) -> int:
     """How many simulations the quantile needs: 60 up to a level of 60/61."""
-    return max(RUNS, ceil(confidence.level / (1 - confidence.level) - 1e-9))
+    return max(RUNS, ceil(confidence.coverage / (1 - confidence.coverage) - 1e-9))
 
 
 def stated(content: InMemory | OnDisk) -> Stated:
@@ -281,7 +281,7 @@ def _check_size(content: InMemory | OnDisk, confidence: Confidence) -> None:
 
 
 def _widest(plan: Plan) -> Mechanism:
-    """The noise whose reach is the largest in units of its deviation; see `Confidence.reach`."""
+    """Return the noise whose intervals are the widest in units of its standard deviation."""
     noise = [what.mechanism for what in plan.depths if isinstance(what, Measured)]
     return min(noise, key=lambda mechanism: mechanism.noise_variance)
 

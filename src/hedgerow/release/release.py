@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import ReleaseError, kind_of, nearest
+from hedgerow.errors import ReleaseError, did_you_mean, kind_of
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
 from hedgerow.release.directory.depth_errors import certainty
@@ -85,7 +85,7 @@ class Release:
         if confidence is not None:
             low, high = known.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        sure = (confidence or USUAL).level
+        sure = (confidence or USUAL).coverage
         flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
@@ -136,7 +136,7 @@ class Release:
                 given = name if axis is None else level
                 raise ReleaseError(
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{given!r}; there are {', '.join(known)}{nearest(given, known)}"
+                    f"{given!r}; there are {', '.join(known)}{did_you_mean(given, known)}"
                 )
             columns += axis["columns"][: axis["levels"].index(level) + 1]
         return columns
@@ -178,7 +178,7 @@ class Release:
         raise ReleaseError(
             f"no depth {level if depth is None else depth!r}; there are "
             f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
-            f"{nearest(level, names) if level is not None else ''}"
+            f"{did_you_mean(level, names) if level is not None else ''}"
         )
 
 

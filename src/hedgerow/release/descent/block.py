@@ -14,7 +14,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import combine, spread
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Reader, Source, Variance
 from hedgerow.release.descent.steps import Refinement, children, descendants, families_of
@@ -166,7 +166,7 @@ def survivors_of_block(
         estimate, known = combined.astype(np.float64, copy=False), precision
         if not pruned:
             above = parents.estimate, parents.variance
-            estimate, known = spread(*above, estimate, precision, family_start)
+            estimate, known = distribute_down(*above, estimate, precision, family_start)
         positive = np.flatnonzero(released > 0)
         parents = replace(
             children(positive, family_start, parents, generation.step, source.counts),

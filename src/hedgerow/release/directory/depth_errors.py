@@ -51,13 +51,15 @@ class Certainty:
             exact = estimate.astype(np.int64)
             return exact, exact
         if self.sums:
-            return interval(estimate, confidence.reach_of_sums(variance, self.cells), self.total)
+            return interval(
+                estimate, confidence.half_width_of_sums(variance, self.cells), self.total
+            )
         known = None if self.raw else variance
-        reach = confidence.reach(self.mechanism, known, self.cells, measured=self.measured)
+        reach = confidence.half_width(self.mechanism, known, self.cells, measured=self.measured)
         return interval(estimate, reach, self.total)
 
     def contradicted(
-        self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.level
+        self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.coverage
     ) -> NDArray[np.bool_]:
         """Which counts cannot be the true ones by their own measurements: bool (cells).
 

@@ -31,7 +31,7 @@ from hedgerow.release.directory.manifest import (
 )
 from hedgerow.release.directory.measurements import ReleaseFiles, Shape, released_columns
 from hedgerow.release.page.report import write_report
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 
 LONGEST_NAME = 200
 SECONDS_A_DAY = 86_400
@@ -177,7 +177,7 @@ class InMemory:
         nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
         known = certainty(self.plan.to_dict(), depth, total)
         columns = released_columns(nodes, known, Confidence())
-        return labelled(self.plan.tree, depth, nodes.codes, **columns)
+        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
 
     def noisy(self, depth: int) -> Int64:
         """The noisy counts of a measured depth."""

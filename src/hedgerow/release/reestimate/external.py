@@ -27,7 +27,7 @@ from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import Refinement, all_children
 from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.release.reestimate.measured_nodes import estimated
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.sources import as_arrow, as_codes
 from hedgerow.tables.tree import Tree
 
@@ -160,7 +160,7 @@ def _aligned(
     if columns:
         if frame.select(columns).is_duplicated().any():
             raise TableError(f"{where} name a node twice")
-        every = labelled(tree, depth, nodes.codes)
+        every = label_nodes(tree, depth, nodes.codes)
         joined = every.join(frame, on=columns, how="left", maintain_order="left")
     else:
         joined = frame

@@ -41,7 +41,7 @@ from hedgerow.release.reestimate.measured_nodes import (
     projected_again,
     read_stored,
 )
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
 
 RELEASED = "released"
@@ -140,11 +140,11 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
         if isinstance(method, LeastSquares):
             columns = released_columns(nodes, replace(known, raw=False), Confidence())
             columns[RELEASED] = columns.pop(COUNT)
-            frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
+            frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
         else:
             columns = released_columns(nodes, known, Confidence())
-            new = labelled(tree, t, nodes.codes, **columns)
-            old = labelled(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
+            new = label_nodes(tree, t, nodes.codes, **columns)
+            old = label_nodes(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
             frames.append(_in_order(tree, t, _side_by_side(tree, t, new, old)))
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
     facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
@@ -215,7 +215,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
         if whole:
             columns[COUNT] = nodes.counts
-        frames.append(_in_order(tree, t, labelled(tree, t, nodes.codes, **columns)))
+        frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
     facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
     return Estimates(tree, frames, facts, layers)
 
