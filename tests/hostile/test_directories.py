@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import unicodedata
 from dataclasses import replace
@@ -189,10 +190,10 @@ def test_memory_is_told_from_pages_and_their_dictionaries(tmp_path, monkeypatch,
 
 def test_a_limit_on_addresses_is_a_limit_on_memory(monkeypatch):
     monkeypatch.setattr(memory, "usable_memory", lambda: 1 << 40)
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (1 << 35, 1 << 35))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 35, 1 << 35))
     room = memory.available_memory()
     assert 0 < room < 0.6 * (1 << 35)
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (memory.resource.RLIM_INFINITY, 0))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, 0))
     assert memory.available_memory() == int(0.6 * (1 << 40))
 
 

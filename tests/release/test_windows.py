@@ -5,10 +5,9 @@ import sys
 
 SCRIPT = """
 import sys
+import filelock  # which has its own way there
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None  # as where there is none: importing it fails
-import warnings
-warnings.simplefilter("ignore", UserWarning)  # of filelock, which then locks by the file's name
 import polars as pl
 import hedgerow as hr
 areas = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
