@@ -169,7 +169,7 @@ def _address_space() -> int | None:
 
 
 def read_memory(text: str) -> int:
-    """Bytes from ``4GB``, ``500 MB``, ``1.5GiB``.
+    """Parse a number of bytes: ``4GB``, ``500 MB``, ``1.5GiB``.
 
     Raises:
         SpecError: it is no size, or below 500 MB, which the program takes itself.
@@ -185,7 +185,7 @@ def read_memory(text: str) -> int:
 
 
 def needed_memory(plan: Plan) -> int:
-    """Bytes that no limit can make smaller: the areas, and the largest family or subtree job."""
+    """Return the bytes that no limit reduces: the areas, and the largest family or job."""
     tree = plan.tree
     areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
     widest = max(
@@ -201,10 +201,6 @@ def needed_memory(plan: Plan) -> int:
 
 def check_memory(plan: Plan, memory: int | None) -> None:
     """Refuse a plan that cannot be executed in some memory, before anything is read.
-
-    Args:
-        plan: the plan.
-        memory: bytes; None for all that this process may use, if the system tells.
 
     Raises:
         PlanError: a family, or a subtree that is measured whole, is too large.

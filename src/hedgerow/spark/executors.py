@@ -113,7 +113,7 @@ def write_run(
 
 
 def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[DepthResult]) -> None:
-    """The parts as files of a folder, and what they are into the note."""
+    """Write the parts as files of a folder, and what they are into the note."""
     files: dict[tuple[str, int], GrowingFile[Any]] = {}
     for kind in KINDS:
         (folder / kind).mkdir()
@@ -147,7 +147,7 @@ def _appear(path: Path, place: Path) -> None:
 
 
 def read_notes(folder: Path) -> dict[int, Note]:
-    """The notes of the runs that are finished: all of whose parts are still there.
+    """Return the notes of the runs that are finished: all of whose parts are still there.
 
     A run that was killed after it had moved them to the release leaves notes alone.
     """
@@ -162,7 +162,7 @@ def read_notes(folder: Path) -> dict[int, Note]:
 
 
 def _parts(folder: Path, note: Note) -> list[Path]:
-    """The files that a run has written, but for what was moved since."""
+    """Return the files that a run has written, but for what was moved since."""
     kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
     return [_part(folder, kind, t, note.run) for kind, depths in kinds for t in depths]
 
@@ -284,7 +284,7 @@ class Cluster:
             self.progress.on_depth(t, cells, survivors, 0.0)
 
     def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
-        """The leaves below the roots of some runs, those of each run together, by a shuffle.
+        """Return the leaves below the roots of some runs, those of each run together, by a shuffle.
 
         Each run has a row at least, without records, as noise alone may be below its roots.
         """

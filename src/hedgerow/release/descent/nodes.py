@@ -155,12 +155,6 @@ def placed(survivors: Nodes, every: Nodes) -> Nodes:
 def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
     """Return where each parent's listed children begin: int64 (parents + 1).
 
-    Args:
-        tree: the tree.
-        depth: of the children.
-        upper: the listed parents.
-        lower: the listed children.
-
     Raises:
         ReleaseError: they are not in tree order, or some family does not add up to its parent.
     """

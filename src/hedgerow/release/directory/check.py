@@ -155,7 +155,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
 
 
 def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
-    """Whether the page is the one that the files make; another version may make it otherwise."""
+    """Return whether the page is the one that the files make; other versions may differ."""
     what, maker = f"{REPORT} is what the files make", made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
     found = _finding(what, lambda: check_report(folder, plan, estimator, maker))
@@ -196,7 +196,7 @@ def _read(folder: Path, plan: Plan, depth: int, read: list[Nodes]) -> None:
 def _estimates(
     folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
 ) -> Iterator[Finding]:
-    """Whether each depth is what the estimator makes of the noisy counts."""
+    """Yield whether each depth is what the estimator makes of the noisy counts."""
     again: dict[int, Nodes] = {}
 
     def estimate() -> None:

@@ -15,8 +15,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.picture import BLUE, figure_for, open_axes
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.manifest import read_manifest
-from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
+from hedgerow.release.directory.stored import read_nodes, undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.release import Release, read_release
 
@@ -81,7 +80,6 @@ class Distribution:
     0 leave it no room.
 
     Attributes:
-        plan: of the release.
         release: the counts of every level of the tree.
 
     Raises:
@@ -99,7 +97,6 @@ class Distribution:
         ['upper', 'count', 'cdf', 'low', 'high']
     """
 
-    plan: Plan
     release: Release
 
     def __post_init__(self) -> None:
@@ -113,6 +110,11 @@ class Distribution:
             f"{self.cumulative.bins:,} bins from {edges[0]:.15g} to {edges[-1]:.15g})"
         )
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the release."""
+        return self.release.plan
+
     @cached_property
     def ranges(self) -> Ranges:
         """The bins."""
@@ -121,7 +123,7 @@ class Distribution:
     @cached_property
     def cumulative(self) -> Cumulative:
         """The counts before each edge."""
-        return Cumulative.of_release(self.plan, self.release)
+        return Cumulative.of_release(self.release.content)
 
     @property
     def cdf(self) -> pl.DataFrame:
@@ -129,7 +131,7 @@ class Distribution:
         return self.band(Confidence())
 
     def band(self, confidence: Confidence) -> pl.DataFrame:
-        """The cumulative distribution, with intervals.
+        """Return the cumulative distribution, with intervals.
 
         Args:
             confidence: of each bin's interval, or (simultaneous) of all at once.
@@ -157,7 +159,7 @@ class Distribution:
         )
 
     def quantile(self, q: float, confidence: Confidence | None = None) -> Quantile:
-        """The value that a part q of the records does not exceed.
+        """Return the value that a part q of the records does not exceed.
 
         The true quantile is that of the ⌈qN⌉-th smallest record, in bin j, say; so the true counts
         y_b before cut b have ``y_j < qN <= y_{j+1}``. The interval inverts the band: it spans the
@@ -195,7 +197,7 @@ class Distribution:
     def count_between(
         self, a: float, b: float, confidence: Confidence | None = None
     ) -> CountBetween:
-        """How many records have ``a <= value < b`` (and ``value = b`` at the upper bound).
+        """Return how many records have ``a <= value < b`` (and ``value = b`` at the upper bound).
 
         Ends that are no edges: the count takes its part of their bins as if values were uniform
         there; the interval runs from the least of the bins that lie inside to the most of those
@@ -247,7 +249,7 @@ def _number(given: object, what: str) -> float:
 
 
 def read_distribution(directory: str | Path) -> Distribution:
-    """The distribution in a release directory with one numeric axis.
+    """Return the distribution in a release directory with one numeric axis.
 
     Raises:
         ReleaseError: there is no release, it is damaged, or it is none of a distribution.
@@ -264,10 +266,9 @@ def read_distribution(directory: str | Path) -> Distribution:
         True
     """
     folder = Path(directory)
+    made = Distribution(read_release(folder))
     with undamaged(folder):
-        plan = stated_plan(folder, read_manifest(folder))
-        made = Distribution(plan, read_release(folder))
-        (leaves,) = read_nodes(folder, plan.tree, plan.tree.depth).codes
+        (leaves,) = read_nodes(folder, made.plan.tree, made.plan.tree.depth).codes
     if (leaves[1:] <= leaves[:-1]).any():
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
@@ -288,12 +289,6 @@ def picture_of_distribution(
     title: str | None = None,
 ) -> None:
     """Draw the released CDF at the bins' edges, and the interval at each of them.
-
-    Args:
-        distribution: what was released.
-        path: PNG, SVG or PDF.
-        confidence: of the band; 95 % at each edge unless given.
-        title: above the picture.
 
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.

@@ -57,7 +57,7 @@ class DepthFacts:
 
 
 def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
-    """For each depth what its file says.
+    """Return for each depth what its file says.
 
     Raises:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
@@ -98,7 +98,7 @@ def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) 
 
 
 def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of the files, a piece at a time."""
+    """Yield some columns of the files, a piece at a time."""
     with opened(folder, name, shape.counts) as files:
         for file in files:
             for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
@@ -157,7 +157,7 @@ def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 
 def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
-    """How many counts their own measurements contradict, and what to do with them."""
+    """Return how many counts their own measurements contradict, and what to do with them."""
     number = sum(f.contradicted for f in facts)
     told = (
         "No count that this page has read is contradicted by its own noisy counts."
@@ -180,7 +180,7 @@ def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 
 def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
-    """What was recomputed from the files before this page was made, as a list."""
+    """Return what was recomputed from the files before this page was made, as a list."""
     names = plan.tree
     read = [t for t, f in enumerate(facts) if f.total is not None]
     passed = [
@@ -208,7 +208,7 @@ def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
 
 
 def carried_words(last: int, depths: int) -> str:
-    """Which levels this page carries and which are in the files alone."""
+    """Return which levels this page carries and which are in the files alone."""
     if last == depths - 1:
         return "<p>This page carries the counts of all levels.</p>"
     left = ", ".join(f"<code>counts/depth={t}.parquet</code>" for t in range(last + 1, depths))
@@ -237,5 +237,5 @@ def _error(value: float | None) -> str:
 
 
 def _digits(value: float) -> str:
-    """Two significant digits, never as a power of ten."""
+    """Return two significant digits, never as a power of ten."""
     return f"{float(f'{value:.2g}'):,.10g}"

@@ -1,12 +1,7 @@
 """What was released and promised, in words for people who are no mathematicians."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 
-from hedgerow.arrays import Int64
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
@@ -21,7 +16,7 @@ from hedgerow.plan.depths import (
     Unmeasured,
 )
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.measurements import Shape, read_counts, read_noisy
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.markup import (
     Line,
@@ -45,7 +40,7 @@ MOST_ROWS = 20
 
 
 def is_numeric(tree: Tree) -> bool:
-    """Whether a tree is of one numeric axis, whose codes say their ranges."""
+    """Return whether a tree is of one numeric axis, whose codes say their ranges."""
     axis = tree.axes[0]
     if len(tree.axes) > 1 or " [" not in axis.labels[-1][0]:
         return False
@@ -56,29 +51,13 @@ def is_numeric(tree: Tree) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Files:
-    """The files of a release, as `Cumulative` asks for them."""
-
-    folder: Path
-    tree: Tree
-
-    def level(self, *, depth: int) -> pl.DataFrame:
-        """The listed counts of a depth."""
-        return read_counts(self.folder, Shape.of(self.tree, depth))
-
-    def measurements(self, depth: int) -> Int64:
-        """The noisy counts of a depth."""
-        return read_noisy(self.folder, Shape.of(self.tree, depth))
-
-
-def distribution(folder: Path, plan: Plan) -> str | None:
-    """The CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
+def distribution(release: OnDisk) -> str | None:
+    """Return the CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
     try:
-        found = Cumulative.of_release(plan, _Files(folder, plan.tree))
+        found = Cumulative.of_release(release)
     except ReleaseError:
         return None
-    ranges = ranges_of(plan.tree.axes[0])
+    ranges = ranges_of(release.plan.tree.axes[0])
     if found.total == 0:
         return None
     upto = np.arange(found.bins + 1)
@@ -125,7 +104,7 @@ ALPHA = 0.05
 
 
 def title(plan: Plan) -> str:
-    """What is counted by what: text."""
+    """Return what is counted by what: text."""
     axes = plan.tree.axes
     if is_numeric(plan.tree):
         return f"Distribution of {axes[0].name}"
@@ -135,7 +114,7 @@ def title(plan: Plan) -> str:
 
 
 def released(plan: Plan, total: int) -> str:
-    """What was released, in one paragraph of HTML."""
+    """Return what was released, in one paragraph of HTML."""
     lists = [
         f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels])})"
         for axis in plan.tree.axes
@@ -153,7 +132,7 @@ def released(plan: Plan, total: int) -> str:
 
 
 def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
-    """The promise, point by point."""
+    """Return the promise, point by point."""
     return items(
         [
             ("Who is protected", _who(plan)),
@@ -168,7 +147,7 @@ def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
 
 
 def restricted(plan: Plan) -> list[tuple[str, str]]:
-    """What stands beside a figure of the promise that holds between some tables alone, if so."""
+    """Return the restriction of a promise that holds between some tables alone, if it does."""
     agreed = [
         f"the list of {r.axis}" if r.level is None else f"{r.axis}.{r.level}"
         for r in plan.protection.restrictions
@@ -177,7 +156,7 @@ def restricted(plan: Plan) -> list[tuple[str, str]]:
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
-    """How to name this release in a text."""
+    """Return how to name this release in a text."""
     line = (
         f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
         f"{version}. {plan.promise} Plan SHA-256: {plan.hash}."
