@@ -174,11 +174,11 @@ def read_memory(text: str) -> int:
     Raises:
         SpecError: it is no size, or below 500 MB, which the program takes itself.
     """
-    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
-    if found is None or found[3].upper() not in UNITS:
+    parsed = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
+    if parsed is None or parsed[3].upper() not in UNITS:
         raise SpecError(f'--memory must be a size such as "4GB" or "800MB", got {text[:50]!r}')
-    thousandths = int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0"))
-    size = thousandths * UNITS[found[3].upper()] // 1000
+    thousandths = int(parsed[1]) * 1000 + int((parsed[2] or "").ljust(3, "0"))
+    size = thousandths * UNITS[parsed[3].upper()] // 1000
     if size < LEAST:
         raise SpecError(f"--memory must be at least {LEAST // 10**6} MB, got {text[:50]}")
     return size

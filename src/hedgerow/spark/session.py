@@ -91,13 +91,13 @@ def _started(builder: Any) -> Any:
     """Return the session; Spark's standard error is dropped where this process starts it."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _quietly(builder.getOrCreate)
-    said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         return _quietly(builder.getOrCreate)
     finally:
-        os.dup2(said, 2)
-        os.close(said)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)
 
 
@@ -129,17 +129,17 @@ def spark_errors(what: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    said = str(error)
-    task = re.search(rf"{TASK}([^\n]*)", said)
+    message = str(error)
+    task = re.search(rf"{TASK}([^\n]*)", message)
     if task:
         return task[1]
-    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", said)
+    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", message)
     if missing:
         return (
             f"the Python of the executors has no {missing[1]}; "
             "set PYSPARK_PYTHON to one that has Hedgerow"
         )
-    if "PYTHON_VERSION_MISMATCH" in said:
+    if "PYTHON_VERSION_MISMATCH" in message:
         return (
             "the executors have another version of Python than the driver; "
             "set PYSPARK_PYTHON to one that is the same"

@@ -132,10 +132,10 @@ def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Ba
             if BROKEN in share.column_names and any(share[BROKEN].to_pylist()):
                 raise outside_limits("the table", RAGGED)
             records = binned(share, numeric, others).table if numeric else share
-            found = Counts.from_frame(
+            counts = Counts.from_frame(
                 tree, records, count=count, unit=unit, contributions=contributions
             )
-            columns = [*found.codes, found.values, pa.nulls(len(found.values), pa.string())]
+            columns = [*counts.codes, counts.values, pa.nulls(len(counts.values), pa.string())]
             yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
 
     return work
@@ -233,9 +233,9 @@ def jdbc_query(url: str, query: str) -> str:
     Raises:
         TableError: it is not one SELECT.
     """
-    known = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+    dialects = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
     kind = url.removeprefix(JDBC).partition(":")[0]
-    return f"{one_select(query, known.get(kind, ANY))}\n"  # it may end in a comment
+    return f"{one_select(query, dialects.get(kind, ANY))}\n"  # it may end in a comment
 
 
 def _csv(session: Any, path: str, what: str) -> Frame:
@@ -264,7 +264,7 @@ def table_errors(what: str) -> Iterator[None]:
         TableError: Spark's analysis says no.
         MachineError: Spark failed.
     """
-    said = {
+    reasons = {
         "PATH_NOT_FOUND": "does not exist; check its path",
         "TABLE_OR_VIEW_NOT_FOUND": "does not exist; check its name",
         "UNABLE_TO_INFER_SCHEMA": "holds no Parquet file",
@@ -277,7 +277,7 @@ def table_errors(what: str) -> Iterator[None]:
                 if type(error).__name__ not in {"AnalysisException", "ParseException"}:
                     raise
                 named = condition(error)
-                failure = TableError(f"{what} {said.get(named, f'cannot be read: {named}')}")
+                failure = TableError(f"{what} {reasons.get(named, f'cannot be read: {named}')}")
                 raise failure from None
     except TableError as error:
         error.__context__ = None  # Spark's words

@@ -152,10 +152,10 @@ def _parsed(text: str) -> Any:
     """Parse JSON as a manifest has it: no key twice, and numbers alone where numbers stand."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
             raise ValueError("a key is there twice")
-        return found
+        return entries
 
     def no_number(text: str) -> float:
         raise ValueError(f"{text[:20]} is no number of JSON")

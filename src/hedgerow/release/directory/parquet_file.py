@@ -116,12 +116,12 @@ class _Compact:
         """Return the fields of a structure by their numbers."""
         if depth > MOST_DEPTH:
             raise _no_page()
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else _signed(self._number())
-            found[field] = self._value(head & 15, depth)
-        return found
+            fields[field] = self._value(head & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in {1, 2}:
@@ -145,12 +145,12 @@ class _Compact:
         return self.data[self.at - 1]
 
     def _number(self) -> int:
-        found = 0
+        number = 0
         for place in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << place
+            number |= (byte & 127) << place
             if byte < 128:
-                return found
+                return number
         raise _no_page()
 
     def _skip(self, size: int) -> None:

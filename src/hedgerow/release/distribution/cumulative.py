@@ -156,10 +156,10 @@ def _check(plan: Plan) -> None:
 
 def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
     """Return cumulative released counts over all leaves, those included that are not listed."""
-    known = pl.DataFrame({"code": axis.labels[-1]})
+    bins = pl.DataFrame({"code": axis.labels[-1]})
     counts = listed.select(pl.col(axis.columns[-1]).alias("code"), COUNT)
-    found = known.join(counts, on="code", how="left", maintain_order="left")[COUNT]
-    return np.append(0, np.cumsum(found.fill_null(0).to_numpy())).astype(np.int64)
+    in_bins = bins.join(counts, on="code", how="left", maintain_order="left")[COUNT]
+    return np.append(0, np.cumsum(in_bins.fill_null(0).to_numpy())).astype(np.int64)
 
 
 def _exactly(total: int) -> Layer:

@@ -141,18 +141,18 @@ class Distribution:
             last row all), ``cdf`` (its part of the released total; 0 if that is 0), ``low`` and
             ``high``, the interval of ``count``, records. Simultaneous intervals never fall.
         """
-        found = self.cumulative
-        upto = np.arange(1, found.bins + 1)
-        low, high = found.between(np.zeros_like(upto), upto, confidence)
+        cumulative = self.cumulative
+        upto = np.arange(1, cumulative.bins + 1)
+        low, high = cumulative.between(np.zeros_like(upto), upto, confidence)
         if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
             low = np.maximum.accumulate(low)
             high = np.minimum.accumulate(high[::-1])[::-1]
-        count = found.released[1:]
+        count = cumulative.released[1:]
         return pl.DataFrame(
             {
                 "upper": self.ranges.edges[1:],
                 "count": count,
-                "cdf": count / max(found.total, 1),
+                "cdf": count / max(cumulative.total, 1),
                 "low": low,
                 "high": high,
             }
@@ -179,15 +179,18 @@ class Distribution:
         q = _number(q, "a quantile's rank")
         if not 0 < q < 1:
             raise ReleaseError(f"a quantile's rank must be in (0, 1), got {q}")
-        found, edges = self.cumulative, self.ranges.edges
-        if found.total == 0:
+        cumulative, edges = self.cumulative, self.ranges.edges
+        if cumulative.total == 0:
             raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
         share = Fraction(str(q))
-        wanted = share * found.total
-        j = int(np.searchsorted(found.released, max(ceil(wanted), 1))) - 1
-        below, inside = int(found.released[j]), int(found.released[j + 1] - found.released[j])
+        wanted = share * cumulative.total
+        j = int(np.searchsorted(cumulative.released, max(ceil(wanted), 1))) - 1
+        below, inside = (
+            int(cumulative.released[j]),
+            int(cumulative.released[j + 1] - cumulative.released[j]),
+        )
         part = min(float((wanted - below) / inside), 1.0)
-        low, high = found.excess(share, confidence or Confidence())
+        low, high = cumulative.excess(share, confidence or Confidence())
         high[-1], low[0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
         possible = np.append(np.flatnonzero((high[1:] >= 0) & (low[:-1] < 0)), j)
         first, last = int(possible.min()), int(possible.max())
@@ -217,18 +220,18 @@ class Distribution:
         a, b = _number(a, "an end of a range"), _number(b, "an end of a range")
         if not a < b:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
-        found, edges = self.cumulative, self.ranges.edges
+        cumulative, edges = self.cumulative, self.ranges.edges
         ends = np.clip([a, b], edges[0], edges[-1])
         outer, inner = (
             np.searchsorted(edges, ends, side="right") - 1,
             np.searchsorted(edges, ends, side="left"),
         )
         if a <= edges[-1]:  # the last bin is closed
-            outer[0] = min(outer[0], found.bins - 1)
+            outer[0] = min(outer[0], cumulative.bins - 1)
         touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
         first, last = np.array([touched, within]).T
-        low, high = found.between(first, last, confidence or Confidence())
-        at = np.interp(ends, edges, found.released)
+        low, high = cumulative.between(first, last, confidence or Confidence())
+        at = np.interp(ends, edges, cumulative.released)
         most = int(high[0])
         return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
 

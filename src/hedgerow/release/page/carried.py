@@ -56,7 +56,7 @@ class Interval:
     contradicted: Int64
     estimate: Int64
 
-    def told(self) -> dict[int, int]:
+    def contradictions(self) -> dict[int, int]:
         """Return the rounded estimate of each count that is contradicted, by its place."""
         return dict(zip(self.contradicted.tolist(), self.estimate.tolist(), strict=True))
 
@@ -287,12 +287,12 @@ def _blocks(
     size = axis.size(level)
     listed = np.bincount(nodes[1].codes[number], minlength=size) > 0
     codes = np.arange(size) if numeric else np.flatnonzero(listed)
-    known = UsedCodes.of(axis, level, codes, above)
-    used[number, level] = known
+    of_level = UsedCodes.of(axis, level, codes, above)
+    used[number, level] = of_level
     start = family_starts(tree, depth, *nodes)
-    local = local_places(tree, depth, nodes[1], known, above)
+    local = local_places(tree, depth, nodes[1], of_level, above)
     blocks = [
-        (f"level-{number}-{level}", level_block(axis, level, known, above, numeric=numeric)),
+        (f"level-{number}-{level}", level_block(axis, level, of_level, above, numeric=numeric)),
         (f"depth-{depth}", depth_block(local, start, nodes[1], interval)),
     ]
     if len(interval.contradicted):

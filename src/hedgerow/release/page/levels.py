@@ -63,16 +63,16 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
             not exact, or depths that do not sum to the same total.
     """
-    found: list[DepthFacts] = []
+    every: list[DepthFacts] = []
     whole: int | None = None
     for t, what in enumerate(plan.depths):
         errors, shape = DepthErrors.of(plan, t, whole), Shape.of(plan.tree, t)
-        found.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
-        whole = found[0].total
-    for t, facts in enumerate(found):
-        if facts.total is not None and facts.total != found[0].total:
+        every.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
+        whole = every[0].total
+    for t, facts in enumerate(every):
+        if facts.total is not None and facts.total != every[0].total:
             raise ReleaseError(f"the counts of depth {t} do not sum to the total of depth 0")
-    return found
+    return every
 
 
 def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) -> DepthFacts:
@@ -140,10 +140,10 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
-    known = [(t, f) for t, f in enumerate(facts) if f.total]
-    classes = [k for k in range(19) if any(f.number[k] for _, f in known)]
+    listed = [(t, f) for t, f in enumerate(facts) if f.total]
+    classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
     rows = []
-    for t, f in known:
+    for t, f in listed:
         cells = [_relative(f, k, public=isinstance(plan.depths[t], Public)) for k in classes]
         rows.append([shown(plan.tree.cuboid_name(t)), *cells])
     if not rows:
@@ -159,7 +159,7 @@ def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     """Return how many counts their own measurements contradict, and what to do with them."""
     number = sum(f.contradicted for f in facts)
-    told = (
+    summary = (
         "No count that this page has read is contradicted by its own noisy counts."
         if not number
         else f"<strong>Contradicted by their own noisy counts: {number:,}.</strong> They are "
@@ -172,7 +172,7 @@ def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
         "this page is: <code>hedgerow table DIR --by</code> says which."
     )
     return (
-        f"<p>{told} A 95 % interval misses one true count in twenty by chance, and a released "
+        f"<p>{summary} A 95 % interval misses one true count in twenty by chance, and a released "
         "count may lie outside its own. Contradicted is a count that lies outside even the "
         "intervals which hold for all counts of its level at once: it was moved by being kept from "
         f"falling below 0, and by having to add up.{across}</p>"

@@ -50,8 +50,10 @@ def table(
 
 
 def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
-    """Return a list of terms and what is said of them, both HTML."""
-    inner = "\n".join(f"<div><dt>{term}</dt><dd>{said}</dd></div>" for term, said in pairs)
+    """Return a list of terms and their descriptions, both HTML."""
+    inner = "\n".join(
+        f"<div><dt>{term}</dt><dd>{description}</dd></div>" for term, description in pairs
+    )
     return f'<dl class="{kind}">\n{inner}\n</dl>'
 
 

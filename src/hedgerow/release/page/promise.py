@@ -111,8 +111,8 @@ class Priced:
             for ask in (profile.zcdp_epsilon, profile.bureau_epsilon)
         )
         pure = profile.pure_epsilon
-        known = () if pure is None else ((float_above(pure), 0.0),)
-        return cls(tight, profile.is_exact, best, bureau, known)
+        exactly = () if pure is None else ((float_above(pure), 0.0),)
+        return cls(tight, profile.is_exact, best, bureau, exactly)
 
     @property
     def word(self) -> str:
@@ -156,9 +156,9 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    told = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
+    note = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
     return (
-        f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
+        f'<p>{note}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
         f"{_figures(plan, priced)}"
     )
 

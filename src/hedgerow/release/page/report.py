@@ -61,11 +61,11 @@ def first_counts(tree: Tree, carried: Carried) -> str:
         for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
         if level
     ]
-    told = interval.told()
+    estimates = interval.contradictions()
     rows = [
         [
             " › ".join(shown(code) for code in path),
-            f"{count:,}{_contradiction(told.get(i))}",
+            f"{count:,}{_contradiction(estimates.get(i))}",
             f"{low:,} to {high:,}",
         ]
         for i, (path, count, low, high) in enumerate(
@@ -207,12 +207,12 @@ def _same_page(made: str, given: str) -> bool:
 def _pieces(text: str) -> list[tuple[str, str, str]]:
     """Return a page cut at its blocks: the name of each, what it holds, and what follows it."""
     first, *others = text.split(_BLOCK[0])
-    found = [("", "", first)]
+    pieces = [("", "", first)]
     for other in others:
         name, _, rest = other.partition(_BLOCK[1])
         inner, _, tail = rest.partition(_BLOCK[2])
-        found.append((name, inner, tail))
-    return found
+        pieces.append((name, inner, tail))
+    return pieces
 
 
 def _script() -> str:

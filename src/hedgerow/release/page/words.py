@@ -54,16 +54,18 @@ def is_numeric(tree: Tree) -> bool:
 def distribution(release: OnDisk) -> str | None:
     """Return the CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
     try:
-        found = Cumulative.of_release(release)
+        cumulative = Cumulative.of_release(release)
     except ReleaseError:
         return None
     ranges = ranges_of(release.plan.tree.axes[0])
-    if found.total == 0:
+    if cumulative.total == 0:
         return None
-    upto = np.arange(found.bins + 1)
-    low, high = found.between(np.zeros_like(upto), upto, Confidence())
-    part = np.stack([found.released, low, high]) / found.total
-    kept = np.unique(np.linspace(0, found.bins, min(found.bins + 1, MOST_POINTS)).astype(int))
+    upto = np.arange(cumulative.bins + 1)
+    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
+    part = np.stack([cumulative.released, low, high]) / cumulative.total
+    kept = np.unique(
+        np.linspace(0, cumulative.bins, min(cumulative.bins + 1, MOST_POINTS)).astype(int)
+    )
     edges = ranges.edges
     line = Line("exact", "released", [(float(edges[i]), float(part[0, i])) for i in kept])
     band = [
@@ -82,11 +84,11 @@ def distribution(release: OnDisk) -> str | None:
     rows = [
         [
             f"{edges[i]:,.10g}",
-            f"{found.released[i]:,}",
+            f"{cumulative.released[i]:,}",
             f"{100 * part[0, i]:.2f} %",
             f"{low[i]:,} to {high[i]:,}" if low[i] < high[i] else "exact",
         ]
-        for i in np.unique(np.linspace(0, found.bins, MOST_ROWS + 1).astype(int))[1:]
+        for i in np.unique(np.linspace(0, cumulative.bins, MOST_ROWS + 1).astype(int))[1:]
     ]
     figures = table(
         f"Records below a value of {shown(ranges.name)}",
@@ -185,13 +187,13 @@ _MEASURED: dict[Measure, str] = {
 
 
 def _who(plan: Plan) -> str:
-    said = shown(plan.neighbours.describe())
+    text = shown(plan.neighbours.describe())
     m, unit = plan.neighbours.contributions, plan.neighbours.unit
     if unit is not None:
-        said += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
+        text += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
     elif m > 1:
-        said += f" That no unit has more than {m:,} records is the publisher’s statement."
-    return said
+        text += f" That no unit has more than {m:,} records is the publisher’s statement."
+    return text
 
 
 def _how_well(plan: Plan, priced: Priced) -> str:
@@ -218,8 +220,8 @@ def _public(plan: Plan) -> str:
 
 def _not_hidden(plan: Plan) -> str:
     restriction = plan.protection.restriction
-    told = "" if restriction is None else f"{shown(restriction)} "
-    return told + (
+    restricted_to = "" if restriction is None else f"{shown(restriction)} "
+    return restricted_to + (
         "What is true of many: a release is there to tell how the counts are spread, and what "
         "follows from that about people like you holds whether or not you are in the table."
     )

@@ -175,8 +175,8 @@ def _aligned(
         joined = every.join(frame, on=columns, how="left", maintain_order="left")
     else:
         joined = frame
-    found = len(joined) - joined[VARIANCE].null_count()
-    if found < len(frame) or len(joined) != len(nodes):
+    matched = len(joined) - joined[VARIANCE].null_count()
+    if matched < len(frame) or len(joined) != len(nodes):
         raise TableError(f"{where} name a node that is not in the tree")
     return (
         joined[NOISY_COUNT].fill_null(0.0).to_numpy(),
