@@ -21,7 +21,7 @@ from hedgerow.evaluate.forecast import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
-from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_told
+from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
@@ -171,7 +171,7 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
 
 
 def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
-    told = sums_told(sums, everything=not isinstance(made.measure, Survivors))
+    told = sums_text(sums, everything=not isinstance(made.measure, Survivors))
     if told:
         stdout.print(f"{escape(told)}\n")
 
