@@ -309,7 +309,8 @@ def test_theorem_iv_3_and_lemma_iv_3():
 
 def equal_budgets(branching: tuple[int, ...]) -> float:
     shares = (Fraction(1, len(branching)),) * len(branching)
-    return design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+    found: float = design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+    return found
 
 
 @pytest.mark.parametrize(("prime", "exponent"), [(2, 10), (3, 7), (5, 5), (2, 11)])

@@ -180,13 +180,10 @@ def test_counts_far_beyond_the_noise_are_told_from_their_limit_by_no_digit(kind,
     counts = np.unique(np.floor(np.geomspace(1, 1e10, 4000)))
     weights = np.random.default_rng(0).uniform(0, 1, len(counts)) * counts**-0.2
     level = PriorCells(kind, counts, weights, 2.0)
-    for ours, moment, scale in (
-        (level.error, kind.mse, 1),
-        (level.slope, kind.mse_slope, 2),
-        (level.curvature, kind.mse_curvature, 4),
-    ):
-        exact = weights @ moment(precision, counts) / scale
-        assert ours(2 * precision) == pytest.approx(exact, rel=1e-12)
+    moments = kind.mse, kind.mse_slope, kind.mse_curvature
+    for order, moment in enumerate(moments):
+        exact = weights @ moment(precision, counts) / 2**order
+        assert level.derivative(2 * precision, order) == pytest.approx(exact, rel=1e-12)
 
 
 def test_one_level_reaches_its_target():

@@ -11,9 +11,8 @@ from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, write_t
 from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.evaluate.equal_parts import least_draws
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
-from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, share_intervals
+from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged

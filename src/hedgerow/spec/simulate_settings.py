@@ -6,12 +6,18 @@ from itertools import product
 from typing import Any
 
 from hedgerow.errors import HedgerowError, SpecError
-from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import Method, Setting, budget_in_words
-from hedgerow.evaluate.moments import MOST_LAID_OUT
-from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
+from hedgerow.evaluate.baselines import (
+    IndependentNoise,
+    LeafNoise,
+    StabilityHistogram,
+    boninsegna,
+    ko,
+)
+from hedgerow.evaluate.method import Method, Setting, budget_text
+from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget
@@ -136,7 +142,7 @@ class Comparison:
         usual = self.section.measures is None
         for given in self.combinations():
             name, spec = _free(self._name(given), taken), self._spec(given)
-            too_large = given.measure == All.name and tree.leaves > MOST_LAID_OUT
+            too_large = given.measure == All.name and tree.leaves > MOST_DENSE
             if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue
@@ -165,7 +171,7 @@ class Comparison:
         several = mechanism is not None and len(self.section.mechanisms or ()) > 1
         words = [str(mechanism)] if several else []
         if len(self.section.budgets or ()) > 1:
-            words.append(budget_in_words(budget.budget()))
+            words.append(budget_text(budget.budget()))
         return "".join(f", {word}" for word in words)
 
     def _baselines(self, tree: Tree) -> Iterator[Made]:
@@ -202,7 +208,7 @@ class Comparison:
             )
             return IndependentNoise(made, name)
         optimal = which == "ko-optimal"
-        allocation = ko_optimal(self.release.prior(tree)) if optimal else Uniform()
+        allocation = Optimal(prior=self.release.prior(tree)) if optimal else Uniform()
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
