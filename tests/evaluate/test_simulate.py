@@ -44,7 +44,7 @@ def settings(counts):
         Setting("all", plans[1], hr.Euclidean()),
         boninsegna(tree, BUDGET, who),
         ko(tree, BUDGET, who, hr.Uniform(), name="Ko uniform"),
-        ko(tree, BUDGET, who(), name="Ko optimal"),
+        ko(tree, BUDGET, who, hr.Optimal(), name="Ko optimal"),
         IndependentNoise(plans[0]),
         LeafNoise(tree, BUDGET, who, hr.DiscreteGaussian),
         StabilityHistogram(BUDGET, who),
@@ -286,7 +286,7 @@ def test_the_settings_of_the_papers_are_theirs():
         boninsegna(tree, hr.Epsilon(1), hr.Replace())
     own = ko(tree, hr.EpsilonDelta(1, "1e-8"), hr.AddRemove(), hr.Uniform()).plan
     assert {d.mechanism.scale for d in own.depths} == {Fraction(4)}
-    shares = [float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace()()).plan.depths[1:]]
+    shares = [float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal()).plan.depths[1:]]
     assert shares == pytest.approx(np.cbrt([3, 12, 60]) / np.cbrt([3, 12, 60]).sum(), abs=2e-4)
     with pytest.raises(hr.BudgetError, match="takes epsilon alone"):
         ko(tree, hr.Rho(1), hr.Replace(), hr.Uniform())
@@ -302,8 +302,8 @@ def test_ko_clips_noisy_counts_before_projecting():
 
 def test_a_stability_histogram_of_added_records_is_run_at_twice_the_budget():
     budget = hr.EpsilonDelta(1, "1e-8")
-    assert StabilityHistogram(budget, hr.Replace()).doubled() == budget
-    doubled = StabilityHistogram(budget, hr.AddRemove()).doubled()
+    assert StabilityHistogram(budget, hr.Replace()).for_one_replaced() == budget
+    doubled = StabilityHistogram(budget, hr.AddRemove()).for_one_replaced()
     assert doubled == hr.EpsilonDelta(2, "2e-8")
     with pytest.raises(hr.BudgetError, match="epsilon with delta"):
         StabilityHistogram(hr.Rho(1), hr.Replace())

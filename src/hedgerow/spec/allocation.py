@@ -182,7 +182,7 @@ def _floats(numbers: list[Number]) -> list[float]:
 BUDGETS = ("rho", "epsilon", "delta")
 
 
-def lines_of(plan: Plan) -> str:
+def release_file_lines(plan: Plan) -> str:
     """``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
 
     A file with these lines, and all else as the plan has it, plans with the same noise; its
