@@ -115,7 +115,9 @@ def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Floats:
     found: Floats = minimize(
         lambda b: total_error(levels, b) / scale,
         np.full(count, budget / count),
-        jac=lambda b: np.array([g.derivative(x, 1) for g, x in zip(levels, b, strict=True)]) / scale,
+        jac=lambda b: (
+            np.array([g.derivative(x, 1) for g, x in zip(levels, b, strict=True)]) / scale
+        ),
         method="SLSQP",
         bounds=[(1e-3 * budget / count, budget)] * count,
         constraints={"type": "eq", "fun": lambda b: b.sum() - budget, "jac": np.ones_like},

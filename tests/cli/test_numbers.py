@@ -129,7 +129,7 @@ def test_a_picture_overwrites_nothing_but_a_picture(refused, census, command):
     picture.write_text("mine")
     file = {"account": uses, "distribution": census.parent}.get(command, census)
     said = refused(command, file, "--picture", picture)
-    assert "exists already and is no PNG picture; name another file" in said
+    assert "the file exists and is not a PNG picture; name another file" in said
     assert picture.read_text() == "mine"
 
 

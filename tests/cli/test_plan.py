@@ -310,7 +310,7 @@ def test_the_spec_turns_strings_into_types(census):
     allocate(census, 'method = "optimal"\nimportance = "relative"', 'measure = "all"')
     spec = ReleaseSpec(census)
     assert isinstance(spec.measure, hr.All)
-    assert spec.optimal(spec.tree()).importance == hr.Relative()
+    assert spec.allocation.optimal(spec.tree()).importance == hr.Relative()
 
 
 def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, monkeypatch):

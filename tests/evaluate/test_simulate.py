@@ -231,8 +231,10 @@ def test_progress_goes_up_to_one(counts, settings):
 @pytest.mark.parametrize("word", [False, None, "no", 1], ids=repr)
 def test_a_table_that_is_not_declared_public_is_not_simulated(counts, settings, word, monkeypatch):
     """Nothing is drawn or counted before the word is given, and leaving it out is no word."""
-    monkeypatch.setattr(simulate_module, "_check", pytest.fail)
-    with pytest.raises(hr.PlanError, match=r"give a table away: say public=True if anyone may see"):
+    monkeypatch.setattr(simulate_module, "check_numbered", pytest.fail)
+    with pytest.raises(
+        hr.PlanError, match=r"reveal a table: declare public=True if anyone may see"
+    ):
         simulate(counts, settings[:1], public=word, runs=3)
     with pytest.raises(TypeError, match="'public'"):
         simulate(counts, settings[:1], runs=3)
@@ -286,7 +288,9 @@ def test_the_settings_of_the_papers_are_theirs():
         boninsegna(tree, hr.Epsilon(1), hr.Replace())
     own = ko(tree, hr.EpsilonDelta(1, "1e-8"), hr.AddRemove(), hr.Uniform()).plan
     assert {d.mechanism.scale for d in own.depths} == {Fraction(4)}
-    shares = [float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal()).plan.depths[1:]]
+    shares = [
+        float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal()).plan.depths[1:]
+    ]
     assert shares == pytest.approx(np.cbrt([3, 12, 60]) / np.cbrt([3, 12, 60]).sum(), abs=2e-4)
     with pytest.raises(hr.BudgetError, match="takes epsilon alone"):
         ko(tree, hr.Rho(1), hr.Replace(), hr.Uniform())

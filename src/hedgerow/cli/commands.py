@@ -32,10 +32,10 @@ from hedgerow.cli.terminal import (
     kept,
     moved,
     not_stated,
+    report_reading,
     stage,
     stderr,
     stdout,
-    report_reading,
 )
 from hedgerow.errors import (
     HedgerowError,
@@ -78,9 +78,9 @@ ENDED = {128 + number for number in SIGNALS}
 KEPT = "stopped; an unfinished release is kept beside its output directory: finish it with --resume"
 
 COMPARED = (
-    "In records. 95 % max, forecast: of the plan (hedgerow plan); ratio: the measured error over the "
-    "forecast. The forecast leaves out rounding and clipping at 0: where most counts are 0 the ratio "
-    "is below 1, and at depths of few cells a single release varies about its forecast."
+    "In records. 95 % max, forecast: of the plan (hedgerow plan); ratio: the measured error over "
+    "the forecast. The forecast leaves out rounding and clipping at 0: where most counts are 0 the "
+    "ratio is below 1, and at depths of few cells a single release varies about its forecast."
 )
 
 
@@ -103,7 +103,9 @@ def hedgerow(
 def example(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write it to.")],
-    size: Annotated[str, typer.Option(help="small, or national (the size of a country).")] = "small",
+    size: Annotated[
+        str, typer.Option(help="small, or national (the size of a country).")
+    ] = "small",
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
@@ -203,8 +205,8 @@ def compare(
 ) -> None:
     """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
 
-    For people who may see the table: exact errors reveal true counts. Publish them only if the table
-    is public or synthetic.
+    For people who may see the table: exact errors reveal true counts. Publish them only if the
+    table is public or synthetic.
     """
     check_picture_place(picture, ReleaseError)
     spec = ReleaseSpec(file)
@@ -217,7 +219,9 @@ def compare(
             expected = forecast(stated_plan(spec.output, read_manifest(spec.output)))
     bounding = kept(counts)
     if bounding is not None:
-        stdout.print(f"The release {escape(bounding)}; the errors below leave out what was dropped.\n")
+        stdout.print(
+            f"The release {escape(bounding)}; the errors below leave out what was dropped.\n"
+        )
     for confidential, _ in not_stated(counts) + moved(counts):
         stdout.print(f"{escape(confidential)}\n")
     stdout.print("Error of the released counts against the truth (confidential):\n")

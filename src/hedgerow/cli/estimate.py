@@ -39,7 +39,8 @@ def estimate(
         ),
     ] = None,
     penalty: Annotated[
-        float | None, typer.Option(help="For sparse: the penalty of a positive count, in variances.")
+        float | None,
+        typer.Option(help="For sparse: the penalty of a positive count, in variances."),
     ] = None,
     combine: Annotated[
         bool | None,

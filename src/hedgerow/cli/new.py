@@ -62,9 +62,9 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     with open_database() as db, opened(db, table, described(table, "the table")) as source:
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
+    head = f"# A release file for {_toml(table.name)}."
     text = "\n".join([
-        f"# A release file for {_toml(table.name)}.\n"
-        f"# Next: hedgerow plan {_toml(file.name)[1:-1]}\n",
+        f"{head}\n# Next: hedgerow plan {_toml(file.name)[1:-1]}\n",
         _table_section(os.path.relpath(table, file.parent), count, unit),
         *(_axis_section(name, columns) for name, columns in (axes or UNKNOWN_AXIS).items()),
         _privacy_section(epsilon, delta, unit, most),
@@ -155,8 +155,8 @@ def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: in
     records = "records to keep of each of them" if unit is not None else "records of one person"
     return (
         f"[privacy]\n"
-        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": their '
-        f"values\n"
+        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": '
+        f"their values\n"
         f"contributions = {kept}   # the most {records}\n"
         f'mechanism     = "discrete-gaussian"\n'
         f"epsilon       = {_toml(given)}   # the promise\n"

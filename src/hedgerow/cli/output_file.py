@@ -85,8 +85,8 @@ def check_picture_place(
         check_place(picture, force=force, option="--picture")
     elif would_be_lost(picture):
         raise ReleaseError(
-            f"--picture {str(picture)!r}: the file exists and is not a {picture.suffix[1:].upper()} "
-            f"picture; name another file"
+            f"--picture {str(picture)!r}: the file exists and is not a "
+            f"{picture.suffix[1:].upper()} picture; name another file"
         )
 
 
@@ -106,9 +106,9 @@ def whole_file(place: Path) -> Iterator[BinaryIO]:
 def write_table(frame: pl.DataFrame, place: Path, *, quote_formulas: bool = False) -> None:
     """Write a frame as CSV or Parquet, by the suffix of its place, atomically.
 
-    Texts that a spreadsheet would run as formulas (`FORMULA`) are written into a CSV file unchanged,
-    with a warning, so that they still match the lists they come from; or with an apostrophe before
-    them. No number is a formula.
+    Texts that a spreadsheet would run as formulas (`FORMULA`) are written into a CSV file
+    unchanged, with a warning, so that they still match the lists they come from; or with an
+    apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
         with whole_file(place) as file:

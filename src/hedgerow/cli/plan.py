@@ -38,7 +38,8 @@ from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 
-def plan(
+
+def plan(  # noqa: C901 - one step for each option
     file: ReleaseFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     picture: Annotated[
@@ -71,7 +72,7 @@ def plan(
     check_picture_place(picture, PlanError)
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        spec.check_target(target_mse)
+        spec.allocation.check_target(target_mse)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
@@ -132,7 +133,9 @@ def _show_cost(made: Plan, records: int | None) -> None:
             )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
-        stdout.print("For the expected time, memory and disk give the number of records: --records N\n")
+        stdout.print(
+            "For the expected time, memory and disk give the number of records: --records N\n"
+        )
         return
     bound = made.tree.leaves if records is None else records
     stdout.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
@@ -164,7 +167,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The errors of simulated releases of the file's public prior, and of sums of their counts."""
-    prior = spec.prior(made.tree)
+    prior = spec.allocation.prior(made.tree)
     if prior is None:
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):

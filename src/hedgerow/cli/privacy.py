@@ -24,12 +24,14 @@ from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import figure_above
 
-ledgers = typer.Typer(help="Keep the ledger of what releases of a dataset have cost.")
+LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
+ledgers = typer.Typer(help=LEDGER_HELP)
 SIGNED_OFF = (
     "This holds if the plan is the one that was signed off: compare its hash. hedgerow check "
     "verifies, as far as files can show, that the counts were made with this noise."
 )
 DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
+
 
 def account(
     file: Annotated[
@@ -40,9 +42,7 @@ def account(
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option(
-            help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."
-        ),
+        typer.Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write ε and the bounds of δ(ε) into this file.")
@@ -132,8 +132,8 @@ def warn_of_other_accounts(ledger: Ledger, datasets: set[str]) -> None:
     for dataset in sorted(name for name in datasets if opened.count(name) > 1):
         stderr.print(
             escape(
-                f"Note: {dataset!r} has several accounts (other neighbours, or other public facts); "
-                f"they do not limit each other, and their caps add."
+                f"Note: {dataset!r} has several accounts (other neighbours, or other public "
+                f"facts); they do not limit each other, and their caps add."
             )
         )
 

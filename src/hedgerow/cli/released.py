@@ -99,7 +99,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AXIS=LEVEL", help="Sums by one level of an axis; may be repeated for more axes."
+            metavar="AXIS=LEVEL",
+            help="Sums by one level of an axis; may be repeated for more axes.",
         ),
     ] = None,
     counts_only: Annotated[
@@ -170,7 +171,9 @@ def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     rows = [head.columns, *zip(*columns, strict=True)]
-    stdout.print(escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels})))
+    stdout.print(
+        escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
+    )
     stdout.print(
         f"\n{len(head):,} of {len(frame):,} rows; combinations that are not listed have a count of "
         f"0. --output FILE.csv writes all rows."

@@ -124,15 +124,15 @@ def not_stated(counts: Counts) -> list[Note]:
 
 def moved(counts: Counts) -> list[Note]:
     """Return for each numeric axis how many values were moved to a bound."""
-    where = "outside the bounds"
-    return [
-        (
-            f"axis {name!r}: {number:,} of {counts.total:,} values {where} are counted in the "
-            f"outermost bins (confidential, shown only here)",
-            f"axis {name!r}: values {where} are counted in the outermost bins; {COMPARE}",
+    notes = []
+    for name, number in counts.moved:
+        confidential = (
+            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted in "
+            f"the outermost bins (confidential, shown only here)"
         )
-        for name, number in counts.moved
-    ]
+        rule = f"axis {name!r}: values outside the bounds are counted in the outermost bins"
+        notes.append((confidential, f"{rule}; {COMPARE}"))
+    return notes
 
 
 def report_reading(counts: Counts) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hedgerow.distribution.bins import NumericColumn, coded_axis
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import SpecError, TableError
@@ -18,7 +18,7 @@ from hedgerow.tables.read import Query, read_areas
 from hedgerow.text import exact
 
 Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
-"""A number; infinity and NaN are refused later, in a sentence of their own."""
+"""A number; infinity and NaN are refused later, with their own message."""
 
 
 class AxisSection(Section):
@@ -43,11 +43,7 @@ class AxisSection(Section):
 
     @property
     def column(self) -> str:
-        """What the table calls a numeric column.
-
-        Raises:
-            SpecError: several are named.
-        """
+        """The one column of the table that holds a numeric axis."""
         columns = [self.name] if self.columns is None else self.columns
         if len(columns) != 1:
             raise SpecError(f"columns: a numeric axis has one column, got {len(columns)}")
@@ -55,12 +51,7 @@ class AxisSection(Section):
 
     @property
     def ranges(self) -> Ranges:
-        """The bins of a numeric axis.
-
-        Raises:
-            SpecError: keys that do not go together.
-            TableError: bounds, bins or edges that cannot be.
-        """
+        """The bins of a numeric axis."""
         if self.levels or self.areas or self.not_stated is not None:
             raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
         outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
@@ -76,29 +67,17 @@ class AxisSection(Section):
 
 
 def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
-    """Return the axis of a numeric column: the tree over its bins that suits its distribution best.
-
-    Raises:
-        SpecError, TableError: see `AxisSection.ranges`.
-    """
+    """Return the axis of a numeric column: the best tree over its bins for cumulative counts."""
     ranges, _ = section.ranges, section.column
     return coded_axis(ranges, ForDistribution().design(ranges.bins, mechanism).branching)
 
 
-def numeric_column(section: AxisSection, axis: Axis) -> NumericColumn:
-    """Return the column of the table from which records get their place on a numeric axis."""
-    return NumericColumn(section.column, section.ranges, axis)
-
-
 def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
-    """Return the axis of a section from its list of areas, or from the table's own codes.
-
-    Raises:
-        SpecError: the section has none.
-        TableError: the list does not fit.
-    """
+    """Return the axis of a section from its list of areas, or from the table's own codes."""
     if axis.is_numeric:
-        raise SpecError("low, high, bins and edges are for tables of numbers, and this is none")
+        raise SpecError(
+            "low, high, bins and edges are for tables of numbers, and noisy counts are not"
+        )
     for key in ("levels", "areas"):
         if key not in axis.model_fields_set:
             raise SpecError(f"{key} is missing")
@@ -115,11 +94,11 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     )
 
 
-def _number(given: Bound, what: str) -> Fraction:
-    """Return the number as it was typed, which some double must be near to."""
-    number = exact(given, what, TableError)
+def _number(given: Bound, name: str) -> Fraction:
+    """Return the exact number, or raise if it is too large for a double."""
+    number = exact(given, name, TableError)
     try:
         float(number)
     except OverflowError:
-        raise TableError(f"{what} is too large for a number with 53 bits") from None
+        raise TableError(f"{name} is too large for a number with 53 bits") from None
     return number

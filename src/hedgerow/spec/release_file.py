@@ -1,5 +1,6 @@
 """The sections of a release file, as it is written."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
@@ -7,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import SpecError
 from hedgerow.noise.loss import InEpsilon
-from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     MechanismName = str
 else:
     MechanismName = Literal[tuple(MECHANISMS)]
-"""What a file may call a mechanism: the names under which it is registered."""
+"""The names under which mechanisms are registered."""
 
 
 class TableSection(Section):
@@ -37,20 +38,38 @@ class TreeSection(Section):
     refine: list[str] | None = None
 
 
-class PrivacySection(Section):
+class BudgetSection(Section):
+    """A budget: rho, or epsilon with delta, or epsilon alone."""
+
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+
+    def budget(self) -> Budget:
+        """Return the budget, or raise a SpecError for other combinations of keys."""
+        given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
+        kinds: dict[tuple[str, ...], Callable[..., Budget]] = {
+            ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
+        }  # fmt: skip
+        if tuple(given) not in kinds:
+            raise SpecError(
+                f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon "
+                f"alone; got {' and '.join(sorted(given)) or 'none'}"
+            )
+        return kinds[tuple(given)](*given.values())
+
+
+class PrivacySection(BudgetSection):
     """``[privacy]``: who is protected, and how well."""
 
     neighbours: Literal["add-remove", "replace"] = "add-remove"
     contributions: int = 1
     exactly: bool | None = None
     mechanism: MechanismName = "discrete-gaussian"
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
 
 
 class PriorSection(Section):
-    """``prior = {…}``: an earlier table that is public already, with the same levels."""
+    """``prior = {…}``: an earlier public table with the same levels."""
 
     source: str = Field(min_length=1)
     public: bool
@@ -59,7 +78,7 @@ class PriorSection(Section):
     @field_validator("source")
     @classmethod
     def _is_file(cls, source: str) -> str:
-        """Return the source; a URL, which may hold a password, is refused and not quoted."""
+        """Refuse a URL, which may hold a password, without quoting it."""
         if "://" in source:
             raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
         return source
@@ -77,11 +96,14 @@ class AllocationSection(Section):
     ratio: Number | None = None
 
 
+MeasureName = Literal["survivors", "all", "running-sums"]
+
+
 class EstimateSection(Section):
     """``[estimate]``: how noisy counts become consistent ones."""
 
     method: Literal["chebyshev", "euclidean", "sparse", "least-squares", "isotonic"] | None = None
-    measure: Literal["survivors", "all", "running-sums"] | None = None
+    measure: MeasureName | None = None
     combine: bool | None = None
     penalty: Number | None = None
 
@@ -101,7 +123,7 @@ class LedgerSection(Section):
 
 
 class EngineSection(Section):
-    """``[engine]``: who runs the subtrees of a large release."""
+    """``[engine]``: where the subtrees of a large release run."""
 
     name: Literal["local", "spark"] = "local"
     master: str | None = None
@@ -129,47 +151,29 @@ class ReleaseFile(Section):
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
 
 
-def refuse_release_file(given: object, wanted: str) -> object:
-    """Return what was read of another kind of file, unless it is a release file.
-
-    Raises:
-        PydanticCustomError: it is; the message says what is wanted instead.
-    """
+def refuse_release_file(given: object, expected: str) -> object:
+    """Return the content of another kind of file, or say that it is a release file."""
     if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-        raise PydanticCustomError("release-file", "this is a release file; " + wanted)
+        raise PydanticCustomError("release-file", "this is a release file; " + expected)
     return given
 
 
-# ``[privacy]`` of a release file as types: the mechanism, the neighbours and the budget.
-
-
-def mechanism_of(privacy: PrivacySection) -> type[Mechanism]:
-    """Return the mechanism that a section names."""
-    return MECHANISMS[privacy.mechanism]
-
-
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
-    """Return the tables that a section makes hard to tell apart.
-
-    Args:
-        privacy: the section.
-        unit: the column of the table that names the unit of privacy, if there is one.
-
-    Raises:
-        SpecError: keys that do not go together.
-        BudgetError: no number of contributions.
-    """
+    """Return the neighbours of a section; ``unit`` is the column that names the unit of privacy."""
     return within("[privacy]", _neighbours, privacy, unit)
 
 
 def budget_of(privacy: PrivacySection) -> Budget:
-    """Return the budget of a section.
-
-    Raises:
-        SpecError: none, or several, or one that the mechanism cannot keep.
-        BudgetError: numbers that are no budget.
-    """
-    return within("[privacy]", _budget, privacy)
+    """Return the budget of a section, or raise unless the mechanism can spend it."""
+    budget = within("[privacy]", privacy.budget)
+    if isinstance(budget, Epsilon) and not isinstance(
+        MECHANISMS[privacy.mechanism].price, InEpsilon
+    ):
+        raise SpecError(
+            f"[privacy] {privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, "
+            f'or give rho, or use mechanism = "discrete-laplace"'
+        )
+    return budget
 
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
@@ -186,22 +190,3 @@ def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
         )
     # A unit column keeps *at most* m records a unit; only for m = 1 is that exactly m.
     return Replace(m, exactly=m == 1 if exactly is None else exactly, unit=unit)
-
-
-def _budget(privacy: PrivacySection) -> Budget:
-    given = {n for n in ("epsilon", "delta", "rho") if getattr(privacy, n) is not None}
-    if privacy.rho is not None and given == {"rho"}:
-        return Rho(privacy.rho)
-    if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
-        return EpsilonDelta(privacy.epsilon, privacy.delta)
-    if privacy.epsilon is not None and given == {"epsilon"}:
-        if not isinstance(mechanism_of(privacy).price, InEpsilon):
-            raise SpecError(
-                f"{privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, or give "
-                f'rho, or use mechanism = "discrete-laplace"'
-            )
-        return Epsilon(privacy.epsilon)
-    raise SpecError(
-        f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone; "
-        f"got {' and '.join(sorted(given)) or 'none'}"
-    )
