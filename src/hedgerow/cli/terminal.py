@@ -127,8 +127,8 @@ def moved(counts: Counts) -> list[Note]:
     notes = []
     for name, number in counts.moved:
         confidential = (
-            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted in "
-            f"the outermost bins (confidential, shown only here)"
+            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
+            f"in the outermost bins (confidential, shown only here)"
         )
         rule = f"axis {name!r}: values outside the bounds are counted in the outermost bins"
         notes.append((confidential, f"{rule}; {COMPARE}"))

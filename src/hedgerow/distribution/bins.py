@@ -45,11 +45,7 @@ def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
 
 
 def ranges_of(axis: Axis) -> Ranges:
-    """Return the ranges that the codes of an axis's leaves name.
-
-    Raises:
-        TableError: the axis is not one of `coded_axis`.
-    """
+    """Return the ranges that the codes of an axis's leaves name."""
     parts = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
     if parts["low"].null_count() or parts["high"].null_count():
         raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
@@ -119,11 +115,6 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
         numeric: the columns to cut into bins.
         others: further columns to keep, where the table has them: codes, counts, units.
-
-    Raises:
-        TableError: no table; a missing column; values that are missing, no numbers, or out of
-            bounds where that is refused.
-        MachineError: out of memory or disk.
     """
     with open_database() as db, opened(db, table, described(table, "the table")) as source:
         kept = [name for name in dict.fromkeys(others) if name in source.names]

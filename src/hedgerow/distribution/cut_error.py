@@ -36,9 +36,6 @@ class CutError:
         Args:
             family_start: for each level 1 … m int64 (families + 1), the root's own family first.
             variances: records², one a level; infinite where a level is unmeasured, but the last.
-
-        Raises:
-            EstimateError: other than one positive variance a level, the last finite.
         """
         fits = len(variances) == len(family_start) and min(variances) > 0
         if not fits or not np.isfinite(variances[-1]):
@@ -72,9 +69,6 @@ class CutError:
         Args:
             first: int64 (ranges), 0 … K.
             last: int64 (ranges), first … K.
-
-        Raises:
-            EstimateError: ranges that are not within 0 … K.
         """
         first, last = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
         inside = (first >= 0) & (first <= last) & (last <= self.leaves)

@@ -45,9 +45,6 @@ def simulated_releases(
         that `hedgerow.plan.cost` finds worst: ``cuboid``, ``cells``, ``rmse`` (over cells and runs,
         records), ``highest`` and ``lowest``: the mean error over runs of the cells that are most
         too high and most too low (records).
-
-    Raises:
-        PlanError: fewer than 2 runs, or a prior whose levels differ from the plan's.
     """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")

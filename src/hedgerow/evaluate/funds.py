@@ -35,9 +35,6 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
         counts: int64 (cells) or (runs, cells), records, from 0 to 2⁵³, in the public order of the
             areas.
         seats: the number to share.
-
-    Raises:
-        EstimateError: no areas, a count out of range, a negative number of seats.
     """
     if counts.dtype != np.int64 or counts.ndim not in {1, 2} or not counts.shape[-1]:
         raise EstimateError("seats are shared by int64 counts of at least one area")
@@ -128,9 +125,6 @@ class Rule(Protocol):
         Args:
             counts: int64 (cells) or (runs, cells), records, not negative.
             amount: to share; not negative.
-
-        Raises:
-            EstimateError: counts or an amount that the rule cannot share by.
         """
 
 

@@ -145,10 +145,6 @@ def picture_of_errors(
 
     ``errors`` holds a frame of `error_by_depth` for each name; ``expected`` is the forecast of the
     plan of all releases, drawn dashed.
-
-    Raises:
-        ReleaseError: matplotlib is not installed, the file cannot be written, or it would lie in a
-            release, which everybody may read.
     """
     check_outside(Path(path), "the picture")
     metrics = {

@@ -63,11 +63,6 @@ def share_intervals(
         and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
         counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
         by the intervals that hold for all areas at once.
-
-    Raises:
-        ReleaseError: no such level; one that was not measured or is too large for so many draws.
-        EstimateError: simultaneous confidence, too few draws for the confidence, an amount that the
-            rule cannot share.
     """
     depth = _depth_of(release, level)
     if not 0 < amount < np.inf:
@@ -284,9 +279,6 @@ def equal_parts(
         errors: float64 (draws, cells), records: joint draws of the estimates' errors, each with its
             mirror image.
         confidence: of one interval.
-
-    Raises:
-        EstimateError: too few draws for the confidence.
     """
     draws, missed = len(errors), 1 - confidence.level
     bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)

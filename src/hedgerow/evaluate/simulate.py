@@ -73,10 +73,6 @@ def simulate(
         where too many of them had an error); ``cumulative_rmse``, the same of the running sums of
         all cells in order (null for several axes); means over runs of the other scores of
         `hedgerow.evaluate.moments` (null for a size class without cells); ``seconds`` of one run.
-
-    Raises:
-        PlanError: see `check_simulation`.
-        HedgerowError: a setting that cannot release this table.
     """
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
     truth = [DepthCounts.true(counts, t) for t in range(counts.tree.depth + 1)]
@@ -114,13 +110,7 @@ _SCHEMA = {
 def check_simulation(
     counts: Counts, settings: Sequence[Method], *, public: bool, runs: int, workers: int | None
 ) -> None:
-    """Raise unless these settings can be compared on this table.
-
-    Raises:
-        PlanError: the table is not declared public, fewer than 3 runs, fewer than 1 worker,
-            settings with a common name, or none.
-        HedgerowError: a setting that cannot release this table.
-    """
+    """Raise unless these settings can be compared on this table."""
     if public is not True:
         raise PlanError(
             "a simulation shows exact errors, which reveal a table: declare public=True if anyone "

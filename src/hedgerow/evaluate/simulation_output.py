@@ -116,9 +116,6 @@ def picture_of_simulation(
     "all"``; methods without projection are grey. Depths that every projection gets right are left
     out; of many depths six are drawn, and of more than 30 settings the first metric alone. With
     ``force`` a file that is not a picture is replaced.
-
-    Raises:
-        ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]

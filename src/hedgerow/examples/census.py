@@ -79,14 +79,7 @@ def write_ages(ages: Path, sexes: Path) -> None:
 def write_people(
     path: Path, rng: np.random.Generator, blocks: pl.Series, population: Int64
 ) -> None:
-    """Write one row a block, age and sex with people, in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        rng: where chance comes from.
-        blocks: the codes of all blocks.
-        population: int64 (blocks): people in each; every block has ages of its own.
-    """
+    """Write one row a block, age and sex with people, in bounded memory."""
     write_rows(path, ["block", "age", "sex", "people"], _people(rng, blocks, population))
 
 
@@ -159,15 +152,6 @@ def write_census(directory: Path, size: str = "small") -> Path:
 
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
-
-    Args:
-        directory: made if it is not there.
-        size: a key of `CENSUS_SIZES`; or of `CROSSED_SIZES`, with files of its own:
-            ``ages.parquet`` and ``sexes.parquet``, and ``people.parquet`` (block, age, sex,
-            people: one row a combination with people in it) for ``population.parquet``.
-
-    Raises:
-        SpecError: another size, or the directory holds one of the files already.
     """
     if size in CROSSED_SIZES:
         return _write_crossed_census(directory, CROSSED_SIZES[size])

@@ -85,12 +85,6 @@ def draw_sections(
     """Sections below a list of municipalities, in the manner of ISTAT.
 
     A locality's code is its municipality's with five more digits, a section's with seven.
-
-    Args:
-        rng: where chance comes from.
-        areas: the list: region, province, municipality.
-        people: float64 (municipalities): the more, the more localities and sections.
-        sizes: the number of localities and of sections.
     """
     localities, sections = sizes
     municipality_of = families_by(rng, np.sqrt(people), localities)
@@ -116,15 +110,7 @@ def write_flows(
     sections: Sections,
     pairs: tuple[Int64, Int64, Int64],
 ) -> None:
-    """Write one row a pair of sections with any trip, block by block in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        rng: where chance comes from.
-        sections: with how often trips start and end there.
-        pairs: origin, destination and trips of pairs of municipalities; each trip goes to a section
-            of its own choice at either end.
-    """
+    """Write one row a pair of sections with any trip, block by block in bounded memory."""
     columns = [f"{end}_{level}" for end in "od" for level in LEVELS]
     write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
 
@@ -228,14 +214,6 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
 
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
-
-    Args:
-        directory: made if it is not there.
-        size: a key of `COMMUTING_SIZES`; or of `SECTION_SIZES`, with two more levels (locality,
-            section) and ``sections.parquet`` for ``municipalities.parquet``.
-
-    Raises:
-        SpecError: another size, or the directory holds one of the files already.
     """
     if size in SECTION_SIZES:
         return _write_sections(directory, SECTION_SIZES[size])

@@ -76,11 +76,7 @@ directory = "out"               # appears when the release is complete; must not
 
 
 def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """Return the size of a name; other names are known as well.
-
-    Raises:
-        SpecError: no such size.
-    """
+    """Return the size of a name; other names are known as well."""
     if size not in sizes:
         *first, last = [*sizes, *others]
         raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
@@ -88,12 +84,7 @@ def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
 
 
 def free(directory: Path, *names: str) -> list[Path]:
-    """Return the paths of the files to write, none of which is there yet.
-
-    Raises:
-        SpecError: one is, or the directory is a file.
-        ReleaseError: the directory is a release, or lies within one.
-    """
+    """Return the paths of the files to write, none of which is there yet."""
     if directory.exists() and not directory.is_dir():
         raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
     paths = [directory / name for name in names]
@@ -106,26 +97,13 @@ def free(directory: Path, *names: str) -> list[Path]:
 
 
 def write_release_file(path: Path, what: str, table: str, choices: str = _USUAL) -> None:
-    """Write a release file.
-
-    Args:
-        path: of the file.
-        what: is released, for its first line.
-        table: the sections that say what the table is, and who is protected.
-        choices: the sections on allocation and estimate.
-    """
+    """Write a release file."""
     text = "\n".join([_START.format(what=what), table, choices, _END])
     path.write_text(text, encoding="utf-8")
 
 
 def write_rows(path: Path, columns: Sequence[str], parts: Iterable[Rows]) -> None:
-    """Write rows of codes with a count, part by part in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        columns: the names of the columns of codes, and of the counts.
-        parts: some rows each.
-    """
+    """Write rows of codes with a count, part by part in bounded memory."""
     *names, count = columns
     texts: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
     schema = pa.schema([*texts, (count, pa.int64())])

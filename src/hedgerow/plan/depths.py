@@ -160,12 +160,7 @@ MEASURES: dict[str, Measure] = {kind.name: kind for kind in (Survivors(), All(),
 
 
 def check_parts(tree: object, neighbours: object, mechanism: object, measure: object) -> None:
-    """Raise unless these are the parts of a plan: ``measure="all"`` would pass for survivors.
-
-    Raises:
-        PlanError: another kind of object; the message names one that fits.
-        NoiseError: an incomplete mechanism, or one by whose name no plan could be read.
-    """
+    """Raise unless these are the parts of a plan: ``measure="all"`` would pass for survivors."""
     if not isinstance(tree, Tree):
         refuse_kind("a plan's tree", "Tree([axis, …])", tree)
     if not isinstance(neighbours, Neighbours):
@@ -199,11 +194,7 @@ def measurable_depths(
 
 
 def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
-    """Return the deepest public depth; -1 if not even the total is public.
-
-    Raises:
-        PlanError: an invariant on which neighbours need not agree, or that is no depth of the tree.
-    """
+    """Return the deepest public depth; -1 if not even the total is public."""
     deepest = 0 if neighbours.total_is_public else -1
     if invariants and not neighbours.total_is_public:
         raise PlanError(

@@ -267,11 +267,7 @@ WORDS = {
 
 
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
-    """Draw the expected errors, the shares and the empty cells seen above 0.
-
-    Raises:
-        PlanError: matplotlib is not installed, or the file cannot be written.
-    """
+    """Draw the expected errors, the shares and the empty cells seen above 0."""
     with figure_for(path, (11, 4.6), PlanError) as figure:
         errors, percent = figure.subplots(1, 2)
         for name, colour in COLOURS.items():

@@ -115,12 +115,13 @@ class Comparison:
         section, own = self.section, self.own()
         usual = [EstimateSection.model_validate({"method": name}) for name in USUAL_ESTIMATORS]
         released = AllocationSection(method="optimal", objective="released")
+        measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
         combinations: list[Combination] = []
         for budget, mechanism, allocation, measure, estimator in product(
             section.budgets or [own.budget],
             self._mechanisms(),
             section.allocations or [own.allocation, AllocationSection(), released],
-            section.measures or [own.measure, Survivors.name, All.name],
+            measures,
             section.estimators or [own.estimator, *usual],
         ):
             own_measure = estimator.measure or measure

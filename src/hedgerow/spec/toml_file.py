@@ -98,12 +98,7 @@ def check_there(path: Path) -> None:
 
 
 def parse(path: Path, kind: type[F]) -> F:
-    """Return the checked content of a file.
-
-    Raises:
-        SpecError: it cannot be read, is not TOML, is too large, breaks a rule of its format, or
-            still holds placeholders.
-    """
+    """Return the checked content of a file."""
     data = small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
     try:
         text = data.decode("utf-8-sig")  # Notepad writes a byte order mark

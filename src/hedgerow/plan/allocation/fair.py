@@ -76,12 +76,7 @@ class Fair:
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
 ) -> tuple[Fraction, ...]:
-    """Return the shares of `Fair`, one a measurable depth.
-
-    Raises:
-        PlanError: no shares reach the ratio (the message says which ratio can be reached), all
-            nodes are measured, or importance for more or fewer depths.
-    """
+    """Return the shares of `Fair`, one a measurable depth."""
     weights = np.ones(len(problem.depths)) if importance is None else np.array(importance)
     if len(weights) != len(problem.depths):
         raise PlanError(

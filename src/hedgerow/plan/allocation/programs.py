@@ -129,9 +129,6 @@ def least_error(
         levels: at least one.
         budget: B, above 0.
         start: budgets to start at, of any sum; equal precision unless given.
-
-    Raises:
-        PlanError: the levels' errors are too far apart, or the conditions do not hold to 1e-10.
     """
     if start is None:
         start = np.array([level.sensitivity for level in levels])
@@ -182,9 +179,6 @@ def least_budgets(
         target: τ, above 0.
         largest: the greatest budget allowed.
         floors: b_ℓ at least: float64 (levels), 0 or more.
-
-    Raises:
-        PlanError: no budget up to ``largest`` reaches the target.
     """
     floors = np.zeros(len(levels)) if floors is None else floors
     budgets = floors.copy()

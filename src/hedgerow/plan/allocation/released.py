@@ -115,10 +115,6 @@ def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[floa
     Returns:
         One for each of `Problem.depths`, summing to 1; 0 for a depth that is better not measured
         (under `All` alone, and never the last).
-
-    Raises:
-        PlanError: invalid importances, or no minimum was certified.
-        EstimateError: the tree has too many distinct subtrees (under `All` alone).
     """
     return _Objective.of(problem, importance).minimum()
 
