@@ -19,7 +19,7 @@ from hedgerow.cli.distribution import distribution
 from hedgerow.cli.estimate import estimate
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
-from hedgerow.cli.output_file import ReleaseFile, check_picture_place
+from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
 from hedgerow.cli.released import check, report, table
@@ -199,9 +199,7 @@ def _released_on_spark(
 
 def compare(
     file: ReleaseFile,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
-    ] = None,
+    picture: Picture = None,
 ) -> None:
     """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
 

@@ -1,13 +1,12 @@
 """The command `distribution`: quantiles, counts and the CDF of a release over a numeric column."""
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from hedgerow.arrays import Float64
-from hedgerow.cli.output_file import Directory, check_picture_place
+from hedgerow.cli.output_file import Directory, Picture, check_picture_place
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -32,9 +31,7 @@ def distribution(
     level: Annotated[
         float, typer.Option("--confidence", "--level", help="Confidence of each interval.")
     ] = 0.95,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the CDF with its band into this file.")
-    ] = None,
+    picture: Picture = None,
 ) -> None:
     """Show the distribution in a release with one numeric axis: quantiles, CDF, intervals.
 

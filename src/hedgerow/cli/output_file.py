@@ -19,6 +19,7 @@ TABLES = (".csv", ".parquet")
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
+Picture = Annotated[Path | None, typer.Option(help="Draw it into this file (PNG, SVG or PDF).")]
 
 QuoteFormulas = Annotated[
     bool,

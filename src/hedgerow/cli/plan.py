@@ -8,7 +8,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import ReleaseFile, check_picture_place
+from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
@@ -39,12 +39,10 @@ from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 
 
-def plan(  # noqa: C901 - one step for each option
+def plan(
     file: ReleaseFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the expected error into this file.")
-    ] = None,
+    picture: Picture = None,
     simulate: Annotated[
         int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
     ] = 0,
@@ -96,9 +94,7 @@ def plan(  # noqa: C901 - one step for each option
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
-    text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
-    if text:
-        stdout.print(f"{escape(text)}\n")
+    _show_sums(made, sums)
     if simulated is not None:
         _show_simulated(*simulated)
     if fair:
@@ -172,6 +168,12 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):
         return simulated_releases(made, prior, spec.estimator, runs=runs)
+
+
+def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
+    text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
+    if text:
+        stdout.print(f"{escape(text)}\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:

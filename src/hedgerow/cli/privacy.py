@@ -6,7 +6,13 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import ReleaseFile, check_picture_place, check_place, write_table
+from hedgerow.cli.output_file import (
+    Picture,
+    ReleaseFile,
+    check_picture_place,
+    check_place,
+    write_table,
+)
 from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
@@ -47,9 +53,7 @@ def account(
     csv: Annotated[
         Path | None, typer.Option(help="Write ε and the bounds of δ(ε) into this file.")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve into this file.")
-    ] = None,
+    picture: Picture = None,
 ) -> None:
     """Show the exact privacy cost of mechanisms used together, beside looser conversions."""
     check_picture_place(picture, BudgetError)

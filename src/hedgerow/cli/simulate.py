@@ -8,7 +8,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import check_picture_place, check_place, whole_file
+from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
 from hedgerow.cli.terminal import bar, escape, stage, stdout
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
@@ -46,9 +46,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     output: Annotated[
         Path | None, typer.Option(help="Write every metric into this Parquet file.")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the metrics into this file (PNG, SVG or PDF).")
-    ] = None,
+    picture: Picture = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the output and the picture.")
     ] = False,
@@ -64,6 +62,25 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
     spec = SimulateSpec(file)
+    errors, left_out = _simulated(spec, runs, seed, workers)
+    if spec.is_distribution and show is None:
+        metrics = ("cumulative_rmse", *metrics)
+    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
+    _show(errors, metrics, left_out)
+    if output is not None:
+        with whole_file(output) as opened:
+            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
+        stdout.print(f"\nEvery metric: {escape(str(output))}")
+    if picture is not None:
+        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
+        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
+        stdout.print(f"\nPicture: {escape(str(picture))}")
+
+
+def _simulated(
+    spec: SimulateSpec, runs: int, seed: int, workers: int | None
+) -> tuple[pl.DataFrame, list[LeftOut]]:
+    """Return the errors of all possible settings, and the impossible ones."""
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
         counts = spec.counts(tree)
@@ -79,18 +96,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
             workers=workers,
             progress=progress.on_fraction,
         )
-    if spec.is_distribution and show is None:
-        metrics = ("cumulative_rmse", *metrics)
-    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
-    _show(errors, metrics, left_out)
-    if output is not None:
-        with whole_file(output) as opened:
-            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
-        stdout.print(f"\nEvery metric: {escape(str(output))}")
-    if picture is not None:
-        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
-        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
-        stdout.print(f"\nPicture: {escape(str(picture))}")
+    return errors, left_out
 
 
 def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:

@@ -33,7 +33,7 @@ class AllRanges:
 
     Example:
         >>> hr.best_branching(64, mechanism=hr.DiscreteLaplace, objective=hr.AllRanges()).branching
-        (8, 8)
+        (64,)
     """
 
 
@@ -143,9 +143,9 @@ def best_branching(
         NoiseError: the mechanism is incomplete.
 
     Example:
-        >>> design = hr.best_branching(1000, mechanism=hr.DiscreteGaussian)
+        >>> design = hr.best_branching(1000, mechanism=hr.DiscreteLaplace)
         >>> design.branching, sum(design.shares)
-        ((8, 5, 5, 5), Fraction(1, 1))
+        ((10, 10, 10), Fraction(1, 1))
     """
     objective = Cdf() if objective is None else objective
     _check_bins(bins)

@@ -264,18 +264,14 @@ def make_plan(
         ...     tree, budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, measure=hr.All()
         ... )
         >>> plan
-        Plan(total, bins_4, bin; ε = 1; print() shows its table and promise)
+        Plan(total, bins_4, bin; satisfies ε = 1 differential privacy; ...)
     """
     check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
-    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
-        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
-    fitting = "Invariant(axis, level)"
-    for invariant in listed("invariants", invariants, f"a list of {fitting}", PlanError):
-        check_kind("an invariant", invariant, Invariant, fitting, PlanError)
+    _check_rules(allocation, invariants)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
@@ -291,6 +287,15 @@ def make_plan(
         measure,
         prior=allocation.prior,
     )
+
+
+def _check_rules(allocation: object, invariants: object) -> None:
+    """Raise a PlanError for names or classes in place of an allocation or invariants."""
+    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
+        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
+    fitting = "Invariant(axis, level)"
+    for invariant in listed("invariants", invariants, f"a list of {fitting}", PlanError):
+        check_kind("an invariant", invariant, Invariant, fitting, PlanError)
 
 
 def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:

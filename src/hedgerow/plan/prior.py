@@ -35,10 +35,12 @@ class Prior:
         PlanError: it is not declared public.
 
     Example:
-        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> earlier = hr.Counts.from_leaves(tree, ([0, 3, 5],), [10, 20, 30])
+        >>> import polars as pl
+        >>> areas = pl.DataFrame({"town": ["a", "b"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", areas, ["town"])])
+        >>> earlier = hr.Counts.from_frame(tree, pl.DataFrame({"town": ["a", "a", "b"]}))
         >>> hr.Prior(earlier, public=True)
-        Prior(60 records)
+        Prior(3 records)
     """
 
     counts: Counts

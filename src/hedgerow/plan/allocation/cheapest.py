@@ -67,9 +67,8 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         and the root of the mean of f over level ℓ ≤ the level's own target,
 
     for the error f of max(0, N + noise), N from the prior or, without one, large. The inverse of
-    `Optimal`: its error at this budget is τ. Each depth's part is rounded up to six digits, so the
-    budget is at most 1e-5 above the least; where one unit cannot change all depths by their worst
-    at once (`Replace(exactly=False)`), the plan costs less than Σ_ℓ b_ℓ.
+    `Optimal`: its error at this budget is τ. Parts are rounded up to six digits. Where one unit
+    cannot change all depths by their worst at once, the plan costs less than Σ_ℓ b_ℓ.
 
     Args:
         tree: the public domain.
