@@ -14,8 +14,6 @@ from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
-# Synthetic lists of areas: who lies in whom, and what they are called.
-
 
 def parents_of(rng: np.random.Generator, parents: int, children: int, spread: float) -> Int64:
     """Return the parent of each child, in order: every parent has one, and families are uneven."""
@@ -30,7 +28,7 @@ def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64
 
 
 def place_in_family(parent_of: Int64) -> Int64:
-    """0, 1, 2, … within each family."""
+    """Return 0, 1, 2, … within each family."""
     first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
     return np.arange(len(parent_of)) - first[parent_of]
 
@@ -41,14 +39,14 @@ def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
 
 
 def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
-    """Each row's place among the different codes, which are text: for long tables of few codes."""
+    """Return the number of each row's code and the distinct codes, for long tables of few."""
     places = codes.rle_id().cast(pl.Int32).to_numpy()
     return places, codes.filter(codes.rle_id().diff().fill_null(1) > 0).to_arrow().cast(pa.string())
 
 
 Size = TypeVar("Size")
 Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], Int64]
-"""For each column of codes each row's place among texts, and these; and the counts of the rows."""
+"""For each column of codes the numbers and the texts; and the counts of the rows."""
 
 SEED = 20_110_828
 
@@ -86,7 +84,7 @@ def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
 def free(directory: Path, *names: str) -> list[Path]:
     """Return the paths of the files to write, none of which is there yet."""
     if directory.exists() and not directory.is_dir():
-        raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
+        raise SpecError(f"{directory} must be a directory, but is a file; choose another name")
     paths = [directory / name for name in names]
     for path in paths:
         if path.exists():

@@ -7,8 +7,13 @@ from pydantic import Field, model_validator
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.release.reestimate.external import Measurements
-from hedgerow.spec.axis_section import AxisSection, listed_axis
-from hedgerow.spec.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
+from hedgerow.spec.release_file import (
+    AREAS_OF_TABLE,
+    AxisSection,
+    TreeSection,
+    listed_axis,
+    refuse_release_file,
+)
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import explained, open_database

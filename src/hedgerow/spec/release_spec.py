@@ -26,12 +26,14 @@ from hedgerow.release.directory.keys import Charging
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
-from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
 from hedgerow.spec.release_file import (
     AREAS_OF_TABLE,
+    AxisSection,
     ReleaseFile,
     budget_of,
+    listed_axis,
     neighbours_of,
+    numeric_axis,
 )
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
