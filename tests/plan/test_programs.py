@@ -18,7 +18,6 @@ from hedgerow.plan.allocation.programs import (
     LARGEST_RESIDUAL,
     LargeCounts,
     PriorCells,
-    least_budget_of,
     least_budgets,
     least_error,
     total_error,
@@ -188,7 +187,7 @@ def test_counts_far_beyond_the_noise_are_told_from_their_limit_by_no_digit(kind,
 
 def test_one_level_reaches_its_target():
     (level,) = random_levels(1, DiscreteGaussianError(), levels=1)
-    budget = least_budget_of(level, 3.5, 1e4)
+    budget = float(least_budgets([level], 3.5, 1e4)[0])
     assert level.derivative(budget) == pytest.approx(3.5, rel=1e-12)
 
 

@@ -84,11 +84,14 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     seconds += sum(expected.cells) * SECONDS_A_CELL
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
     areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
+    starts = (start for axis in plan.tree.axes for start in axis.child_start)
+    widest = max(int(np.diff(start).max()) for start in starts)
+    uncut = max(widest, min(max(expected.cells), 1 << 22))  # a family, or part of a depth
     return Cost(
         expected,
         most,
         SECONDS_TO_START + seconds / (1 + PARALLEL * (cores - 1)),
-        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + _widest(plan, expected),
+        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + 100 * uncut,
         _output(plan, expected),
     )
 
@@ -118,13 +121,6 @@ def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
 
 def _deviation(depth_plan: Measured | Summed) -> float:
     return sqrt(depth_plan.mechanism.noise_variance)
-
-
-def _widest(plan: Plan, work: Work) -> int:
-    """Return the bytes of what cannot be cut: the widest family, or part of the widest depth."""
-    starts = (start for axis in plan.tree.axes for start in axis.child_start)
-    widest = max(int(np.diff(start).max()) for start in starts)
-    return 100 * max(widest, min(max(work.cells), 1 << 22))
 
 
 def _output(plan: Plan, work: Work) -> int:

@@ -12,7 +12,7 @@ from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Importance, Problem, Relative, check_importance
 from hedgerow.plan.allocation.optimal import levels_of
-from hedgerow.plan.allocation.programs import LevelCost, least_budget_of, least_budgets, total_error
+from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.depths import (
     Invariant,
     Measure,
@@ -130,20 +130,16 @@ def _least(
         budgets = _of_total(problem, importance, prior, targets, _positive(target, "the target"))
     total = sum(budgets.values(), Fraction(0))
     shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(problem.depths)))
-    needed = total * _worst_part(problem, shares)
+    measured = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
+    changes = [problem.neighbours.changes(t) for t, _ in measured]
+    norm = norm_of(problem.mechanism.price)
+    needed = total * worst_part([share for _, share in measured], changes, norm)
     if needed > LARGEST:
         raise PlanError(
             f"the target needs a budget of {float(needed):,.6g}, more than {LARGEST:,}, where "
             f"nothing is protected; ask for less precision"
         )
     return needed, shares
-
-
-def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction:
-    """Return the part of all budgets together that the worst unit costs; see `worst_part`."""
-    given = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
-    changes = [problem.neighbours.changes(t) for t, _ in given]
-    return worst_part([share for _, share in given], changes, norm_of(problem.mechanism.price))
 
 
 def _of_levels(
@@ -197,7 +193,7 @@ def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list
 
 def _own_budget(problem: Problem, level: LevelCost, place: int, rmse: float) -> float:
     cells = problem.tree.nodes(problem.depths[place])
-    return least_budget_of(level, rmse**2 * cells, LARGEST)
+    return float(least_budgets([level], rmse**2 * cells, LARGEST)[0])
 
 
 def _targets(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:

@@ -214,12 +214,12 @@ def fairness(plan: Plan) -> pl.DataFrame:
         for n in np.unique(level.siblings):
             of = level.siblings == n
             count = counts[of].sum()
-            mean = sums[of].sum() / count
+            mean = float(sums[of].sum() / count)
             ratio = mean / reference if reference else None
-            ends = least[of].min(), largest[of].max()
+            ends = float(least[of].min()), float(largest[of].max())
             cuboid = plan.tree.cuboid_name(t)
-            rows.append((t, cuboid, n, round(count / n), mean, *ends, mean**0.5, ratio))
-    return pl.DataFrame([tuple(_plain(v) for v in row) for row in rows], SCHEMA, orient="row")
+            rows.append((t, cuboid, int(n), round(count / n), mean, *ends, mean**0.5, ratio))
+    return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
 def fairness_rows(plan: Plan) -> list[str]:
@@ -278,7 +278,3 @@ def _area(plan: Plan, depth: int, number: int, classes: Classes) -> str:
 
 def _siblings(n: int) -> str:
     return "an only child" if n == 1 else f"{n:,} siblings"
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value

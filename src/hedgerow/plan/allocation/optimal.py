@@ -171,17 +171,12 @@ def _optimum(levels: Sequence[LevelCost], budget: float) -> Float64:
 def _alternating(problem: Problem, levels: Sequence[LevelCost], depths: Sequence[int]) -> Float64:
     """Return the optimum of program (6) at nearly the ρ that an (ε, δ) budget allows with it."""
     shares = [Fraction(1, len(levels))] * len(levels)
+    changes, worst = [problem.neighbours.changes(t) for t in depths], problem.neighbours.is_worst
     for _ in range(3):
-        budgets = _optimum(levels, float(_calibrated(problem, shares, depths)))
+        profile = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst)
+        budgets = _optimum(levels, float(profile.rho or 0))
         new = [share or Fraction(0) for share in rounded_shares(budgets)]
         if new == shares:
             break
         shares = new
     return budgets
-
-
-def _calibrated(problem: Problem, shares: Sequence[Fraction], depths: Sequence[int]) -> Fraction:
-    changes = [problem.neighbours.changes(t) for t in depths]
-    worst = problem.neighbours.is_worst
-    rho = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst).rho
-    return Fraction(0) if rho is None else rho

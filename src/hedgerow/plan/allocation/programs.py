@@ -195,11 +195,6 @@ def least_budgets(
     return budgets
 
 
-def least_budget_of(level: LevelCost, target: float, largest: float) -> float:
-    """Return the b at which one level's error is τ; see `least_budgets`."""
-    return float(_reaching([level], target, largest)[0])
-
-
 def total_error(levels: Sequence[LevelCost], budgets: Float64) -> float:
     """Return Σ_ℓ g_ℓ(b_ℓ), in records² times importance."""
     return sum(
