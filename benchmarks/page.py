@@ -20,11 +20,11 @@ ORDER = ("inf_tda", "noise", "distribution", "accounting", "projection", "alloca
 
 INTRO = """# Benchmarks
 
-Made by `make bench`. Every ratio stands between two programs that ran one after the other in one
-process on one machine; it is the peer's seconds over ours on the clock. Of several runs the fastest
-counts, on either side. No program is asked the same question twice, so that none answers from what
-it kept: every run has noise, prices, files or budgets that are new to it, and before each Hedgerow
-throws away what its functions keep. Compiled code is loaded before. The same figures, with versions
+Made by `make bench`. Every ratio compares two programs that ran one after the other in one process
+on one machine: the wall-clock seconds of the other program over ours. Of repeated runs the fastest
+counts, for both. No program is given the same input twice, so that none answers from a cache: every
+run has new noise, prices, files or budgets, and Hedgerow's caches are emptied before each run.
+Compiled code is loaded beforehand. The same figures, with versions
 and more digits, are in `docs/benchmarks/*.json`."""
 
 

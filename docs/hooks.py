@@ -1,8 +1,9 @@
 # ruff: noqa: INP001 - MkDocs loads this file by its path
-"""What MkDocs asks of us: pages that are generated from the code, and the evidence's place."""
+"""MkDocs hooks: pages that are generated from the code, and the navigation of the evidence."""
 
 import inspect
 import re
+import textwrap
 import tomllib
 import types
 import typing
@@ -24,15 +25,15 @@ MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)
 PLACE = re.compile(r"<code>([\w/]+\.py):([\w.]+)</code>")
 KEYS = "reference/keys.toml"
 EVIDENCE = "Evidence"
-ELSEWHERE: dict[str, tuple[type[BaseModel], bool]] = {"simulate": (SimulateSection, False)}
-"""Sections that the release file hands on unread."""
+OTHER_MODELS: dict[str, tuple[type[BaseModel], bool]] = {"simulate": (SimulateSection, False)}
+"""Sections that the release file does not parse itself."""
 
 
 def on_config(config: Any) -> Any:
-    """Every page that the navigation does not name, and is not hidden, is evidence."""
+    """Add every page that the navigation does not name to the evidence."""
     named = set(_leaves(config["nav"]))
-    found = (p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
-    pages = sorted(found, key=lambda page: (page != "studies.md", page))
+    paths = (p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
+    pages = sorted(paths, key=lambda page: (page != "studies.md", page))
     studies = [page for page in pages if page not in named]
     groups = (
         [page for page in studies if "/" not in page],
@@ -49,12 +50,12 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with its generated parts."""
+    """Return the page with its generated parts."""
     return MARK.sub(lambda mark: GENERATED[mark["what"]](), markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """The page, where the name of a place in the code may stand on a line of its own."""
+    """Return the page with an optional line break before each name of a place in the code."""
     return PLACE.sub(r"<code>\1:<wbr>\2</code>", html)
 
 
@@ -74,43 +75,45 @@ def _title(page: str) -> str:
 
 
 def release_file() -> str:
-    """A table of keys for each section of the release file."""
-    told = tomllib.loads((DOCS / KEYS).read_text(encoding="utf-8"))
-    parts = [_section(name, field, told) for name, field in ReleaseFile.model_fields.items()]
-    unknown = set(told) - {"prior"} - set(ReleaseFile.model_fields)
+    """Return a table of keys for each section of the release file."""
+    meanings = tomllib.loads((DOCS / KEYS).read_text(encoding="utf-8"))
+    parts = [_section(name, field, meanings) for name, field in ReleaseFile.model_fields.items()]
+    unknown = set(meanings) - {"prior"} - set(ReleaseFile.model_fields)
     if unknown:
-        raise ValueError(f"{KEYS} tells of sections that do not exist: {sorted(unknown)}")
+        raise ValueError(f"{KEYS} describes sections that do not exist: {sorted(unknown)}")
     return "\n\n".join(parts)
 
 
-def _section(name: str, field: FieldInfo, told: dict[str, dict[str, str]]) -> str:
-    model, many = ELSEWHERE.get(name) or _model(field.annotation)
+def _section(name: str, field: FieldInfo, meanings: dict[str, dict[str, str]]) -> str:
+    model, many = OTHER_MODELS.get(name) or _model(field.annotation)
     heading = f"[[{name}]]" if many else f"[{name}]"
-    need = "" if field.is_required() else " May be left out."
-    rows = [f"## `{heading}`", "", told[name]["section"] + need, ""]
-    rows += _keys(model, told[name], name)
+    need = "" if field.is_required() else " Optional."
+    rows = [f"## `{heading}`", "", meanings[name]["section"] + need, ""]
+    rows += _keys(model, meanings[name], name)
     if name == "allocation":
         inner, _ = _model(model.model_fields["prior"].annotation)
         rows += [
             "",
-            f"### `prior`\n\n{told['prior']['section']}\n",
-            *_keys(inner, told["prior"], "prior"),
+            f"### `prior`\n\n{meanings['prior']['section']}\n",
+            *_keys(inner, meanings["prior"], "prior"),
         ]
     return "\n".join(rows)
 
 
-def _keys(model: type[BaseModel], told: dict[str, str], name: str) -> list[str]:
-    missing = set(model.model_fields) ^ (set(told) - {"section"})
+def _keys(model: type[BaseModel], meanings: dict[str, str], name: str) -> list[str]:
+    missing = set(model.model_fields) ^ (set(meanings) - {"section"})
     if missing:
         raise ValueError(f"{KEYS} [{name}] and the code differ in {sorted(missing)}")
-    rows = ["| key | value | default | what it says |", "| --- | --- | --- | --- |"]
+    rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
     for key, field in model.model_fields.items():
-        rows.append(f"| `{key}` | {_kind(field.annotation)} | {_default(field)} | {told[key]} |")
+        rows.append(
+            f"| `{key}` | {_kind(field.annotation)} | {_default(field)} | {meanings[key]} |"
+        )
     return rows
 
 
 def _model(annotation: Any) -> tuple[type[BaseModel], bool]:
-    """The section behind an annotation, and whether there may be several."""
+    """Return the section behind an annotation, and whether there may be several."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     many = typing.get_origin(annotation) is list
@@ -121,7 +124,7 @@ def _model(annotation: Any) -> tuple[type[BaseModel], bool]:
 
 
 def _kind(annotation: Any) -> str:
-    """The values of a key, in words."""
+    """Return the values of a key, in words."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in {types.UnionType, typing.Union}:
         return _either([part for part in inner if part is not type(None)])
@@ -136,7 +139,7 @@ def _kind(annotation: Any) -> str:
 
 
 def _either(kinds: list[Any]) -> str:
-    """One of several; an int, a decimal or a text together are an exact number."""
+    """Return alternatives in words; an int, a decimal and a text together are an exact number."""
     is_exact = {int, str} <= set(kinds)
     words = ["number"] if is_exact else []
     words += [_kind(kind) for kind in kinds if not (is_exact and kind in {int, str, Decimal})]
@@ -155,7 +158,7 @@ PLURAL = {"text": "texts", "number": "numbers", "table": "tables or names"}
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "*needed*"
+        return "*required*"
     value = field.get_default(call_default_factory=True)
     if value is None or value in ("", []):
         return ""
@@ -166,7 +169,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def commands() -> str:
-    """Usage, words, arguments and options of each command."""
+    """Return usage, help, arguments and options of each command."""
     return "\n\n".join(_command(typer.main.get_command(app), "hedgerow"))
 
 
@@ -176,12 +179,12 @@ def _command(command: Any, path: str) -> list[str]:
         usage = " ".join([path, *command.collect_usage_pieces(context)])
         records = [parameter.get_help_record(context) for parameter in command.params]
         rows = [
-            f"| `{_cell(re.sub(r' <.*?>', '', names))}` | {_cell(told)} |"
-            for names, told in filter(None, records)
+            f"| `{_cell(re.sub(r' <.*?>', '', names))}` | {_cell(meanings)} |"
+            for names, meanings in filter(None, records)
         ]
         parts += [f"## `{path}`", f"```text\n{usage}\n```", _paragraphs(command.help)]
         if rows:
-            parts.append("\n".join(["| word | meaning |", "| --- | --- |", *rows]))
+            parts.append("\n".join(["| argument | meaning |", "| --- | --- |", *rows]))
     for name, inner in sorted(getattr(command, "commands", {}).items()):
         parts += [part for part in _command(inner, f"{path} {name}") if part]
     return parts
@@ -196,34 +199,121 @@ def _paragraphs(text: str | None) -> str:
 
 
 def python_names() -> str:
-    """The public names: signature and docstring of each."""
+    """Return the public names: signature, docstring and methods of each."""
     kinds: dict[str, list[str]] = {"Functions": [], "Types": []}
     for name in sorted(hedgerow.__all__, key=str.lower):
-        what = getattr(hedgerow, name)
-        kinds["Types" if inspect.isclass(what) else "Functions"].append(_name(name, what))
+        value = getattr(hedgerow, name)
+        kinds["Types" if inspect.isclass(value) else "Functions"].append(_name(name, value))
     return "\n\n".join(f"## {kind}\n\n" + "\n\n".join(parts) for kind, parts in kinds.items())
 
 
-def _name(name: str, what: Any) -> str:
+def _name(name: str, value: Any) -> str:
+    summary, _, rest = (inspect.getdoc(value) or "").partition("\n")
+    file = Path(inspect.getfile(value)).relative_to(Path(hedgerow.__file__).parent).as_posix()
+    signature = f"```python\nhr.{name}{_signature(value)}\n```"
+    parts = [f"`{file}`", signature, markdown_of(rest), _methods(value)]
+    body = textwrap.indent("\n\n".join(filter(None, parts)), "    ")
+    return f'??? note "`hr.{name}` · {_plain(summary)}"\n\n{body}'
+
+
+def _signature(value: Any, width: int = 80) -> str:
+    """Return the signature in plain names, one parameter a line where it is long."""
     try:
-        signature = _plain(str(inspect.signature(what)))
+        signature = inspect.signature(value)
     except ValueError:
-        signature = ""
-    doc = inspect.getdoc(what) or ""
-    file = Path(inspect.getfile(what)).relative_to(Path(hedgerow.__file__).parent).as_posix()
-    body = "\n".join(
-        f"    {line}".rstrip() for line in f"hr.{name}{signature}\n\n{doc}".splitlines()
-    )
-    title = f"`hr.{name}` · {_plain(doc.splitlines()[0])}"
-    return f'??? note "{title}"\n\n    `{file}`\n\n    ```text\n{body}\n    ```'
+        return ""
+    line = _plain(str(signature))
+    if len(line) <= width:
+        return line
+    bare = str(signature.replace(parameters=[]))[2:]
+    rows, before = [], None
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in KEYWORDS:
+            rows.append("*")
+        rows.append(str(parameter))
+        before = parameter.kind
+    return _plain("(\n" + "".join(f"    {row},\n" for row in rows) + f"){bare}")
+
+
+def _methods(value: Any) -> str:
+    """Return a list of the public methods and properties of a class, with their summaries."""
+    if not inspect.isclass(value):
+        return ""
+    rows = []
+    for name, member in vars(value).items():
+        function = getattr(member, "func", None) or getattr(member, "__func__", member)
+        function = getattr(function, "fget", None) or function
+        doc = inspect.getdoc(function) if inspect.isfunction(function) else None
+        if name.startswith("_") or not doc:
+            continue
+        call = "" if hasattr(member, "fget") or hasattr(member, "func") else _arguments(function)
+        rows.append(f"- `.{name}{call}`: {doc.splitlines()[0]}")
+    return "\n".join(["**Methods and properties**", "", *rows]) if rows else ""
+
+
+def _arguments(function: Any) -> str:
+    names = list(inspect.signature(function).parameters)[1:]
+    return f"({', '.join(names)})"
+
+
+SECTION = re.compile(r"^(?P<title>[A-Z]\w+):$")
+ENTRY = re.compile(r"^(?P<names>[`*\w][`*\w, .]*): (?P<text>.*)$", re.DOTALL)
+
+
+def markdown_of(doc: str) -> str:
+    """Return a docstring as Markdown: its sections as lists, its examples as code."""
+    parts: list[str] = []
+    for paragraph in _blocks(doc):
+        title = SECTION.match(paragraph.partition("\n")[0])
+        if title is None:
+            parts.append(_code(paragraph) if ">>> " in paragraph else paragraph)
+            continue
+        body = textwrap.dedent(paragraph.partition("\n")[2])
+        inner = _code(body) if title["title"].startswith("Example") else _entries(body)
+        parts += [f"**{title['title']}**", inner]
+    return "\n\n".join(parts)
+
+
+def _blocks(doc: str) -> list[str]:
+    """Return the paragraphs of a docstring; a section is one, with all that is indented below."""
+    blocks: list[list[str]] = [[]]
+    for line in doc.strip("\n").splitlines():
+        section = bool(blocks[-1] and SECTION.match(blocks[-1][0]))
+        if (section and line[:1].strip()) or (not section and not line.strip()):
+            blocks.append([])
+        if SECTION.match(line) and blocks[-1]:
+            blocks.append([])
+        blocks[-1].append(line)
+    return ["\n".join(block).strip("\n") for block in blocks if any(map(str.strip, block))]
+
+
+def _code(text: str) -> str:
+    return f"```pycon\n{textwrap.dedent(text).strip()}\n```"
+
+
+def _entries(body: str) -> str:
+    """Return the entries of a section, ``name: text`` each, as a list."""
+    rows: list[str] = []
+    for line in body.splitlines():
+        if line[:1].strip():
+            rows.append(line)
+        elif rows:
+            rows[-1] += f" {line.strip()}"
+    entries = [ENTRY.match(row) for row in rows]
+    if not all(entries):
+        return "\n".join(rows)
+    return "\n".join(f"- **{entry['names']}**: {entry['text']}" for entry in entries if entry)
 
 
 def _plain(text: str) -> str:
-    """Without module paths, and without quotes that would end a title."""
+    """Return text without module paths, and without quotes that would end a title."""
     text = re.sub(
-        r"\b(?:hedgerow|numpy|polars|pathlib|fractions|collections|decimal)(?:\.\w+)+\.", "", text
+        r"\b(?:hedgerow|numpy|polars|pathlib|fractions|collections|decimal|typing)(?:\.\w+)*\.",
+        "",
+        text,
     )
     return text.replace('"', "'").replace("``", "'")
 
 
+KEYWORDS = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
 GENERATED = {"release-file": release_file, "commands": commands, "python-names": python_names}

@@ -1,10 +1,10 @@
 # ruff: noqa: INP001 - a script
-"""Write what commands and code say today into the pages that show it.
+"""Update the output that documentation pages show.
 
     python docs/refresh.py docs/first-release.md …
 
 Runs each page as the tests do, and replaces the shown output of every ``console`` and ``output``
-block, unless it has an ellipsis, which somebody chose. Read the difference before you keep it.
+block, except where an ellipsis stands for part of it. Review the difference before you keep it.
 """
 
 import os
@@ -20,36 +20,36 @@ from tests.pages import Block, Page, blocks, commands  # noqa: E402
 
 
 def refreshed(path: Path, page: Page) -> str:
-    """The text of the page, with what its blocks say."""
+    """Return the text of the page with the output of its blocks updated."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    found = blocks(path, path.name)
-    said = {block.line: text for block in found if (text := _said(page, block)) is not None}
-    for block in reversed(found):
-        if block.line in said:
+    every = blocks(path, path.name)
+    outputs = {b.line: text for b in every if (text := _output(page, b)) is not None}
+    for block in reversed(every):
+        if block.line in outputs:
             first, count = block.line - 1, len(block.text.splitlines())
             indent = re.match(" *", lines[first - 1])
             margin = indent[0] if indent else ""
-            new = [f"{margin}{line}".rstrip() + "\n" for line in said[block.line].splitlines()]
+            new = [f"{margin}{line}".rstrip() + "\n" for line in outputs[block.line].splitlines()]
             lines[first : first + count] = new
     return "".join(lines)
 
 
-def _said(page: Page, block: Block) -> str | None:
-    """What the block should show; None where it shows nothing of its own."""
+def _output(page: Page, block: Block) -> str | None:
+    """Return what the block should show, None for a block without output."""
     if block.language == "output":
-        return None if "..." in block.text else _kept(page.said)
+        return None if "..." in block.text else _stripped(page.said)
     if block.language != "console":
         page.run(block)
         return None
     shown = []
     for _, command, before in commands(block):
         _, text = page.execute(command)
-        now = before.rstrip("\n") if "..." in before else _kept(text)
+        now = before.rstrip("\n") if "..." in before else _stripped(text)
         shown.append(f"$ {command}" + (f"\n{now}" if before.strip() and now else ""))
     return "\n".join(shown)
 
 
-def _kept(text: str) -> str:
+def _stripped(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 

@@ -20,10 +20,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from studies.page import markdown
 
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
     found = {t: Simulated.none(sizes[t]) for t in depths}
     for run in range(RUNS):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, noisy = gathered(Pass(outline, source, estimator).results())
+        nodes, noisy = by_depth(Pass(outline, source, estimator).results())
         for t, here in found.items():
             below = np.ones(sizes[t], dtype=bool)
             if t > 0 and not outline.everything:
@@ -178,19 +178,19 @@ def share(of: Bools, among: Bools) -> tuple[float, float]:
 def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Coverage]:
     """Coverage at each measured depth."""
     found = simulated(counts, plan, estimator)
-    everything, described = isinstance(plan.measure, hr.All), plan.to_dict()
+    everything = isinstance(plan.measure, hr.All)
     best = combined(counts, plan, found) if everything else {}
     rows = []
     for t, here in found.items():
         truth = np.zeros(plan.tree.nodes(t))
         codes, values = counts.roll_up(t)
         truth[codes[0]] = values
-        known = certainty(described, t, counts.total)
+        errors = DepthErrors.of(plan, t, counts.total)
         estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
         assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
-        holds, width = _held(known, estimate, variance, truth, hr.Confidence())
-        _, raw = _held(replace(known, raw=True), here.noisy, variance, truth, hr.Confidence())
-        every, _ = _held(known, estimate, variance, truth, hr.Confidence(simultaneous=True))
+        holds, width = _held(errors, estimate, variance, truth, hr.Confidence())
+        _, raw = _held(replace(errors, raw=True), here.noisy, variance, truth, hr.Confidence())
+        every, _ = _held(errors, estimate, variance, truth, hr.Confidence(simultaneous=True))
         zero = np.broadcast_to(truth == 0, here.measured.shape)
         whole = np.all(every | ~here.measured, axis=1, keepdims=True)
         rows.append(
@@ -208,11 +208,15 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
 
 
 def _held(
-    known: Certainty, estimate: Floats, variance: Floats, truth: Floats, confidence: hr.Confidence
+    errors: DepthErrors,
+    estimate: Floats,
+    variance: Floats,
+    truth: Floats,
+    confidence: hr.Confidence,
 ) -> tuple[Bools, Floats]:
     """Which intervals hold the truth, and how wide they are: (releases, cells)."""
     spread = np.tile(variance, len(estimate))
-    low, high = known.interval(estimate.ravel(), spread, confidence)
+    low, high = errors.interval(estimate.ravel(), spread, confidence)
     low, high = low.reshape(estimate.shape), high.reshape(estimate.shape)
     return (low <= truth) & (truth <= high), (high - low).astype(np.float64)
 
@@ -302,7 +306,7 @@ def main() -> None:
         titles = ("table, noise, total", "depth", *SHARES, "width")
         parts.append(f"## {mode}\n\n{markdown(titles, lines)}\n")
     verdict = (
-        f"All {depths} depths do what was asked for (within {STANDARD_ERRORS} standard errors)."
+        f"All {depths} depths meet the requirements (within {STANDARD_ERRORS} standard errors)."
     )
     if missed:
         verdict = "What falls short:\n\n" + "\n".join(missed)
@@ -322,22 +326,22 @@ and 1 to 6 blocks in each, total measured or public, uniform shares; intervals a
 hold 20 to 200 records; in the half-empty table more than half are empty, whole tracts among them,
 and the others hold 1 to 20.
 
-Columns: the share of the *measured* cells whose interval holds the truth, with its Monte Carlo
-standard error (by release, since the cells of one are dependent); the same over those whose truth
-is 0; the same over the cells that the release *lists*, and over those whose truth is 0; the share
-of releases whose simultaneous intervals of that depth hold all at once; the mean width over that of
-the noisy counts' own clipped intervals.
+Columns: the share of the *measured* cells whose interval covers the true count, with its Monte
+Carlo standard error (by release, since the cells of one release are dependent); the same for cells
+with true count 0; the same for the cells that the release *lists*, and for those with true count 0;
+the share of releases in which all simultaneous intervals of the depth cover; the mean width,
+divided by that of the clipped intervals of the noisy counts.
 
-Where all nodes are measured the intervals are those of least squares, whichever estimator then
-projects; it only decides which cells are listed. Below survivors they are those of the noisy
+If all nodes are measured, the intervals are those of least squares, whatever estimator is used for
+the projection; it only decides which cells are listed. With survivors, they are those of the noisy
 counts, over all cells that were measured, listed or not.
 
-What was asked for: 95 % over measured cells and all at once, 94 % over those whose truth is 0, and
-no more width than the noisy counts' own.
+Requirements: 95 % over measured cells and for all at once, 94 % over cells with true count 0, and
+no larger width than the intervals of the noisy counts.
 
-**Listed cells are covered less often**, and those with a truth of 0 much less: a cell without
-records is listed only because its noise was large. The 95 % hold over everything that was measured,
-not for the cells that one picks because they are listed.
+**Coverage of listed cells is lower**, and much lower for those with true count 0: a cell without
+records is listed only because its noise was large. The 95 % refer to everything that was measured,
+not to cells selected because they are listed.
 
 {verdict}
 

@@ -22,7 +22,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import isotonic_squared
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.least_squares import combine, spread
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted, trimmed_error
@@ -158,15 +158,15 @@ def yardstick(rng: np.random.Generator) -> str:
     heads = ["K", "our tree", "square-root Toeplitz, simulated", "exact", "in integers"]
     heads += ("symmetric root", "lower bound", "tree / integers", "tree / bound")
     return (
-        "## How far any strategy can go under zCDP\n\nMean squared error of a cut in units of the "
-        "noise variance that one count would have with the whole budget, total public. Prices are "
-        "the largest squared distance between two columns of the strategy A. The bound: that is at "
-        "least the mean one, 2‖AP‖²/(K - 1) in Frobenius norm with P the centring; and ‖WA⁺‖‖AP‖ "
-        "is at least the nuclear norm of WP, whose singular values are 1/(2 sin(kπ/2K)). The "
-        "symmetric root is WP's own, its columns scaled to one length; more bins are too many "
-        "for dense matrices. *In integers* are the running sums that Hedgerow measures: the "
-        "Toeplitz strategy times a power of two from 32 √K up, rounded, so that discrete noise can "
-        "be added.\n\n" + table(heads, rows)
+        "## A lower bound for every strategy under zCDP\n\nMean squared error of a cut in units of "
+        "the noise variance that one count would have with the whole budget, total public. Prices"
+        " are the largest squared distance between two columns of the strategy A. The bound: that"
+        " is at least the mean one, 2‖AP‖²/(K - 1) in Frobenius norm with P the centring; and "
+        "‖WA⁺‖‖AP‖ is at least the nuclear norm of WP, whose singular values are 1/(2 "
+        "sin(kπ/2K)). The symmetric root is WP's own, its columns scaled to one length; more bins"
+        " are too many for dense matrices. *In integers* are the running sums that Hedgerow "
+        "measures: the Toeplitz strategy times a power of two from 32 √K up, rounded, so that "
+        "discrete noise can be added.\n\n" + table(heads, rows)
     )
 
 
@@ -226,7 +226,7 @@ class Forest:
         totals = np.full(self.runs, int(leaves.sum()))
         linear, whole = (totals.astype(np.float64), np.zeros(self.runs)), totals
         for (estimate, variance), start in zip(found[::-1], self.starts, strict=True):
-            linear = spread(*linear, estimate, variance, start)
+            linear = distribute_down(*linear, estimate, variance, start)
             whole = Euclidean().project(estimate, start, whole, variance)
         shape = self.runs, len(leaves)
         return linear[0].reshape(shape).cumsum(axis=1), whole.reshape(shape).cumsum(axis=1)
@@ -394,19 +394,20 @@ def in_short(ratios: Array) -> list[str]:
 
 MEASURED = f"""Root mean squared error of a cumulative count, records, {RUNS} runs with discrete \
 Gaussian noise; replace-one, N public. *Tree, descent* is what `release_distribution` does with a \
-tree: least squares, then families of non-negative whole counts from the top down. *Toeplitz, \
-isotonic* is what it does with running sums: the whole-number strategy with one discrete Gaussian \
-for all its sums, σ² = Δ²/(2ρ), Δ the largest distance of two columns, decoded by least squares \
-with the public total. *Isotonic*: \
-the nearest monotone whole CDF in 0 … N, weighed by the inverse variances of its cuts; its steps \
-are non-negative whole counts too. *Toeplitz, descent*: its estimate taken down our tree, each \
-family projected with the variances of its own nodes. Non-negative least squares with the full \
-covariance was not tried, for either. *Top-heavy* is the tree with each level's share times {TILT} \
-per level down. The Toeplitz noise is shared by the columns of one K and ρ.
+tree: least squares, then projection of each family to non-negative integers, from the top down. \
+*Toeplitz, isotonic* is what it does with running sums: the integer strategy with one discrete \
+Gaussian for all its sums, σ² = Δ²/(2ρ), Δ the largest distance between two columns, decoded by \
+least squares with the public total. *Isotonic*: the nearest monotone integer CDF in 0 … N, \
+weighted by the inverse variances of its cuts; its steps are non-negative integers too. *Toeplitz, \
+descent*: its estimate projected down our tree, each family with the variances of its own nodes. \
+Non-negative least squares with the full covariance was not tried, for either. *Top-heavy* is the \
+tree with each level's share times {TILT} per level down. The Toeplitz noise is shared by the \
+columns of one K and ρ.
 
-The first table has the tree's error divided by that of the Toeplitz strategy: above 1 the latter \
-wins. *Consistent* compares the tree's descent with the isotonic Toeplitz, over all columns, N and \
-ρ; *surely* is by two standard errors; *squared* is the median ratio of the squared errors.
+The first table shows the tree's error divided by that of the Toeplitz strategy: above 1 the \
+latter is better. *Consistent* compares the tree's descent with the isotonic Toeplitz, over all \
+columns, N and ρ; *surely* means by two standard errors; *squared* is the median ratio of the \
+squared errors.
 """
 
 
@@ -416,22 +417,23 @@ def verdict(medians: dict[int, float]) -> str:
         f"{100 * (m - 1):.0f} % at K = {bins:,} ({100 * (m * m - 1):.0f} % squared)"
         for bins, m in medians.items()
     )
-    return f"""**Verdict.** After consistency too the Toeplitz strategy in integers wins. In the \
-median setting the tree's root mean squared error is larger by {wins}. Monotonicity helps the \
-Toeplitz estimate about as much as the descent helps ours; taken down a tree its lead is smaller, \
-so its own consistency is the isotonic one. The mark of 10 % is passed in squared error for \
-nearly all settings from K = 100 on, and at K = 64 in the median; in the root it is passed in the \
-median from K = 100 on, but surely so only from K = 997 on, in a third to a half of the settings \
-(and one each below). Where noise swamps the table (K = 997 and more, N = 900, \
-ρ = 0.005) the top-heavy tree does better than the Toeplitz strategy with its plain weights; at \
-N = 20,000 it loses. N and ρ are public, so shares could be chosen by them; that is not built.
+    return f"""**Result.** After consistency, too, the Toeplitz strategy in integers is better. In \
+the median setting the tree's root mean squared error is larger by {wins}. Monotonicity helps the \
+Toeplitz estimate about as much as the descent helps ours; projected down a tree its advantage is \
+smaller, so it is made consistent by isotonic regression. The advantage in squared error exceeds \
+10 % in nearly all settings from K = 100 on, and at K = 64 in the median; in the root it exceeds \
+10 % in the median from K = 100 on, but by two standard errors only from K = 997 on, in a third to \
+a half of the settings (and one each below). Where the noise is large compared with the table (K = \
+997 and more, N = 900, ρ = 0.005) the top-heavy tree is better than the Toeplitz strategy with its \
+plain weights; at N = 20,000 it is worse. N and ρ are public, so the shares could depend on them; \
+this is not implemented.
 
-**So it is built.** `measure = "running-sums"` (`hedgerow.estimate.running_sums`) serves one \
-numeric axis of 2 to 65,536 bins under zCDP and (ε, δ). `plan_distribution` takes it where the \
-mean variance of the cuts is less by a tenth than the tree's: from 40 bins on (24 and fewer where \
-the total is measured too), under ρ and under (ε, δ) alike: there the tree has its exact profile, \
-and running sums a proved bound of theirs within half a percent of the noise \
-(`hedgerow.privacy.accountant.domination`). Pure ε keeps the tree.
+**Implemented.** `measure = "running-sums"` (`hedgerow.estimate.running_sums`) serves one numeric \
+axis of 2 to 65,536 bins under zCDP and (ε, δ). `plan_distribution` uses it if the mean variance \
+of the cuts is at least a tenth smaller than the tree's: from 40 bins on (from 24 or fewer if the \
+total is measured too), under ρ and under (ε, δ) alike: there the tree has its exact profile, and \
+running sums have a proved bound within half a percent of the noise \
+(`hedgerow.privacy.accountant.domination`). Under pure ε the tree is always used.
 """
 
 

@@ -35,7 +35,7 @@ from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.allocation.optimal import rounded_shares
 from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
@@ -69,43 +69,45 @@ seeds, means over runs (RMSE: root of the mean square). The same (ε, δ) for al
 - **…, all**: all nodes measured, least squares combined upward before projecting.
 - **least squares**: the unprojected estimates of the same noisy counts: may be negative and
   fractional, so nearly half of all empty cells come out as false positives.
-- **leaf noise**: discrete Gaussian noise on every possible leaf, sums above.
-- **stability**: the stability histogram; sums above, which miss what was dropped.
+- **leaf noise**: discrete Gaussian noise on every possible leaf; other depths are sums of leaves.
+- **stability**: the stability histogram; other depths are sums of the leaves that it keeps.
 
 The binary and random tables are the paper's own (`studies/boninsegna/tables.py`).
 
-At the leaves alone the last two can have the smaller RMSE (UK commuting at ε = 1: the whole budget
-is spent there); at every depth above they are worse, at the top by ten times and more.
+Only at the leaves can the last two have the smaller RMSE (UK commuting at ε = 1), as the whole
+budget is spent there; at every depth above they are worse, at the top by a factor of ten and more.
 """
 
 BINARY = """The aim, 25 % off the middle depths,
-is met wherever cells are large against the noise. Where most are near 0 (1 % filled, or ε = 0.1 in
-the lower half), projecting from the top already uses what combining would tell."""
+is met wherever counts are large compared with the noise. Where most are near 0 (1 % filled, or ε =
+0.1 in the lower half), projecting from the top already uses the information that combining would
+add."""
 
 WIDE = """The aim, no more false
-positives and 5 % less RMSE, is met by the penalty 0.5 at ε = 0.1 and 1. At ε = 10 noise has σ² < 4
-and whole records are too coarse: none of these penalties meets both."""
+positives and 5 % less RMSE, is met by the penalty 0.5 at ε = 0.1 and 1. At ε = 10 the noise has σ²
+< 4 and rounding to integers is too coarse: none of these penalties meets both."""
 
 TOGETHER = """RMSE over that of the paper's pass at its noise, for the same (ε, δ), by depth;
-*worst* is the largest. Settings add up. *Shares from the tree* minimise the largest nominal ratio
-V_t(s)/P_t over all shares: V_t the mean variance of least squares, P_t that of the paper's pass
-without the bounds at 0. They rest on the tree alone and are `hr.Optimal(objective="released",
-importance=w_t/(n_t P_t))` with the multipliers w of that program. *Shares from the other country*
-were equalised on the other table, as one may with a public one. *Shares from its own truth* cannot
-be published; within the error of simulation they gain nothing more. That error is about 4 % at
-depth 1 (12 and 5 cells; 32 runs for the UK, 160 for Italy), 2 % at depth 2 and less below.
+*worst* is the largest. Settings are cumulative. *Shares from the tree* minimise the largest nominal
+ratio V_t(s)/P_t over all shares: V_t the mean variance of least squares, P_t that of the paper's
+pass without the bounds at 0. They depend on the tree alone and are
+`hr.Optimal(objective="released", importance=w_t/(n_t P_t))` with the multipliers w of that program.
+*Shares from the other country* were equalised on the other table, as is possible with a public one.
+*Shares from its own truth* are not private; within the simulation error they are no better. That
+error is about 4 % at depth 1 (12 and 5 cells; 32 runs for the UK, 160 for Italy), 2 % at depth 2
+and less below.
 
 *Least possible, unprojected*: min over s of max_t V_t(s)/P_t is convex (V_t = tr(W_t X(s)⁻¹), X
 linear in s); the figure is a lower bound certified by duality, for all shares, depths left
-unmeasured included. It binds wherever counts are large against the noise, for there the bounds at
-0 say nothing. Against the *measured* error of the paper it is larger: its leaves are pulled to 0,
-which no linear estimate does."""
+unmeasured included. It applies wherever counts are large compared with the noise, because clipping
+at zero has no effect there. Relative to the *measured* error of the paper it is larger: clipping
+pulls the paper's leaves to 0, which no linear estimate does."""
 
-NEEDED = """Why 0.6 at every depth is out of reach. The least possible ratio is the factor of the
-calibration, √(ρ_loose/ρ_exact), times what combining and allocation can do on trees as wide as
+NEEDED = """Why 0.6 at every depth cannot be attained. The smallest possible ratio is the factor of
+the calibration, √(ρ_loose/ρ_exact), times the gain of combining and allocation on trees as wide as
 these, about 0.9. The table: the share of the whole budget that linear estimates need to bring
 depths 1 to t alone to 0.6 of the paper's measured RMSE, with nothing spent below them. More than
-100 % cannot be had. At depths 1-4 of the UK no cell is empty, so projection adds little there."""
+100 % is impossible. At depths 1-4 of the UK no cell is empty, so projection adds little there."""
 
 SWEPT = """Worst ratios at ε = 1 (16 runs for the UK, 80 for Italy): estimators (a penalty of 0 is
 Euclidean), measures, shares; and of linear estimates (nominal) with one depth left out and the best
@@ -138,7 +140,7 @@ def released(
             uncut = replace(outline, cut=outline.first)
             found[name] = estimated(stored, uncut, estimator)
             continue
-        found[name], noisy = gathered(Pass(outline, source, estimator).results())
+        found[name], noisy = by_depth(Pass(outline, source, estimator).results())
         variance = {
             t: d.mechanism.noise_variance
             for t, d in enumerate(plan.depths)
@@ -231,7 +233,7 @@ def rmse_of(
     frames = []
     for seed in range(first, first + runs):
         source = Drawn(table.counts, plan, seeded_bits(seed))
-        nodes, _ = gathered(Pass(Outline.of(plan), source, setting.estimator).results())
+        nodes, _ = by_depth(Pass(Outline.of(plan), source, setting.estimator).results())
         frames.append(error_of_nodes(table.counts, nodes))
     return pooled(frames)["rmse"].to_numpy()
 

@@ -26,7 +26,7 @@ from hedgerow.plan.depths import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
@@ -190,11 +190,11 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
     variance = {t: mechanism.noise_variance for t, mechanism in noise.items()}
     for run in range(runs):
         source = Drawn(table.counts, plan, seeded_bits(run))
-        nodes, noisy = gathered(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
+        nodes, noisy = by_depth(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
         public = {t: nodes[t] for t in range(plan.public_depth + 1)}
         stored = Stored(plan.tree, noisy, variance, public)
         best = dict(enumerate(least_squares_of(stored, outline, nodes)[0]))
-        other, _ = gathered(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
+        other, _ = by_depth(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
         found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
         found["Chebyshev"].append(_errors(table, other, lambda each: each.counts))
@@ -467,34 +467,36 @@ How often of 16 cases (4 tables, 2 budgets, 2 importances) the allocation is bet
 another by more than two standard errors:
 
 {verdicts}
-- Under least squares `released` is the optimum by construction, and measured so.
-- For dense tables (block groups) that carries over to projected counts, which are then nearly those
+- Under least squares `released` is optimal by construction, and in the measurements.
+- For dense tables (block groups) this carries over to projected counts, which are then nearly those
   of least squares. The gain over program (6) is small under ρ, where the optimum is flat, and large
-  under ε, where noise grows with 1/share² and it pays to leave depths unmeasured.
+  under ε, where the noise variance grows with 1/share² and leaving depths unmeasured reduces it.
 - With every level alike program (6) without a prior *is* uniform, and under ρ that is within 1 % of
-  the optimum: nothing is to be gained.
+  the optimum: there is nothing to gain.
 - In sparse tables (leaves of both trips, Washington blocks) under ρ `released` loses 0.3 to 3 % to
-  program (6) once counts are projected: it prices leaves at their unprojected error, while cutting
-  off at 0 takes away up to three quarters of that in any case, so it spends too much on leaves.
-- *Discounted* sets that right: the importance of each depth times the squared ratio of the
+  program (6) once counts are projected: it assumes the unprojected error of the leaves, but
+  clipping at 0 removes up to three quarters of that in any case, so it spends too much on the
+  leaves.
+- *Discounted* corrects this: the importance of each depth times the squared ratio of the
   projected RMSE to the forecast one, simulated under uniform shares on the prior. With it
-  `released` is no worse than any other anywhere, under both projections (least squares gets up to
-  7 % worse than with plain `released`). For the three tables without an earlier one the discount is
-  taken from the table itself*; it is the best case.
+  `released` is never worse than any other allocation, under both projections (least squares is up
+  to 7 % worse than with plain `released`). For the three tables without an earlier one the discount
+  is taken from the table itself*: the best case.
 
 {comparison}
-\\* `make_plan` takes any prior; a release refuses its own table. It shows the best that a prior
-could do, where no earlier table is at hand.
+\\* `make_plan` takes any prior; a release rejects its own table as a prior. The figures are the
+best that a prior could give, for tables without an earlier one.
 
 ## Forecast against measurement
 
 Uniform shares; measured RMSE over the forecast one, with its Monte Carlo standard error; bold: off
 by more than 5 % (least squares) or 15 % (projected) and two standard errors.
 
-Least squares is as foretold at every depth; depths of one cell are known to a few percent only.
-Projected counts are as foretold where most counts are larger than a few times the noise. Where the
-median count is not above the forecast RMSE, or nearly so, many counts are cut off at 0 and errors
-are smaller: there the forecast is too high, and `simulated_releases` on a prior the better guide.
+For least squares the forecast holds at every depth; depths of one cell are measured to a few
+percent only. For projected counts it holds if most counts are larger than a few times the noise. If
+the median count is at or below the forecast RMSE, or close to it, many counts are clipped at 0 and
+errors are smaller: the forecast is then too high, and `simulated_releases` on a prior is more
+accurate.
 
 {forecasts}
 ## Simulated on the prior, measured on the truth

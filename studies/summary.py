@@ -33,11 +33,11 @@ KINDS = ("figure", "table", "section", "appendix")
 
 INTRO = """# Studies
 
-Every figure and table of the five papers, made again by `make studies`: what the paper prints
-beside what we find. A row says why the two differ wherever they do so by more than Monte Carlo
-error and rounding in print: three standard errors and half a percent. Where the paper draws a curve
-and prints no number, the row says what is compared instead. The pages say more, and show what
-Hedgerow's own methods do in the same setting."""
+Every figure and table of the five papers, reproduced by `make studies`: the printed number beside
+ours. If the two differ by more than Monte Carlo error and rounding in print (three standard errors
+and half a percent), the row gives the reason. If the paper draws a curve and prints no number, the
+row says what is compared instead. The pages give details, and show the results of Hedgerow's own
+methods in the same setting."""
 
 
 @dataclass(frozen=True, slots=True)

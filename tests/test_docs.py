@@ -1,6 +1,7 @@
 """The documentation holds: its code runs, its map of formulas is true, its site builds offline."""
 
 import ast
+import importlib.util
 import os
 import re
 import subprocess
@@ -217,6 +218,58 @@ def test_the_references_are_generated_whole(site):
         assert word in keys
     assert "hr.release_distribution" in names
     assert not any("generated:" in page for page in (commands_page, keys, names))
+
+
+def test_examples_in_docstrings_are_shown_as_code():
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+    hooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    doc = """More.
+
+    x = 1
+
+Args:
+    one, two: what
+        they are.
+
+Example:
+    >>> 1 + 1
+    2
+
+    >>> 2 + 2
+    4
+
+Source: a paper."""
+    assert (
+        hooks.markdown_of(doc)
+        == """More.
+
+    x = 1
+
+**Args**
+
+- **one, two**: what they are.
+
+**Example**
+
+```pycon
+>>> 1 + 1
+2
+
+>>> 2 + 2
+4
+```
+
+Source: a paper."""
+    )
+
+
+def test_the_reference_shows_signatures_and_methods(site):
+    names = (site / "reference" / "python.html").read_text()
+    text = re.sub(r"<[^>]+>", "", names)
+    assert "hr.make_plan(" in text
+    assert ".level(" in text
+    assert "```" not in text
 
 
 def test_every_page_of_evidence_is_in_the_site(site):

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from hedgerow import kernels
+from hedgerow import arrays, kernels
 
 KERNEL = """
 from hedgerow.kernels import kernel
@@ -62,7 +62,8 @@ def test_a_kernel_is_compiled_again_when_what_it_holds_has_changed_and_not_other
     """Numba by itself looks at the kernel's own file alone, and would go on with the old code."""
     package = tmp_path / "hedgerow"
     package.mkdir()
-    shutil.copy(kernels.__file__, package / "kernels.py")
+    for module in (kernels, arrays):
+        shutil.copy(module.__file__, package)
     (package / "__init__.py").touch()
     start = "from hedgerow.kernels import kernel\n"
     (package / "outer.py").write_text(

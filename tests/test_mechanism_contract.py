@@ -346,12 +346,12 @@ def test_intervals_hold_as_often_as_they_say(noise, level):
     """Of a noisy count; and of a child below a measured parent: (2X - Y + Z)/3, by the masses."""
     law, confidence = masses(noise), Confidence(level)
     x = x_of(law)
-    raw = confidence.reach(noise, None, 1)
+    raw = confidence.half_width(noise, None, 1)
     assert law[np.abs(x) <= raw].sum() >= level
     parts = [np.zeros(2 * (len(law) - 1) + 1), law, law]
     parts[0][::2] = law
     sums = np.convolve(np.convolve(parts[0], parts[1]), parts[2])
-    reach = float(confidence.reach(noise, np.array(noise.noise_variance * 6 / 9), 1))
+    reach = float(confidence.half_width(noise, np.array(noise.noise_variance * 6 / 9), 1))
     assert sums[np.abs(x_of(sums)) / 3 <= reach + 0.5].sum() >= level
     assert reach <= raw + 0.5 or level < 0.905
 

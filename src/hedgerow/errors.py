@@ -21,60 +21,45 @@ OUTSIDE = (
 )
 
 
-def shortened(text: str, longest: int = 100) -> str:
-    """A text of users for a message: its first letters, and that there were more."""
+def shorten(text: str, longest: int = 100) -> str:
+    """Return the first letters of a user's text for a message, and that there were more."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def kind_of(given: object) -> str:
-    """A text or number itself, the kind of anything else: what it holds may be confidential."""
+    """Return a text or number as it is, and of anything else its kind, which tells no value."""
     if isinstance(given, str | int | float):
         try:
-            return shortened(repr(given))
+            return shorten(repr(given))
         except ValueError:  # more digits than Python writes
             return "a number of thousands of digits"
     return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
 
 
-def check_kind(
-    what: str,
+def check_type(
+    subject: str,
     given: object,
     kinds: type | tuple[type, ...],
     fitting: str,
     error: "type[HedgerowError]",
 ) -> None:
-    """Refuse another kind of thing than what fits, where it comes in and not where it is used.
-
-    Args:
-        what: how the message names it.
-        given: what came.
-        kinds: those that fit.
-        fitting: one that does, as a user writes it.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind.
-    """
+    """Refuse another kind of thing than what fits, where it comes in and not where it is used."""
     if not isinstance(given, kinds):
-        raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+        raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 
 
-def listed(what: str, given: Any, fitting: str, error: "type[HedgerowError]") -> list[Any]:
-    """The items of a list, or of what else can be gone through; a text is one item, and refused.
-
-    Raises:
-        HedgerowError: of the given kind.
-    """
+def as_list(subject: str, given: Any, fitting: str, error: "type[HedgerowError]") -> list[Any]:
+    """Return the items of a list or other iterable; refuse a text, which is one item."""
     if not isinstance(given, str | bytes):
         try:
             return list(given)
         except TypeError:
             pass
-    raise error(f"{what} must be {fitting}, got {kind_of(given)}")
+    raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 
 
-def bounded(message: str) -> str:
-    """A message of bounded length, whatever it quotes; of what is long its start and its end."""
+def truncate_message(message: str) -> str:
+    """Return a message of bounded length: the start and the end of what is too long."""
     half = LONGEST_WORD // 2
 
     def cut(found: re.Match[str]) -> str:
@@ -108,12 +93,12 @@ class HedgerowError(Exception):
         confidential: str | None = None,
         breaks: tuple[str, str | None] | None = None,
     ) -> None:
-        super().__init__(bounded(message))
-        self.confidential = None if confidential is None else bounded(confidential)
+        super().__init__(truncate_message(message))
+        self.confidential = None if confidential is None else truncate_message(confidential)
         self.breaks = breaks
 
     def within(self, where: str) -> Self:
-        """The same error, with the place at which it arose before its sentence."""
+        """Return the same error, with the place at which it arose before its sentence."""
         return type(self)(f"{where} {self}", confidential=self.confidential, breaks=self.breaks)
 
 
@@ -122,24 +107,17 @@ class TableError(HedgerowError, ValueError):
 
 
 def outside_limits(
-    what: str, rule: str, values: str | None = None, *, column: str | None = None
+    subject: str, rule: str, values: str | None = None, *, column: str | None = None
 ) -> TableError:
-    """The refusal of a confidential table for what its records say.
-
-    Args:
-        what: how messages name the table, from public facts alone.
-        rule: what it breaks, in words that go on after ``what``.
-        values: what of the table breaks it.
-        column: the column that does.
-    """
-    told = f"{what} {rule}" if column is None else f"{what}: column {column!r} {rule}"
+    """Return the error for a confidential table, which says only that it breaks some rule."""
+    told = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
     detail = told if values is None else f"{told} ({values})"
-    return TableError(f"{what} {OUTSIDE}", confidential=detail, breaks=(told, values))
+    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(told, values))
 
 
 @contextmanager
 def of_public_table(prefix: str = "") -> Iterator[None]:
-    """Errors of a table that is public name the rule that it breaks, and where asked where."""
+    """Let errors of a public table name the rule that it breaks, after a prefix."""
     try:
         yield
     except TableError as error:
@@ -178,24 +156,20 @@ class MachineError(HedgerowError, OSError):
 
 
 @contextmanager
-def machine_errors(what: str) -> Iterator[None]:
-    """Turn failures of disk and memory into one sentence.
-
-    Raises:
-        MachineError: instead of `OSError` or `MemoryError`.
-    """
+def machine_errors(subject: str) -> Iterator[None]:
+    """Turn failures of disk and memory into one sentence."""
     try:
         yield
     except MachineError:
         raise
     except OSError as error:
-        raise MachineError(f"{what}: {error.strerror or error}") from error
+        raise MachineError(f"{subject}: {error.strerror or error}") from error
     except MemoryError as error:
-        raise MachineError(f"{what}: out of memory") from error
+        raise MachineError(f"{subject}: out of memory") from error
 
 
-def nearest(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
-    """``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
+def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
+    """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
     folded = {name.casefold(): name for name in known}
     found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
     return f"; did you mean {folded[found[0]]!r}?" if found else ""

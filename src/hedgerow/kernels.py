@@ -30,7 +30,7 @@ CELLS_WORTH_A_THREAD = 1 << 15
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The compiled function: no Python inside, no interpreter lock, cached on disk."""
+    """Return the compiled function: no Python inside, no interpreter lock, cached on disk."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
@@ -79,7 +79,7 @@ def _read_module(file: Path) -> tuple[str, tuple[Path, ...]]:
 
 
 def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
-    """The task, run by one process at a time.
+    """Return the task, run by one process at a time.
 
     Two processes that save kernels for different types at once both take the next free file, and
     the index of one then names the code of the other: it would read integers as floats.
@@ -97,7 +97,7 @@ def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
 
 
 def core_count() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

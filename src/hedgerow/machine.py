@@ -11,13 +11,10 @@ ROOT = Path("/")
 
 
 def usable_memory(root: Path = ROOT) -> int | None:
-    """Bytes of memory that this process may use, or None where the system does not tell.
+    """Return the bytes of memory that this process may use; None where the system does not tell.
 
     The least of what the machine has and what control groups allow (version 1 and 2): those of
     this process and all above them, as each limits what is below.
-
-    Args:
-        root: below which the system's own files lie.
     """
     known = [*_limits(root)]
     physical = physical_memory()
@@ -27,7 +24,7 @@ def usable_memory(root: Path = ROOT) -> int | None:
 
 
 def physical_memory() -> int | None:
-    """Bytes of memory of this machine, or None where the system does not tell."""
+    """Return bytes of memory of this machine, or None where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -35,7 +32,7 @@ def physical_memory() -> int | None:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """The limits of this process's control groups.
+    """Return the limits of this process's control groups.
 
     A line of ``/proc/self/cgroup`` is ``number:controllers:/path``; version 2 names no controllers.
     A container may see the groups from its own on, under a path that it cannot: hence every folder
@@ -62,7 +59,7 @@ def _limits(root: Path) -> Iterator[int]:
 
 
 def _number(path: Path) -> int | None:
-    """The limit in a file; None where there is none."""
+    """Return the limit in a file; None where there is none."""
     try:
         text = path.read_text().strip()
     except (OSError, ValueError):
@@ -86,54 +83,31 @@ KINDS = {
 
 
 def kind_of_file(path: Path) -> str | None:
-    """What is there that is no plain file; None for a plain file.
-
-    Raises:
-        OSError, ValueError: nothing is there, or it may not be looked at.
-    """
+    """Return what is there that is no plain file; None for a plain file."""
     mode = path.stat().st_mode
     return None if stat.S_ISREG(mode) else KINDS.get(stat.S_IFMT(mode), "something else")
 
 
-def check_plain(path: Path, what: str, error: type[HedgerowError]) -> None:
-    """Nothing, if a plain file is there, or nothing at all.
-
-    Args:
-        path: of the file.
-        what: how messages name it.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind: it is a folder, a pipe or a device.
-    """
+def check_plain(path: Path, subject: str, error: type[HedgerowError]) -> None:
+    """Raise unless a plain file is there, or nothing at all."""
     try:
         kind = kind_of_file(path)
     except (OSError, ValueError):  # opening it says why
         return
     if kind is not None:
-        raise error(f"{what} is {kind}; name a file")
+        raise error(f"{subject} is {kind}; name a file")
 
 
-def small_file(path: Path, most: int, what: str, error: type[HedgerowError]) -> bytes:
-    """All of a plain file.
-
-    Args:
-        path: of the file.
-        most: bytes.
-        what: how messages name it.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind: it is none, is larger, or cannot be read.
-    """
-    check_plain(path, what, error)
+def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowError]) -> bytes:
+    """Return the content of a plain file of at most ``most`` bytes."""
+    check_plain(path, subject, error)
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             found = file.read(most + 1)
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "it has no name that a file can have"
-        raise error(f"cannot read {what}: {reason}") from None
+        raise error(f"cannot read {subject}: {reason}") from None
     if len(found) > most:
-        raise error(f"{what} is larger than {most >> 20} MB, which no such file is")
+        raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
     return found

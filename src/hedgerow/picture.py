@@ -18,24 +18,19 @@ STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PD
 
 
 def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
-    """Nothing, if a picture can be drawn there, or none is asked for.
-
-    Raises:
-        HedgerowError: of the given kind: another suffix, a folder that is not there, or no
-            matplotlib.
-    """
+    """Raise unless a picture can be drawn there, or none is asked for."""
     if path is None:
         return
-    what = f"cannot write the picture {str(path)!r}"
+    subject = f"cannot write the picture {str(path)!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise error(f"{what}: its name must end in {', '.join(SUFFIXES)}")
+        raise error(f"{subject}: its name must end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise error(f"{what}: the directory does not exist; create it")
+        raise error(f"{subject}: the directory does not exist; create it")
     _figure_class(error)
 
 
 def would_be_lost(path: Path) -> bool:
-    """Whether something is there that is no picture of the kind that the suffix tells."""
+    """Return whether something is there that is no picture of the kind that the suffix tells."""
     if not path.exists() and not path.is_symlink():
         return False
     if not path.is_file():
@@ -63,17 +58,13 @@ LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
 def figure_for(
     path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
 ) -> Iterator[Any]:
-    """A figure to draw on; its file is written when the block ends, and not where it fails.
+    """Return a figure to draw on; its file is written when the block ends, and not where it fails.
 
     Args:
         path: PNG, SVG or PDF; a picture of this kind is replaced.
         size: width and height, inches.
         error: the kind of the room that draws.
         force: whether any other file is replaced too.
-
-    Raises:
-        HedgerowError: of that kind: matplotlib is not installed, the file cannot be written, or it
-            is there and is no picture.
     """
     path = Path(path)
     check_picture(path, error)
@@ -100,10 +91,6 @@ def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
     """Make the upright axis logarithmic, with at least three ticks around the values.
 
     Where some values are 0 the axis begins there and is linear up to its lowest other tick.
-
-    Args:
-        axes: of matplotlib.
-        values: all that is drawn, not negative; None where nothing is.
     """
     drawn = [value for value in values if value is not None and math.isfinite(value)]
     positive = [value for value in drawn if value > 0]
@@ -120,7 +107,7 @@ def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
 
 
 def _log_ticks(least: float, most: float) -> list[float]:
-    """Round numbers around the values: of 1, 2 and 5 where they are near, else powers of ten."""
+    """Return round numbers around the values: 1, 2, 5 where they are near, else powers of ten."""
     low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
     if high - low > NEAR_DECADES:
         skip = math.ceil((high - low) / MOST_STEPS)

@@ -30,49 +30,34 @@ LONGEST_LINE = 1500
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Text with escapes such as ``\x1b`` in the place of what cannot be seen.
-
-    Args:
-        text: any.
-        lines: whether it may have several lines.
-    """
+    r"""Return text with escapes such as ``\x1b`` in place of what cannot be seen."""
     unseen = _UNSEEN_IN_LINES if lines else _UNSEEN
     return unseen.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
-    """Text as one visible line of at most `LONGEST_LINE` characters."""
+    """Return text as one visible line of at most `LONGEST_LINE` characters."""
     shown = visible(text[: LONGEST_LINE + 1])
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}…"
 
 
 def is_visible(text: str) -> bool:
-    """Whether nothing in a text is unseen."""
+    """Return whether nothing in a text is unseen."""
     return _UNSEEN.search(text) is None
 
 
-def check_name(name: object, what: str, longest: int, error: type[HedgerowError]) -> None:
-    """Refuse what cannot be the name of anything.
-
-    Args:
-        name: of something.
-        what: that is, for the error's sentence.
-        longest: how many bytes it may have.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind: no text, empty, too long, or with something unseen in it.
-    """
+def check_name(name: object, subject: str, longest: int, error: type[HedgerowError]) -> None:
+    """Refuse what cannot be the name of anything."""
     if not isinstance(name, str) or not name:
-        raise error(f"{what} must be a name, got {str(name)[:100]!r}")
+        raise error(f"{subject} must be a name, got {str(name)[:100]!r}")
     if not is_visible(name):
         raise error(
-            f"{what} must have no control characters and nothing else that is not seen, got "
+            f"{subject} must have no control characters and nothing else that is not seen, got "
             f"{name[:100]!r}; rename it"
         )
     if len(name.encode()) > longest:
         raise error(
-            f"{what} has at most {longest} bytes, got {len(name):,} letters ({name[:40]!r}…)"
+            f"{subject} has at most {longest} bytes, got {len(name):,} letters ({name[:40]!r}…)"
         )
 
 
@@ -87,44 +72,42 @@ _TEXT = re.compile(
 )
 
 
-def exact(value: Exact, what: str, error: type[HedgerowError] = NoiseError) -> Fraction:
-    """The rational number that ``value`` writes down.
+def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -> Fraction:
+    """Return the rational number that ``value`` writes down.
 
     Args:
         value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
-        what: the name of the quantity, for the error's sentence.
+        subject: the name of the quantity, for the error's sentence.
         error: the kind of error to raise: that of the room that asks.
-
-    Raises:
-        NoiseError: or the given kind: for a binary float (0.1 is not one tenth there), a truth
-            value, infinity, NaN, text that is no number, or more than a thousand decimal places.
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
-        raise error(f'{what} must be exact, and binary floats are not; write it as text: "{value}"')
+        raise error(
+            f'{subject} must be exact, and binary floats are not; write it as text: "{value}"'
+        )
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
         raise error(
-            f"{what} must be a whole number, a Fraction, a Decimal or text such as "
+            f"{subject} must be a whole number, a Fraction, a Decimal or text such as "
             f'"1/2" or "1e-10", got {value!r}'
         )
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Integral):
         return Fraction(int(value))
-    return _from_text(str(value).strip(), what, error)
+    return _from_text(str(value).strip(), subject, error)
 
 
-def _from_text(text: str, what: str, error: type[HedgerowError]) -> Fraction:
+def _from_text(text: str, subject: str, error: type[HedgerowError]) -> Fraction:
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     if not _TEXT.fullmatch(text):
-        raise error(f'{what} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')
+        raise error(f'{subject} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')
     exponent = int(text.lower().partition("e")[2] or 0)
     if len(text) > PLACES or abs(exponent) > PLACES:
-        raise error(f'{what} has more than {PLACES} decimal places: "{shown}"; round it')
+        raise error(f'{subject} has more than {PLACES} decimal places: "{shown}"; round it')
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise error(f'{what} must be a number, got "{shown}", a division by zero') from None
+        raise error(f'{subject} must be a number, got "{shown}", a division by zero') from None
 
 
 # Figures of a promise, as people ask for them and read them: rounded towards more loss.
@@ -132,20 +115,16 @@ def _from_text(text: str, what: str, error: type[HedgerowError]) -> Fraction:
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 
 
-def asked(value: Exact | float, what: str) -> Fraction:
-    """The exact value of a question: of a float, the smaller of what it is and what it prints.
-
-    Raises:
-        BudgetError: it is no number; ``what`` names it.
-    """
+def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
+    """Return an exact value; for a float, the smaller of its value and its decimal form."""
     if isinstance(value, float):
-        printed = exact(str(float(value)), what, BudgetError)
+        printed = exact(str(float(value)), subject, BudgetError)
         return min(Fraction(value), printed)
-    return exact(value, what, BudgetError)
+    return exact(value, subject, BudgetError)
 
 
-def figure_above(value: Fraction | float) -> str:
-    """Six significant digits, rounded up; ``none`` for an ε that is infinite."""
+def format_rounded_up(value: Fraction | float) -> str:
+    """Return six significant digits, rounded up; ``none`` for an infinite ε."""
     if isinstance(value, float) and not isfinite(value):
         return "none"
     cost = Fraction(value)
@@ -154,10 +133,10 @@ def figure_above(value: Fraction | float) -> str:
     return f"{float(shown):g}" if abs(shown.adjusted()) < 300 else f"{shown.normalize():g}"
 
 
-def delta_text(delta: Exact | float) -> str:
-    """δ as people write it: 1e-10, not 1/10000000000; a float as it prints, never below `asked`."""
+def format_delta(delta: Exact | float) -> str:
+    """Return δ as people write it, 1e-10 and not 1/10000000000; a float as it prints."""
     if isinstance(delta, float):
         return str(float(delta))
-    value = asked(delta, "delta")
+    value = exact_or_smaller(delta, "delta")
     short = f"{float(value):.6g}"
     return short if exact(short, "delta") == value else str(value)

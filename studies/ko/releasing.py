@@ -1,4 +1,4 @@
-"""Ko's release model, simulated: Laplace noise, cut off at 0, with and without consistency."""
+"""Ko's release model, simulated: Laplace noise, clipped at 0, with and without consistency."""
 
 from dataclasses import dataclass
 

@@ -64,7 +64,7 @@ class Case:
         return least_budgets(self.planned(), target, LARGEST)
 
     def by_level(self, budgets: Floats) -> Floats:
-        """Bias² and variance of each level, each count cut off at 0 and no more: (2, levels).
+        """Bias² and variance of each level, each count clipped at 0 and no more: (2, levels).
 
         Closed forms (Ko et al., Propositions 1 and 2), summed over the true counts.
         """

@@ -15,11 +15,11 @@ PRIMES = (11, 13, 17, 19, 23)
 TEXT = """At equal budgets the error of a tree with factors n_1 … n_m is c m² Σ (n_i - 1), one c for
 all trees of a product K̄. Here by brute force over all ways to write K̄ as a product.
 
-**What holds.** Theorem V.1 (exponents as equal as can be) in all {checked} cases tried of K̄ = p^t
+**Reproduced.** Theorem V.1 (exponents as equal as can be) in all {checked} cases tried of K̄ = p^t
 and a height; the bounds on the best height; Lemma V.2, where a quarter is nearer than a third.
 
-**Ours to beat.** The paper pads K to a power of a prime, keeps equal budgets, and sums coverings.
-Ours: any K̄ ≥ K, any whole factors, the best share for each level, and least squares after.
+**Hedgerow.** The paper pads K to a power of a prime, keeps equal budgets, and sums coverings.
+Hedgerow uses any K̄ ≥ K, any integer factors, the best share for each level, and least squares.
 
 | K | the paper's best tree | N² E₂ at ε = 1 | ours | N² E₂ | ratio |
 |---|---|---|---|---|---|

@@ -10,7 +10,7 @@ from hedgerow.distribution.branching import Design
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.tree.least_squares import combine, spread
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.tables.axis import Axis
 
@@ -57,7 +57,7 @@ class TreeRelease:
         """Cumulative counts by least squares with the public total."""
         final = np.array([float(total)]), np.array([0.0])
         for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
-            final = spread(*final, estimate, variance, start)
+            final = distribute_down(*final, estimate, variance, start)
         return np.cumsum(final[0])
 
     def descended(self, noisy: list[Counts], total: int) -> Counts:

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 import hedgerow as hr
 from hedgerow.privacy.accountant.lattice import atoms
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 
 Floats = NDArray[np.float64]
 Uses = Sequence[tuple[Fraction, int]]
@@ -57,7 +57,7 @@ class Level:
     @property
     def factor(self) -> Fraction:
         """The factor on σ² at which the exact ε at δ = 1e-11 is the Bureau's of the whole noise."""
-        return matched(self.profile(), "1e-11")
+        return matching_factor(self.profile(), "1e-11")
 
     def profile(self, factor: Fraction = Fraction(1)) -> hr.Profile:
         """The exact promise of the ten queries with ``factor`` of the noise variance."""

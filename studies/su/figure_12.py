@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole
@@ -16,7 +16,7 @@ from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 ALPHAS = (0.01, 0.05, 0.2)
 TEXT = """The least type II error T(α) of any test between two neighbouring censuses, from all 80
 queries together. The paper prints no number here; it claims that the exact curve is above the
-Bureau's with the same noise, and with 8.59 % less of it. Both hold; and it holds with the
+Bureau's with the same noise, and with 8.59 % less of it. Both are true; the second is true with
 {both:.2f} % of [Figure 7](su-figure_7.md) as well, but for α below {near:.0e} (and T below it, the
 curve being symmetric).
 
@@ -27,7 +27,7 @@ curve being symmetric).
 def main() -> None:
     """T(α) of the four curves."""
     begun = time.perf_counter()
-    factor = matched(whole(), "1e-10")
+    factor = matching_factor(whole(), "1e-10")
     cuts = {
         "exact, same noise": (Fraction(0), EXACT),
         "exact, 8.59 % less (paper's)": (Fraction(859, 10_000), PEER),

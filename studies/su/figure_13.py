@@ -19,13 +19,13 @@ Floats = NDArray[np.float64]
 DEPTH = 150.0
 TEXT = """The trade-off functions of the county level where they cross: drawn is 1 - T(α), how
 often the best test of type I error α finds a person, over what the Bureau's curve allows. (The
-paper draws T(α) itself on small windows, and prints no number.) Below 1 is the better promise.
+paper draws T(α) itself on small windows, and prints no number.) Below 1 is the better guarantee.
 
 With the reduced noise of Table 1 ({percent:.2f} % less), the exact curve is better than the
 Bureau's for every α above {near:.1e}, where the best test finds {finds:.1e}; below, it is worse:
 the reversal that the paper points at. The caption says that the noise is reduced by 8.59 % (the
 figure of all levels together, while the text speaks of Table 1). With that, the reversal is at α =
-{far:.0e}: nothing that one could draw.
+{far:.0e}: too small to draw.
 """
 
 

@@ -9,8 +9,8 @@ from matplotlib import pyplot as plt
 from scipy.optimize import brentq
 
 import hedgerow as hr
-from hedgerow.privacy.accountant.lattice_convolution import composed
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.accountant.lattice_convolution import compose_law
+from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole
@@ -23,11 +23,11 @@ STATED = 21.97
 TEXT = """All 80 queries of the eight levels together. The variances differ between levels, so the
 paper integrates the characteristic function numerically: 9.5 hours on 96 virtual processors for
 one δ(ε). The second term of δ(ε) = P[L > ε] - e^ε P'[L > ε] was out of its reach, so it bounds δ
-by the first alone, and finds that 8.59 % of the noise can go.
+by the first alone, and finds that the noise can be reduced by 8.59 %.
 
 All shares are multiples of 0.1 %, so the loss lives on a lattice, and Hedgerow convolves it
 exactly (exponentially tilted, with a proved bound of all round-off). Both terms: ε = {exact:.4f}
-at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % of the noise can go**. One
+at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % less noise suffices**. One
 δ(ε) takes {milliseconds:.1f} ms on one core, bracketed to {width:.0e} of itself.
 
 *Where 8.59 % comes from.* With the first term alone, ε = {first:.4f}. Matched with the Bureau's
@@ -35,8 +35,8 @@ at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % of the no
 figure, {printed:.2f} %. So {cut:.2f} of a percent were lost to rounding, and {lost:.1f} percent to
 the missing term.
 
-dp-accounting (connect the dots) is the one to beat, not the paper. It bounds ε from above on a
-grid of losses, without a bound of its round-off, and comes close:
+The relevant comparison is with dp-accounting (connect the dots), not with the paper. It bounds ε
+from above on a grid of losses, without a bound of its round-off, and comes close:
 
 {peers}
 
@@ -47,7 +47,7 @@ If a person may *replace* another (two shifts of opposite sign in each query), t
 
 def first_term(profile: hr.Profile, delta: float) -> float:
     """The least atom l of the loss L with P[L > l] ≤ δ: ε where the second term is left out."""
-    law = composed(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
+    law = compose_law(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
     above = np.cumsum(masses[::-1])[::-1] - masses
@@ -115,7 +115,7 @@ def main() -> None:
     begun = time.perf_counter()
     same = whole()
     exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
-    factor = matched(same, DELTA)
+    factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
     seconds = timed(same, exact)
     low, high = same.delta_bounds(exact)

@@ -13,17 +13,17 @@ from studies.su.census import LEVELS, QUERIES, Level, peer, whole
 DELTA = "1e-11"
 TEXT = """Ten queries a level, each with discrete Gaussian noise of the allocation of 2022-08-25.
 The Bureau converts ρ to ε = ρ + 2√(ρ ln(1/δ)). The paper lowers σ² at one level until the exact ε
-at δ = 1e-11 is what the Bureau states for the whole noise. `hedgerow.privacy.calibrate.matched`
-does the same with certified bounds of δ(ε), rounded so that the promise is kept.
+at δ = 1e-11 is what the Bureau states for the whole noise. `calibrate.matching_factor`
+does the same with certified bounds of δ(ε), rounded so that the guarantee holds.
 
-All figures of the table hold. Its words say that 15.08 % is the national level; it is the state
-level. The Bureau's σ² at the state level is 4.9995.
+All figures of the table are reproduced. The text says that 15.08 % is the national level; it is the
+state level. The Bureau's σ² at the state level is 4.9995.
 
-**Ours to beat.** {times} dp-accounting (connect the dots, grid 1e-4) arrives at the same noise:
+**Hedgerow.** {times} dp-accounting (connect the dots, grid 1e-4) arrives at the same noise:
 
 {peers}
 
-Each reduction holds for its own level and nothing else. All eight together would cost ε =
+Each reduction is valid for its own level only. All eight together would cost ε =
 {together:.2f} at δ = 1e-10, where the Bureau states {stated:.2f}: to lower all levels at once, see
 [Figure 7](su-figure_7.md).
 """
@@ -84,7 +84,7 @@ def main() -> None:
         stated=whole().bureau_epsilon("1e-10"),
     )
     seconds = time.perf_counter() - begun
-    study = Study("Su, Table 1", "Reduced noise at the same promise", text, tuple(rows))
+    study = Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
     publish(study, "su-table_1", seconds=seconds)
 
 

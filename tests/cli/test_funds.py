@@ -84,7 +84,7 @@ def test_a_file_holds_every_area(out, tmp_path, name):
         (["--level", "level1", "--amount", "1", "--rule", "above"], "needs --threshold"),
         (["--level", "level1", "--amount", "1", "--threshold", "3"], "is for --rule above"),
         (["--level", "level1", "--amount", "1.5", "--rule", "seats"], "whole"),
-        (["--level", "level1", "--amount", "1", "--confidence", "1"], "level must be in"),
+        (["--level", "level1", "--amount", "1", "--confidence", "1"], "a confidence must be in"),
         (["--level", "level1", "--amount", "1", "--output", "found.xlsx"], r"\.csv or \.parquet"),
     ],
     ids=["level", "amount", "above", "threshold", "seats", "confidence", "output"],

@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.examples import EXAMPLES
-from hedgerow.privacy.ledger.file import create_file, opened
+from hedgerow.privacy.ledger.file import create_file, open_ledger_file
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.toml_file import as_float
 
@@ -163,7 +163,10 @@ def test_a_text_with_nul_is_refused(refused, census, name, lines, command):
 def test_a_ledger_with_nul_in_its_name_is_refused():
     with pytest.raises(BudgetError, match="no file can be called"):
         create_file(Path("a\0b"), 1)
-    with pytest.raises(BudgetError, match="no file can be called"), opened(Path("a\0b"), 1):
+    with (
+        pytest.raises(BudgetError, match="no file can be called"),
+        open_ledger_file(Path("a\0b"), 1),
+    ):
         pass
 
 

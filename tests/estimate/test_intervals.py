@@ -58,7 +58,7 @@ def family_error(noise: Noise, children: int, of: str) -> tuple[np.ndarray, np.n
 @each_level
 def test_raw_intervals_cover_by_enumeration_and_could_not_be_shorter(noise, level):
     x, p = masses(noise)
-    reach = Confidence(level).reach(noise, None, 10)
+    reach = Confidence(level).half_width(noise, None, 10)
     assert isinstance(reach, int)
     low, high = interval(500 + x, reach, None)
     assert p[(low <= 500) & (high >= 500)].sum() >= level - 1e-13
@@ -71,7 +71,7 @@ def test_raw_intervals_cover_by_enumeration_and_could_not_be_shorter(noise, leve
 @pytest.mark.parametrize("cells", [2, 30, 10**6])
 def test_simultaneous_raw_intervals_cover_all_cells_at_once(noise, cells):
     x, p = masses(noise)
-    reach = Confidence(0.95, simultaneous=True).reach(noise, None, cells)
+    reach = Confidence(0.95, simultaneous=True).half_width(noise, None, cells)
     outside = p[abs(x) > reach].sum()
     assert np.exp(cells * np.log1p(-outside)) >= 0.95
     assert reach == 0 or np.exp(cells * np.log1p(-p[abs(x) >= reach].sum())) < 0.95
@@ -85,22 +85,22 @@ def test_combined_intervals_cover_by_enumeration(noise, level, shape):
     of = "public" if shape == "public" else "measured"
     errors, p, variance = family_error(noise, 2 if shape == "public" else shape, of)
     assert p @ errors**2 == pytest.approx(variance, rel=1e-9)
-    reach = Confidence(level).reach(noise, np.full(len(p), variance), 1)
+    reach = Confidence(level).half_width(noise, np.full(len(p), variance), 1)
     truth = 10**4
     low, high = interval(truth + errors, reach, None)
     missed = p[(low > truth) | (truth > high)].sum()
     # Of a millionth: no wider than raw means that an error of just k + 1/2 is left out.
     assert missed <= (1 - level + 1e-12 if level < 0.9999 else 2 * (1 - level))
     if level >= 0.92:
-        raw = Confidence(level).reach(noise, None, 1)
+        raw = Confidence(level).half_width(noise, None, 1)
         assert p @ (high - low) <= 2 * raw + 1e-9
 
 
 @each_noise
 @each_level
 def test_an_uncombined_count_among_combined_ones_is_treated_like_a_raw_one(noise, level):
-    raw = Confidence(level).reach(noise, None, 1)
-    (reach,) = Confidence(level).reach(noise, np.array([noise.noise_variance]), 1)
+    raw = Confidence(level).half_width(noise, None, 1)
+    (reach,) = Confidence(level).half_width(noise, np.array([noise.noise_variance]), 1)
     assert raw <= reach < (raw + 0.5 if level > 0.91 else np.inf)
 
 
@@ -167,7 +167,7 @@ def test_simulated_releases_are_covered_at_each_depth_by_intervals_no_wider_than
     for mechanism, (truth, estimate, variance) in zip(
         noise, simulated(noise, branching, releases, 4), strict=True
     ):
-        (reach,) = Confidence().reach(mechanism, np.array([variance]), truth.size)
+        (reach,) = Confidence().half_width(mechanism, np.array([variance]), truth.size)
         covered, error, width = coverage(truth, estimate, reach)
         assert covered >= 0.95 - STANDARD_ERRORS * error
         k = mechanism.tail_bound(0.05)
@@ -180,7 +180,7 @@ def test_simulated_releases_are_covered_at_each_depth_by_intervals_no_wider_than
 def test_an_interval_15_percent_narrower_is_found_out(factor):
     noise: list[Noise] = [DiscreteGaussian(400)] * 3
     for truth, estimate, variance in simulated(noise, 3, 2000, 5):
-        (reach,) = Confidence().reach(noise[0], np.array([variance]), truth.size)
+        (reach,) = Confidence().half_width(noise[0], np.array([variance]), truth.size)
         covered, error, _ = coverage(truth, estimate, factor * reach)
         assert (covered >= 0.95 - STANDARD_ERRORS * error) == (factor == 1)
         assert covered <= 0.965
@@ -190,7 +190,7 @@ def test_all_combined_intervals_of_a_depth_hold_at_once():
     noise: list[Noise] = [DiscreteGaussian(9)] * 3
     for truth, estimate, variance in simulated(noise, 4, 2000, 6):
         confidence = Confidence(0.9, simultaneous=True)
-        (reach,) = confidence.reach(noise[0], np.array([variance]), truth.size)
+        (reach,) = confidence.half_width(noise[0], np.array([variance]), truth.size)
         together = (abs(estimate - truth) <= reach).all(axis=1).mean()
         assert 0.9 - STANDARD_ERRORS * 0.0067 <= together <= 0.97
 
@@ -204,7 +204,7 @@ def test_rare_draws_of_better_measured_depths_are_not_taken_for_normal_ones():
         law = np.convolve(law, p[abs(x) <= 2])
     support = np.arange(-(len(law) // 2), len(law) // 2 + 1)
     for level in (0.99, 0.999, 1 - 1e-6):
-        (reach,) = Confidence(level).reach(
+        (reach,) = Confidence(level).half_width(
             DiscreteGaussian("0.8"), np.array([100 * below.noise_variance]), 1
         )
         assert law[abs(support) <= reach].sum() >= level
@@ -219,16 +219,18 @@ def test_sums_of_counts_below_an_unmeasured_depth_are_covered(kind, parameter):
     support = np.arange(-(len(law) // 2), len(law) // 2 + 1)
     for level in (0.5, 0.95, 0.9999):
         variance = np.array([3 * noise.noise_variance])
-        (reach,) = Confidence(level).reach(noise, variance, 1, measured=False)
+        (reach,) = Confidence(level).half_width(noise, variance, 1, measured=False)
         assert law[abs(support) <= reach].sum() >= level
-        assert reach == Confidence(level).reach(noise, variance, 1)[0]  # above its own: not its own
+        assert (
+            reach == Confidence(level).half_width(noise, variance, 1)[0]
+        )  # above its own: not its own
 
 
 def test_an_unmeasured_depth_is_not_held_to_the_width_of_a_noisy_count():
     noise = DiscreteGaussian("0.1")
     variance = np.array([noise.noise_variance])
-    (own,) = Confidence().reach(noise, variance, 1)
-    (other,) = Confidence().reach(noise, variance, 1, measured=False)
+    (own,) = Confidence().half_width(noise, variance, 1)
+    (other,) = Confidence().half_width(noise, variance, 1, measured=False)
     assert own < 0.5 < other
 
 
@@ -245,12 +247,12 @@ def test_reach_rises_with_the_level_and_with_simultaneity(noise, shares, levels,
 
     def reach(level, *, simultaneous=False):
         confidence = Confidence(level, simultaneous)
-        return confidence.reach(noise, variance, cells, measured=measured)
+        return confidence.half_width(noise, variance, cells, measured=measured)
 
     if not (isinstance(noise, DiscreteLaplace) and low < 0.91):  # the cap may change its kind there
         assert (reach(low) <= reach(high)).all()
         assert (reach(high) <= reach(high, simultaneous=True)).all()
-    assert Confidence(low).reach(noise, None, 1) <= Confidence(high).reach(noise, None, 1)
+    assert Confidence(low).half_width(noise, None, 1) <= Confidence(high).half_width(noise, None, 1)
     assert (reach(high) >= 0).all()
     assert (reach(high)[variance == 0] == 0).all()
 
@@ -302,14 +304,14 @@ def test_impossible_intervals_shrink_to_the_nearest_possible_count():
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 95, float("nan")])
 def test_a_level_is_a_probability(level):
-    with pytest.raises(EstimateError, match=r"level must be in \(0, 1\), got"):
+    with pytest.raises(EstimateError, match=r"a confidence must be in \(0, 1\), got"):
         Confidence(level)
 
 
 @pytest.mark.parametrize("bad", [-1.0, float("nan")])
 def test_variances_that_cannot_be_are_refused(bad):
     with pytest.raises(EstimateError, match="variances must not be negative"):
-        Confidence().reach(DiscreteGaussian(1), np.array([0.5, bad]), 2)
+        Confidence().half_width(DiscreteGaussian(1), np.array([0.5, bad]), 2)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +323,6 @@ def test_estimates_and_reaches_that_cannot_be_are_refused(estimate, reach):
 
 
 def test_an_unknown_count_may_be_anything_up_to_the_total():
-    reach = Confidence().reach(DiscreteGaussian(1), np.array([np.inf]), 1)
+    reach = Confidence().half_width(DiscreteGaussian(1), np.array([np.inf]), 1)
     low, high = interval(np.array([3.2]), reach, 10**12)
     assert (low.tolist(), high.tolist()) == ([0], [10**12])

@@ -12,8 +12,8 @@ from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import (
     LeastSquares,
     combine,
+    distribute_down,
     least_squares,
-    spread,
     upward,
 )
 from hedgerow.estimate.tree.sums import covariance
@@ -442,7 +442,7 @@ def test_many_families_on_all_cores_are_estimated_one_by_one(widest):
     np.testing.assert_allclose(estimate, x + (sums - x) * weight, atol=1e-7)
     np.testing.assert_allclose(variance, np.where(full, variances * weight, v), atol=1e-7)
     share = below / np.repeat(variances, np.diff(start))
-    final, known = spread(estimate, variance, z, below, start)
+    final, known = distribute_down(estimate, variance, z, below, start)
     gap = np.repeat(estimate - sums, np.diff(start))
     np.testing.assert_allclose(final, z + gap * share, atol=1e-7)
     inherited = share**2 * np.repeat(variance, np.diff(start))
@@ -456,8 +456,8 @@ def test_one_variance_for_all_is_that_variance_in_every_cell():
     one = combine(x, 2.0, z, 3.0, start)
     assert np.array_equal(one, combine(x, np.full(3, 2.0), z, np.full(5, 3.0), start))
     assert np.array_equal(one, combine(x.astype(float), 2, z, np.float64(3), start))
-    down = spread(one[0], 0.5, z, 3.0, start)
-    assert np.array_equal(down, spread(one[0], np.full(3, 0.5), z, np.full(5, 3.0), start))
+    down = distribute_down(one[0], 0.5, z, 3.0, start)
+    assert np.array_equal(down, distribute_down(one[0], np.full(3, 0.5), z, np.full(5, 3.0), start))
 
 
 def test_an_unmeasured_depth_is_the_sum_of_what_lies_below():
@@ -512,8 +512,14 @@ START = np.array([0, 2])
         (lambda: combine(np.zeros(2), 1.0, np.zeros(2), 1.0, START), "noisy must have 1 entries"),
         (lambda: combine(None, 1.0, np.zeros(3), 1.0, START), "end with the number of children, 3"),
         (lambda: combine(None, 1.0, np.zeros(2), np.ones(1), START), "child_variance must have 2"),
-        (lambda: spread(np.zeros(2), 1.0, np.zeros(2), 1.0, START), "parent_estimate must have 1"),
-        (lambda: spread(np.zeros(1), np.ones(2), np.zeros(2), 1.0, START), "parent_variance must"),
+        (
+            lambda: distribute_down(np.zeros(2), 1.0, np.zeros(2), 1.0, START),
+            "parent_estimate must have 1",
+        ),
+        (
+            lambda: distribute_down(np.zeros(1), np.ones(2), np.zeros(2), 1.0, START),
+            "parent_variance must",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -8,7 +8,7 @@ import pytest
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.sparse import Sparse
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from tests.estimate.families import Given
 
 FAMILIES = 40_000
@@ -25,7 +25,7 @@ def test_over_all_starts_every_cell_gets_a_unit_equally_often(cells):
     for units in range(cells + 1):
         given = np.array(
             [
-                [gets_one(place, hashed, units, cells) for place in range(cells)]
+                [receives_leftover_unit(place, hashed, units, cells) for place in range(cells)]
                 for hashed in range(cells)
             ]
         )
@@ -40,7 +40,7 @@ def test_starts_look_uniform_whatever_the_noise():
     rng = np.random.default_rng(1)
     for parity in (0, 1):
         x = rng.integers(-5, 6, (20_000, 2)) + np.array([1000, 400 + parity])
-        starts = [hash_of(row, 1400) % 7 for row in x]
+        starts = [family_hash(row, 1400) % 7 for row in x]
         found = np.bincount(starts, minlength=7)
         # 121 pairs of values hold 121 starts, so their spread is that of 121 draws.
         assert ((found - 20_000 / 7) ** 2 / (20_000 / 7)).sum() < 20_000 / 121 * 40
@@ -51,7 +51,7 @@ def test_the_last_bit_of_the_sum_does_not_decide():
     rng = np.random.default_rng(2)
     x = rng.integers(0, 1000, (4000, 2))
     odd = x[x.sum(axis=1) % 2 == 1]
-    starts = np.array([hash_of(row, 1000) % 2 for row in odd])
+    starts = np.array([family_hash(row, 1000) % 2 for row in odd])
     assert abs(starts.mean() - 0.5) < 5 * 0.5 / np.sqrt(len(odd))
 
 

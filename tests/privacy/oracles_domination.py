@@ -6,7 +6,7 @@ from typing import Any
 
 import mpmath as mp
 
-SPREADS = [Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16)]
+SMOOTHINGS = [Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16)]
 
 Noise = tuple[Fraction, int]
 """σ² and the squared norm Δ² of what one unit changes under it."""
@@ -24,7 +24,7 @@ def dominated_delta(noises: list[Noise], epsilon: Any) -> Any:
     """The least over s² of e^C δ_μ(ε - 2C), 1 at most."""
     with mp.workdps(50):
         found = [mp.mpf(1)]
-        for spread in SPREADS:
+        for spread in SMOOTHINGS:
             if any(spread >= sigma2 for sigma2, _ in noises):
                 break
             q = mp.exp(-2 * mp.pi**2 * mp.mpf(spread.numerator) / spread.denominator)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, gathered
+from hedgerow.noise.loss import GaussianLoss, gather_losses
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
@@ -166,7 +166,7 @@ def test_the_noise_is_the_least_that_keeps_a_budget(epsilon, delta, who):
     changes = changes_below_the_total(who, 2)
     found = calibrate(DiscreteGaussian, EpsilonDelta(epsilon, delta), UNEQUAL, changes)
     for profile, is_enough in ((found, True), (less_by(found, "3e-5"), False)):
-        losses = gathered(
+        losses = gather_losses(
             (GaussianLoss(use.noise.parameter, 1), len(use.changes[0])) for use in profile.uses
         )
         low, high = enclosure(losses, Fraction(epsilon))
@@ -210,7 +210,9 @@ def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_wor
     assert failing is None or failing <= Fraction(delta)
     assert stated >= 0.9999 * float(epsilon) or failing >= 0.99 * float(delta)
     base = 1 / (2 * profile.rho)
-    again = calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, base=base)
+    again = calibrate(
+        DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, inverse_two_rho=base
+    )
     assert again == profile
 
 

@@ -23,7 +23,7 @@ from hedgerow.privacy import promise as combining
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.promise import together
+from hedgerow.privacy.promise import compose_profiles
 from hedgerow.privacy.use import Use, read_use
 
 AREAS = pl.DataFrame({"county": ["A", "A", "B", "B"], "tract": ["A1", "A2", "B1", "B2"]})
@@ -272,7 +272,7 @@ def chosen(*cases: tuple[Profile, int]) -> Profile:
 def test_releases_together_cost_what_the_worst_combination_of_their_cases_costs():
     """A unit may come in one table and move in another."""
     releases = [TWO_CASES, OTHER, TWO_CASES]
-    both = together(releases)
+    both = compose_profiles(releases)
     assert both.rho == sum(profile.rho for profile in releases)
     assert both.rho > max(sum(c.rho for p in releases for c in p.cases[k]) for k in range(2))
     assert not both.is_worst
@@ -285,23 +285,23 @@ def test_releases_together_cost_what_the_worst_combination_of_their_cases_costs(
 
 
 def test_too_many_combinations_are_bounded_by_the_union_of_their_cases(monkeypatch):
-    exact = together([TWO_CASES, OTHER, TWO_CASES])
+    exact = compose_profiles([TWO_CASES, OTHER, TWO_CASES])
     monkeypatch.setattr(combining, "MOST_COMBINATIONS", 2)
-    bounded = together([TWO_CASES, OTHER, TWO_CASES])
+    bounded = compose_profiles([TWO_CASES, OTHER, TWO_CASES])
     assert bounded.rho > exact.rho
     for epsilon in EPSILONS:
         assert exact.delta(epsilon) < bounded.delta(epsilon)
     norms = Profile((Use(NOISE, 1, (Norm(7), Norm(3))),), is_worst=False)
     monkeypatch.setattr(combining, "MOST_COMBINATIONS", 1)
-    assert together([norms, norms]).rho == 2 * norms.rho
+    assert compose_profiles([norms, norms]).rho == 2 * norms.rho
 
 
 def test_a_release_alone_keeps_its_exact_price_and_one_case_stays_one():
-    assert together([TWO_CASES]) is TWO_CASES
+    assert compose_profiles([TWO_CASES]) is TWO_CASES
     single = Profile((Use(NOISE, 1, ((1,),)),))
-    assert together([single, single]) == Profile(single.uses * 2)
-    assert together([single, single]).is_worst
-    assert not together([single, TWO_CASES]).is_worst
+    assert compose_profiles([single, single]) == Profile(single.uses * 2)
+    assert compose_profiles([single, single]).is_worst
+    assert not compose_profiles([single, TWO_CASES]).is_worst
 
 
 def test_the_plan_is_read_back_with_its_cases():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gathered
+from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gather_losses
 from hedgerow.privacy.accountant import contour as contour_plan
 from hedgerow.privacy.accountant.contour import WIDEST, _evaluated, delta, delta_bounds
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
@@ -204,7 +204,7 @@ def test_the_bounds_stay_honest_when_the_rule_is_made_coarse(monkeypatch, losses
 
 def test_many_distinct_losses_with_one_use_each():
     chosen = random.Random(5)
-    losses = gathered(
+    losses = gather_losses(
         (GaussianLoss(Fraction(chosen.randrange(3000, 10000), chosen.randrange(500, 1000)), 1), 1)
         for _ in range(140)
     )

@@ -12,7 +12,7 @@ import pytest
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.contour_sum import Product, _polar, node_blocks, surviving_nodes
-from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilted
+from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilt_loss
 
 mp = mpmath.MPContext()
 mp.dps = 50
@@ -36,7 +36,7 @@ TILTS = [0.011, 0.5, 1.73, 12.5]
 
 
 def atoms(loss):
-    """[(x, P(x) without tilt)], as `tilted` counts: upwards, or downwards from the largest loss."""
+    """[(x, P(x) without tilt)], as `tilt_loss` counts: up, or down from the largest loss."""
     if isinstance(loss, GaussianLoss):
         reach = int(16 * math.sqrt(loss.sigma2)) + 13 * loss.shift + 20
         sigma2 = mp.mpf(loss.sigma2.numerator) / loss.sigma2.denominator
@@ -57,7 +57,7 @@ def atoms(loss):
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_transforms_are_right_within_their_own_bounds(loss, tilt):
-    part = tilted(loss, tilt)
+    part = tilt_loss(loss, tilt)
     step, origin = (mp.mpf(v.numerator) / v.denominator for v in (abs(loss.step), part.origin))
     step *= math.copysign(1, part.step)
     masses = [(x, p * mp.exp(tilt * (origin + step * x))) for x, p in atoms(loss)]
@@ -83,14 +83,14 @@ def test_the_sharpness_of_a_geometric_loss_is_the_chance_of_neighbours(loss):
     bent = {x: p * mp.exp(-0.5 * step * x) for x, p in masses.items()}
     total = mp.fsum(bent.values())
     expected = mp.fsum(p * bent.get(x + 1, 0) for x, p in bent.items()) / total**2
-    assert tilted(loss, 0.5).sharpness == pytest.approx(float(expected), rel=1e-8, abs=0)
-    assert tilted(loss, 0.5).sharpness < expected
+    assert tilt_loss(loss, 0.5).sharpness == pytest.approx(float(expected), rel=1e-8, abs=0)
+    assert tilt_loss(loss, 0.5).sharpness < expected
 
 
 def test_the_error_of_a_product_covers_angles_of_many_turns():
     losses = ((GaussianLoss(Fraction(50, 7), 1), 10), (GaussianLoss(Fraction(2000, 17), 3), 5))
     tilt = 1.75  # exact, and so are the centres
-    factors = tuple((tilted(loss, tilt), times) for loss, times in losses)
+    factors = tuple((tilt_loss(loss, tilt), times) for loss, times in losses)
     lag = Fraction(0)  # whose own rounding would hide that of the turns
     # near joint revivals, where both are near whole turns
     heights = [50.0, 2 * math.pi * 50 * 400, 2 * math.pi * 2000 * 50 * 16 + 0.01]
@@ -116,7 +116,7 @@ def test_the_error_of_a_product_covers_angles_of_many_turns():
 @pytest.mark.parametrize("loss", LOSSES[:7], ids=str)
 def test_the_sharpness_of_a_gaussian_is_nearly_the_best_constant(loss):
     """|φ(v)| = 1 - B v²/2 + …: a larger constant would be wrong at small angles."""
-    part = tilted(loss, 0.5)
+    part = tilt_loss(loss, 0.5)
     assert part.sharpness > 1e-20
     angle = np.array([1e-3 / max(1.0, math.sqrt(part.sharpness))])
     fallen = -part.log_characteristic(angle).real[0]

@@ -299,7 +299,7 @@ def test_a_cell_takes_less_than_56_bytes():
 @pytest.mark.parametrize("losses", SMALL.values(), ids=SMALL)
 def test_tilted_masses_are_within_their_error(losses, tilt):
     for loss, _ in losses:
-        part = lattice_masses.tilted(loss, tilt)
+        part = lattice_masses.tilt_masses(loss, tilt)
         places = part.start + np.arange(len(part.masses))
         found = {loss.offset + loss.step * int(k): 0.0 for k in places}
         for k, mass in zip(places, part.masses, strict=True):

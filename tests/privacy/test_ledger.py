@@ -24,14 +24,14 @@ from hedgerow.privacy.ledger.records import (
     Account,
     Charge,
     Standing,
+    charge_row,
     read_charge,
-    written_charge,
 )
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.privacy.use import Use
-from hedgerow.text import figure_above
+from hedgerow.text import format_rounded_up
 from tests.own_mechanisms import TwoLaplace
 
 PLAN, OTHER_PLAN = "a" * 64, "b" * 64
@@ -70,7 +70,7 @@ def test_numbers_longer_than_a_person_may_type_are_read_back():
         Use(Epsilon(long), 1, ((1,),)),
         Use(EpsilonDelta(long, 1 / (long + 1)), 1, ((1,),)),
     )
-    row = written_charge(charge("r", Profile(uses)))
+    row = charge_row(charge("r", Profile(uses)))
     assert read_charge(*row).profile.uses == uses
 
 
@@ -244,7 +244,7 @@ def test_all_together_is_promised_to_the_neighbours_of_the_account(ledger):
     assert none == f"Nothing is charged yet. {nobody} {restricted}"
     ledger.charge(account, charge("r1", gaussian("1/4")))
     ledger.charge(account, charge("r2", gaussian("1/4")))
-    figure = figure_above(compose([(DiscreteGaussian(2), 2)]).epsilon("1e-6"))
+    figure = format_rounded_up(compose([(DiscreteGaussian(2), 2)]).epsilon("1e-6"))
     assert ledger.standing(account).statement("1e-6") == (
         f"{nobody} Everything charged here satisfies ρ = 0.5 zero-concentrated differential "
         f"privacy and ε = {figure} at δ = 1e-06. {restricted} {PLANNED_TOGETHER}"
@@ -412,7 +412,7 @@ profiles = st.integers(1, 3).flatmap(
 @given(profile=profiles, at=st.datetimes(timezones=st.timezones()))
 def test_every_composition_is_written_down_exactly(profile, at):
     made = charge("r", profile, at=at)
-    row = written_charge(made)
+    row = charge_row(made)
     assert all(type(text) is str for text in row)
     assert read_charge(*row) == made
 

@@ -17,9 +17,9 @@ import pytest
 from hedgerow.errors import BudgetError, MachineError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Epsilon, Rho
-from hedgerow.privacy.ledger.file import _FORM, VERSION, opened
+from hedgerow.privacy.ledger.file import _FORM, VERSION, open_ledger_file
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
-from hedgerow.privacy.ledger.records import Account, Charge, read_charge, sealed, written_charge
+from hedgerow.privacy.ledger.records import Account, Charge, charge_row, read_charge, seal_row
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
@@ -127,8 +127,8 @@ def test_the_form_of_a_version_never_changes():
     uses = (Use(DiscreteGaussian("5/2"), 3, ((1, -1),)), Use(Epsilon("1/2"), 1, ((1,),)))
     at = datetime(2026, 11, 21, 3, 18, 41, 454367, tzinfo=UTC)
     assert read_charge(*row) == Charge("r1", Profile(uses), "0" * 64, at)
-    assert written_charge(read_charge(*row)) == row
-    assert sealed("", row) == "e7440dd1de28894b7b0bad4fd9df5676c2b48d807f1b71fac086aa0200455259"
+    assert charge_row(read_charge(*row)) == row
+    assert seal_row("", row) == "e7440dd1de28894b7b0bad4fd9df5676c2b48d807f1b71fac086aa0200455259"
 
 
 def test_a_folder_is_no_ledger(tmp_path):
@@ -251,7 +251,7 @@ def test_a_charge_is_on_the_disk_when_it_is_made(ledger):
     """Also after somebody gave the file a write-ahead log."""
     with closing(sqlite3.connect(ledger.path)) as connection:
         assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-    with opened(ledger.path, 1) as connection:
+    with open_ledger_file(ledger.path, 1) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
     ledger.charge(ACCOUNT, charge(3))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree, join, tree_rank, word_depths
+from hedgerow.tables.tree import Tree, join_parts, tree_rank, word_depths
 from tests.made import fixed_axis, random_axis
 from tests.refused import refused
 
@@ -190,7 +190,7 @@ def test_counts_never_print_themselves():
 
 def test_parts_join_in_order():
     part = (np.array([1], np.int32), np.array([2], np.int32)), np.array([3])
-    codes, values = join([part, part])
+    codes, values = join_parts([part, part])
     assert [code.tolist() for code in codes] == [[1, 1], [2, 2]]
     assert values.tolist() == [3, 3]
 

@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.errors import TableError
 from hedgerow.spark.table import jdbc_query
-from hedgerow.tables.database import Query, running
+from hedgerow.tables.database import Query, run_query
 from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
 EVERY = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "any": ANY}
@@ -268,7 +268,7 @@ def test_a_hostile_query_leaves_sqlite_as_it_was(database, tmp_path, sql):
     sql = sql.replace("new.db", str(tmp_path / "new.db"))
     with (
         suppress(TableError),  # one that SQLite reads as one SELECT may run
-        running(Query(f"sqlite:///{database}", sql), "it") as query,
+        run_query(Query(f"sqlite:///{database}", sql), "it") as query,
         query.rows([0]) as rows,
     ):
         rows.read_all()
@@ -278,7 +278,7 @@ def test_a_hostile_query_leaves_sqlite_as_it_was(database, tmp_path, sql):
 def test_the_connection_itself_cannot_write(database):
     """Even if a statement came through."""
     pytest.importorskip("adbc_driver_sqlite")
-    with running(Query(f"sqlite:///{database}", "SELECT x FROM t"), "it") as query:
+    with run_query(Query(f"sqlite:///{database}", "SELECT x FROM t"), "it") as query:
         query.cursor.execute(f"ATTACH '{database}2' AS y")
         for sql in ("DELETE FROM t", "CREATE TABLE y.u (x int)"):
             with pytest.raises(Exception, match="readonly database"):
@@ -319,7 +319,7 @@ WRITING = [
 def test_a_hostile_query_is_refused_before_or_by_postgresql(server, sql):
     with (
         pytest.raises(TableError),
-        running(Query(server, sql), "it") as query,
+        run_query(Query(server, sql), "it") as query,
         query.rows([0]) as rows,
     ):
         rows.read_all()
@@ -327,5 +327,5 @@ def test_a_hostile_query_is_refused_before_or_by_postgresql(server, sql):
 
 def test_a_query_to_postgresql_runs_in_a_transaction_that_only_reads(server):
     sql = "SELECT current_setting('transaction_read_only') AS x"
-    with running(Query(server, sql), "it") as query, query.rows([0]) as rows:
+    with run_query(Query(server, sql), "it") as query, query.rows([0]) as rows:
         assert rows.read_all()[0].to_pylist() == ["on"]

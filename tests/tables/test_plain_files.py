@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.machine import check_plain, small_file
+from hedgerow.machine import check_plain, read_small_file
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_what_is_no_plain_file_is_named_by_its_kind(tmp_path, monkeypatch, name,
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
         with pytest.raises(SpecError) as caught:
-            small_file(tmp_path / name, 10, "the file", SpecError)
+            read_small_file(tmp_path / name, 10, "the file", SpecError)
     assert str(caught.value) == words
 
 
@@ -38,10 +38,10 @@ def test_a_file_is_read_up_to_its_bound_and_no_further(tmp_path):
     path = tmp_path / "x"
     for size in (0, 1 << 20):
         path.write_bytes(b"x" * size)
-        assert small_file(path, 1 << 20, "the file", SpecError) == b"x" * size
+        assert read_small_file(path, 1 << 20, "the file", SpecError) == b"x" * size
     path.write_bytes(b"x" * ((1 << 20) + 1))
     with pytest.raises(SpecError, match="the file is larger than 1 MB"):
-        small_file(path, 1 << 20, "the file", SpecError)
+        read_small_file(path, 1 << 20, "the file", SpecError)
 
 
 def test_nothing_is_no_fault_of_its_kind(tmp_path):

@@ -15,7 +15,7 @@ from hedgerow.errors import MachineError, TableError
 from hedgerow.tables import database
 from hedgerow.tables import database as query
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.database import open_database, translate_duckdb_errors
 from hedgerow.tables.files import HEADER_BYTES
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.sources import as_arrow
@@ -292,7 +292,7 @@ def test_a_failure_of_the_machine_while_rows_arrive_is_not_blamed_on_the_databas
     asked = Query(sqlite, "SELECT x FROM t")
     with (
         pytest.raises(MachineError, match="the disk is full"),
-        query.running(asked, "it") as running,
+        query.run_query(asked, "it") as running,
         running.rows([0]),
     ):
         raise MachineError("the disk is full")
@@ -380,7 +380,7 @@ def test_no_room_for_spilling_is_a_failure_of_the_machine():
         db.execute("SET memory_limit = '40MB'; SET max_temp_directory_size = '1MB'")
         with (
             pytest.raises(MachineError, match="needs more memory than there is") as caught,
-            explained("the table", "is bad"),
+            translate_duckdb_errors("the table", "is bad"),
         ):
             db.execute("CREATE TABLE t AS SELECT hash(i) AS a FROM range(20000000) r(i)")
     assert caught.value.exit_code == 1
@@ -395,7 +395,7 @@ def test_no_room_for_spilling_is_a_failure_of_the_machine():
     ],
 )
 def test_failures_of_the_database_are_explained(error, kind, words):
-    with pytest.raises(kind) as caught, explained("it", "is bad"):
+    with pytest.raises(kind) as caught, translate_duckdb_errors("it", "is bad"):
         raise error
     assert words in told(caught.value)
     assert "Line: a,b" not in told(caught.value)
@@ -405,12 +405,12 @@ def test_failures_of_the_database_are_explained(error, kind, words):
     "error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT")]
 )
 def test_an_interruption_is_one(error):
-    with pytest.raises(KeyboardInterrupt), explained("it", "is bad"):
+    with pytest.raises(KeyboardInterrupt), translate_duckdb_errors("it", "is bad"):
         raise error
 
 
 def test_other_failures_pass_unexplained():
-    with pytest.raises(RuntimeError, match="a bug"), explained("it", "is bad"):
+    with pytest.raises(RuntimeError, match="a bug"), translate_duckdb_errors("it", "is bad"):
         raise RuntimeError("a bug")
 
 

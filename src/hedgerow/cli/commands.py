@@ -43,8 +43,8 @@ from hedgerow.errors import (
     PlanError,
     ReleaseError,
     SpecError,
-    bounded,
-    nearest,
+    did_you_mean,
+    truncate_message,
 )
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors, rows_beside_forecast
@@ -52,9 +52,7 @@ from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import Unfinished, check_output
-from hedgerow.release.directory.stored import stated_plan, undamaged
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.preflight import check_combines, check_memory, read_memory
 from hedgerow.release.release import Release, read_release
@@ -111,7 +109,7 @@ def example(
     if kind not in EXAMPLES:
         names = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {names}{nearest(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
         )
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
@@ -213,8 +211,7 @@ def compare(
         counts = spec.table.counts(spec.tree())
     with stage("comparing"):
         errors = error_by_depth(counts, released)
-        with undamaged(spec.output):
-            expected = forecast(stated_plan(spec.output, read_manifest(spec.output)))
+        expected = forecast(released.plan)
     bounding = kept(counts)
     if bounding is not None:
         stdout.print(
@@ -299,7 +296,7 @@ def _plain_usage_error(message: str) -> str:
 
 
 def _print_error(sentence: str, confidential: str | None = None) -> None:
-    stderr.print(f"[red]Error:[/red] {escape(one_line(bounded(sentence)))}")
+    stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
     if confidential and sys.stderr.isatty():
         stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 

@@ -17,7 +17,7 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
 from hedgerow.tables.database import open_database
-from hedgerow.tables.sources import Source, described, opened
+from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
 UNKNOWN_AXIS = {"<a name, such as geography>": ["<coarsest column>", "<finest column>"]}
@@ -59,7 +59,8 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         name: columns.split(",")
         for name, columns in pairs(axis or [], "--axis", "geography=state,county").items()
     }
-    with open_database() as db, opened(db, table, described(table, "the table")) as source:
+    subject = describe_source(table, "the table")
+    with open_database() as db, open_source(db, table, subject) as source:
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
     head = f"# A release file for {_toml(table.name)}."
@@ -101,7 +102,7 @@ def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
     """
     if any(_is_number(name) for name in source.names):
         raise TableError(
-            f"{source.what} has a column whose name is a number; if its first line is a record, "
+            f"{source.subject} has a column whose name is a number; if its first line is a record, "
             f"put a header before it"
         )
     for columns in used:

@@ -19,16 +19,16 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
-from hedgerow.privacy.calibrate import matched
+from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
-from hedgerow.release.directory.stored import verified_plan
+from hedgerow.release.directory.stored import verified_release
 from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import figure_above
+from hedgerow.text import format_rounded_up
 
 LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
 ledgers = typer.Typer(help=LEDGER_HELP)
@@ -123,7 +123,7 @@ def show_ledger(
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
         for charge in standing.charges:
-            cost = figure_above(float_above(account.cost(charge.profile)))
+            cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
         stdout.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
@@ -145,9 +145,9 @@ def warn_of_other_accounts(ledger: Ledger, datasets: set[str]) -> None:
 def _plan_of_release(file: Path) -> Plan | None:
     """Return the verified plan of a release directory or its manifest; None of another file."""
     if file.is_dir():
-        return verified_plan(file)
+        return verified_release(file).plan
     if file.name == MANIFEST:
-        return verified_plan(file.parent)
+        return verified_release(file.parent).plan
     if file.suffix == ".json":
         raise SpecError(
             f"account takes a release directory, or the {MANIFEST} in it, got {file.name!r}"
@@ -159,7 +159,7 @@ def _match(profile: Profile, match: str, delta: str) -> str:
     """Return how much less noise keeps the ε of Bun & Steinke, in words and as a table."""
     if match != "bureau":
         raise SpecError(f"--match takes bureau, got {match!r}")
-    factor = matched(profile, delta)
+    factor = matching_factor(profile, delta)
     stated = profile.bureau_epsilon(delta)
     less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
     rows = [("", "uses", "σ²", "reduced σ²")]

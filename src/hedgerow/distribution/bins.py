@@ -13,8 +13,8 @@ from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import explained, open_database
-from hedgerow.tables.sources import Source, check_codes, described, load, opened
+from hedgerow.tables.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources import Source, check_codes, describe_source, load, open_source
 
 # Codes of bins that say which values they hold, so that a list of bins is its own legend.
 #
@@ -116,7 +116,8 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         numeric: the columns to cut into bins.
         others: further columns to keep, where the table has them: codes, counts, units.
     """
-    with open_database() as db, opened(db, table, described(table, "the table")) as source:
+    subject = describe_source(table, "the table")
+    with open_database() as db, open_source(db, table, subject) as source:
         kept = [name for name in dict.fromkeys(others) if name in source.names]
         kinds = load(db, source, [*(n.column for n in numeric), *kept])
         values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
@@ -124,7 +125,7 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         for name, kind in zip(kept, kinds[len(numeric) :], strict=True):
             if name in source.fractional:
                 check_codes(source, name, kind)
-        with explained(source.what, "cannot be read to its end"):
+        with translate_duckdb_errors(source.subject, "cannot be read to its end"):
             read = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
         columns = {name: read.column(len(numeric) + i) for i, name in enumerate(kept)}
         moved = []
@@ -141,7 +142,7 @@ def _number(source: Source, column: str, field: str, kind: str) -> str:
     """Return the SQL of a column as doubles; missing values are NULL."""
     if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
         raise TableError(
-            f"{source.what}: column {column!r} holds {kind}; a numeric axis needs numbers "
+            f"{source.subject}: column {column!r} holds {kind}; a numeric axis needs numbers "
             "(write dates as days since a fixed one)"
         )
     return f"TRY_CAST({field} AS DOUBLE) AS v{field}"
@@ -158,4 +159,4 @@ def _refuse_words(
             "holds text that is no number; write 1234.5, with a point and without separators of "
             "thousands"
         )
-        raise outside_limits(source.what, rule, column=column)
+        raise outside_limits(source.subject, rule, column=column)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from hedgerow.distribution.branching_search import Costs, best_order
-from hedgerow.errors import PlanError, listed
+from hedgerow.errors import PlanError, as_list
 from hedgerow.noise.mechanisms import Mechanism, check_mechanism
 from hedgerow.text import Exact, exact
 
@@ -58,7 +58,7 @@ class Quantiles:
     ranks: tuple[Fraction, ...]
 
     def __init__(self, ranks: Sequence[Exact]) -> None:
-        given = listed("quantiles", ranks, "a list of exact ranks, such as ['1/2']", PlanError)
+        given = as_list("quantiles", ranks, "a list of exact ranks, such as ['1/2']", PlanError)
         exact_ranks = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(given, start=1))
         if not exact_ranks:
             raise PlanError("quantiles need at least one rank, such as 1/2")

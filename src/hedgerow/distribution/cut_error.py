@@ -14,7 +14,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.tree.least_squares import spread
+from hedgerow.estimate.tree.least_squares import distribute_down
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -144,7 +144,7 @@ class CumulativeError:
         error = CutError.of_tree(family_start, variances)
         part = np.ones(1)
         for start, before in zip(error.family_start, error.before, strict=True):
-            part, _ = spread(part, 0.0, np.zeros(int(start[-1])), np.diff(before), start)
+            part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(before), start)
         fraction = np.concatenate([[0.0], np.cumsum(part)])
         below = float(error.before[0][-1])
         own = below if total == inf else total * below / (total + below)

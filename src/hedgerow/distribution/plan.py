@@ -18,7 +18,7 @@ from hedgerow.distribution.branching import (
 )
 from hedgerow.distribution.cut_error import CumulativeError
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import PlanError, check_kind
+from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.running_sums import MOST_BINS, Decoded
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
@@ -61,7 +61,7 @@ class ForDistribution:
 
     def __post_init__(self) -> None:
         fitting, kinds = "Cdf(), AllRanges() or Quantiles([…])", (Cdf, AllRanges, Quantiles)
-        check_kind("an objective", self.objective, kinds, fitting, PlanError)
+        check_type("an objective", self.objective, kinds, fitting, PlanError)
 
     def design(self, bins: int, mechanism: type[Mechanism]) -> Design:
         """Return the tree and shares for a number of bins; see `best_branching`."""
@@ -163,7 +163,7 @@ def plan_distribution(
         >>> plan.measure
         RunningSums()
     """
-    check_kind("the bins", ranges, Ranges, "Ranges.equal_width(…) or Ranges(…)", PlanError)
+    check_type("the bins", ranges, Ranges, "Ranges.equal_width(…) or Ranges(…)", PlanError)
     check_budget(budget)
     mechanism: type[Mechanism] = (
         DiscreteLaplace if isinstance(budget, Epsilon) else DiscreteGaussian

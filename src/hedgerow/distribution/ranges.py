@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from hedgerow.arrays import Float64, Int32
-from hedgerow.errors import TableError, check_kind, kind_of, outside_limits
+from hedgerow.errors import TableError, check_type, kind_of, outside_limits
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
@@ -55,8 +55,8 @@ class Ranges:
     out_of_bounds: OutOfBounds
 
     def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "clamp") -> None:
-        check_kind("the name of a range", name, str, "a text", TableError)
-        check_kind("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
+        check_type("the name of a range", name, str, "a text", TableError)
+        check_type("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
         numbers = _as_edges(name, edges)
         _check_count(name, len(numbers) - 1)
         if not np.isfinite(numbers).all():
@@ -95,7 +95,7 @@ class Ranges:
             TableError: bounds reversed, equal or not finite, fewer than 2 bins, or bins narrower
                 than doubles can tell apart.
         """
-        check_kind("the name of a range", name, str, "a text", TableError)
+        check_type("the name of a range", name, str, "a text", TableError)
         first, last = _as_edges(name, [low, high]).tolist()
         if not first < last or not np.isfinite(last - first):
             raise TableError(

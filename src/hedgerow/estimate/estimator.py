@@ -34,7 +34,7 @@ class Estimator(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest; the registry reads them back."""
+        """Return method and parameters for the manifest; the registry reads them back."""
         ...
 
     def project(
@@ -44,7 +44,7 @@ class Estimator(Protocol):
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Non-negative counts near the noisy ones; each family sums exactly to its total.
+        """Return non-negative counts near the noisy ones; each family sums exactly to its total.
 
         Args:
             noisy: int64 or float64 (cells), records: the noisy counts or combined estimates, one
@@ -89,16 +89,13 @@ def over_integers(
     family_start: Int64,
     totals: Int64,
 ) -> Int64:
-    """The estimates, int64 (cells), that a kernel for integer counts makes of all families.
+    """Return the estimates, int64 (cells), that a kernel for integer counts makes of all families.
 
     Args:
         project: ``(noisy, family_start, totals, first, last, result)``.
         noisy: see `check_families`, like the rest.
         family_start: int64 (families + 1).
         totals: int64 (families), records.
-
-    Raises:
-        EstimateError: for arrays that break the rules.
     """
     check_vector("noisy", noisy, np.int64)
     counts = noisy.astype(np.int64, copy=False)

@@ -1,29 +1,10 @@
 """Weighted running sums of the bins of a numeric column: a strategy for cumulative counts.
 
-Measured are not the bins x but the sums ``s_j = Σ_{m<=j} w_m x_{j-m}``, j = 0 … K - 1, that is
-``s = Wx`` with the lower triangular Toeplitz matrix W of the weights w. With ``w_m`` the
-coefficients of ``(1 - z)^(-1/2)``, W is the square root of the matrix of prefix sums, and noise on
-s, decoded, has nearly the least error that any such strategy can give the cumulative counts
-(Fichtenberger, Henzinger & Upadhyay 2023). Noise must be exact on the integers, so the weights are
-whole numbers: the coefficients times a public `scale` that grows with √K, rounded. Everything below
-is computed for these whole weights and owes nothing to the rounding.
-
-*Price.* One record in bin i moves s by the i-th column of W,
-``c_i = (0, …, 0, w_0, …, w_{K-1-i})``; a record that changes from bin i to bin k moves it by
-``c_k - c_i``. `column_squared` is ``‖c_0‖²``, the largest column, as the others are shorter copies.
-`distance_squared` is the largest ``‖c_i - c_k‖²``. For a lag d = k - i and n = K - k it is
-``S(n + d) + S(n) - 2 Σ_{m<n} w_m w_{m+d}``, S(n) the sum of the first n squares; one more n adds
-``w_{n+d}² + w_n² - 2 w_n w_{n+d} >= 0``, so the largest of a lag has k as small as can be: i = 0.
-What remains is the largest over d, computed in whole numbers. Noise of variance proxy σ² on all
-sums then costs ``ρ = Δ²/(2σ²)``, Δ² being the squared distance or column
-(`Neighbours.norm_of_columns`): on independent coordinates the divergences of the discrete Gaussian
-add up (Canonne, Kamath & Steinke 2020, Theorem 4 and its extension to vectors).
-
-*Decoding.* ``g(z) = 1/((1 - z) w(z))`` turns sums into cumulative counts: ``y = g * s``, with the
-errors ``g * Z``. So ``Cov(y_i, y_j) = v Σ_{m<=i} g_m g_{m+j-i}`` for i <= j, v the noise variance.
-Where the total T is public, the best linear unbiased estimate moves each ``y_j`` by
-``Cov(y_j, y_{K-1}) (T - y_{K-1}) / Var(y_{K-1})``, and covariances fall by the product of the two
-covariances with ``y_{K-1}``, divided by its variance.
+Measured are not the bins x but ``s = Wx``, ``s_j = Σ_{m<=j} w_m x_{j-m}``, with W the Toeplitz
+square root of the matrix of prefix sums, scaled and rounded to whole weights so that noise can be
+exact. Decoded, noise on s has nearly the least error that any such strategy can give the cumulative
+counts (Fichtenberger, Henzinger & Upadhyay 2023). Price and decoding: `docs/proofs.md`, "Weighted
+running sums".
 """
 
 from dataclasses import dataclass
@@ -55,12 +36,9 @@ class Strategy:
 
     @classmethod
     def of(cls, bins: int) -> "Strategy":
-        """For K bins, 2 to 2^16: the scale is the power of two from 32 √K up.
+        """Return for K bins, 2 to 2^16: the scale is the power of two from 32 √K up.
 
         The smallest coefficient is about ``1/√(πK)``, so the smallest weight is above 18.
-
-        Raises:
-            EstimateError: fewer or more bins.
         """
         if not 2 <= bins <= MOST_BINS:
             raise EstimateError(f"running sums are for 2 to 2^16 bins, got {bins:,}; use a tree")
@@ -99,13 +77,10 @@ class Strategy:
         return found
 
     def sums(self, leaves: Int64) -> Int64:
-        """``Wx``: int64 (K), exact.
+        """Return ``Wx``: int64 (K), exact.
 
         Args:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
-
-        Raises:
-            EstimateError: there are more or fewer than K.
         """
         self.check_length(leaves)
         found = np.zeros(self.bins, dtype=np.int64)
@@ -143,14 +118,11 @@ class Decoded:
     total_known: bool
 
     def estimate(self, noisy: Int64, total: int | None) -> Float64:
-        """float64 (K + 1): the counts before the cuts 0 … K, records.
+        """Return the counts before the cuts 0 … K: float64 (K + 1), records.
 
         Args:
             noisy: int64 (K): noisy sums.
             total: the public total; None where it is not public.
-
-        Raises:
-            EstimateError: there are more or fewer than K.
         """
         self.strategy.check_length(noisy)
         found = np.zeros(self.strategy.bins)
@@ -184,14 +156,14 @@ class Decoded:
         return self._less_total(own, np.diff(self.pull))
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """The variances of the counts of bins ``first <= bin < last``: float64, records²."""
+        """Return the variances of the counts of bins ``first <= bin < last``: float64, records²."""
         shared = np.empty(len(first))
         _shared(self.strategy.decoding, first, last, shared)
         own: Float64 = self.before[first] + self.before[last] - 2 * self.noise_variance * shared
         return self._less_total(np.maximum(own, 0.0), self.pull[last] - self.pull[first])
 
     def excess(self, share: float) -> Float64:
-        """The variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
         if self.total_known:
             return self.cuts
         most = float(self.before[-1])
@@ -223,7 +195,7 @@ def _correlate(a: NDArray[np.generic], found: NDArray[np.generic]) -> None:
 
 @kernel
 def _inverse(a: Float64, found: Float64) -> None:
-    """The power series ``1/a(z)``, by forward substitution."""
+    """Return the power series ``1/a(z)``, by forward substitution."""
     rest = np.zeros(len(a))
     rest[0] = 1.0
     for m in range(len(a)):
@@ -235,7 +207,7 @@ def _inverse(a: Float64, found: Float64) -> None:
 
 @kernel
 def _shared(g: Float64, first: Int64, last: Int64, shared: Float64) -> None:
-    """``Σ_{m < first} g_m g_{m + last - first}``: the covariance of two cuts for noise of 1."""
+    """Write ``Σ_{m < first} g_m g_{m + last - first}``: two cuts' covariance for noise of 1."""
     for i in range(len(first)):
         lag = last[i] - first[i]
         total = 0.0

@@ -23,13 +23,13 @@ from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
-from hedgerow.release.cuboid import Stated, stated
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
-from hedgerow.tables.counts import labelled
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Codes
 
 SHARE, AMOUNT = "share", "amount"
@@ -69,7 +69,7 @@ def share_intervals(
         raise EstimateError(f"the amount to share must be above 0, got {amount}")
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
-    content = stated(release.content)
+    content = release.content
     areas = _areas(content, depth)
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
@@ -90,16 +90,18 @@ def share_intervals(
         low, high = (amount * end for end in ends)
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
-        LOW: low, HIGH: high, CONTRADICTED: _contradicted(content, depth, areas, confidence.level),
+        LOW: low, HIGH: high,
+        CONTRADICTED: _contradicted(content, depth, areas, confidence.coverage),
     }  # fmt: skip
-    return labelled(content.plan.tree, depth, areas.codes, **columns)
+    return label_nodes(content.plan.tree, depth, areas.codes, **columns)
 
 
 def _depth_of(release: Release, level: str) -> int:
     """Return the depth of a name, or raise where it is none or a column would be named twice."""
-    names = [depth["cuboid"] for depth in release.plan["depths"]]
+    tree = release.plan.tree
+    names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
     if level not in names:
-        of_axis = axis_level(release.plan, level)
+        of_axis = axis_level(tree, level)
         raise ReleaseError(
             f"no level is called {level!r}; there are {', '.join(names)}"
             if of_axis is None
@@ -118,11 +120,11 @@ def _rank(confidence: Confidence, draws: int) -> int:
         raise EstimateError(
             "intervals of shares hold one at a time; simultaneous ones are unavailable"
         )
-    rank = int((1 - confidence.level) / 2 * (draws + 1) + 1e-9) - 1
+    rank = int((1 - confidence.coverage) / 2 * (draws + 1) + 1e-9) - 1
     if rank < 0:
-        least = int(np.ceil(2 / (1 - confidence.level)))
+        least = int(np.ceil(2 / (1 - confidence.coverage)))
         raise EstimateError(
-            f"a confidence of {confidence.level:g} needs {least:,} draws, got {draws:,}"
+            f"a confidence of {confidence.coverage:g} needs {least:,} draws, got {draws:,}"
         )
     return rank
 
@@ -149,7 +151,7 @@ class _Areas:
     raw: bool = False
 
 
-def _areas(content: Stated, depth: int) -> _Areas:
+def _areas(content: Content, depth: int) -> _Areas:
     """Return the areas of a level, from the release."""
     outline = Outline.of(content.plan)
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
@@ -180,9 +182,9 @@ def _areas(content: Stated, depth: int) -> _Areas:
     return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
 
 
-def _contradicted(content: Stated, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
+def _contradicted(content: Content, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
-    errors = certainty(content.plan.to_dict(), depth, int(content.nodes[0].counts.sum()))
+    errors = DepthErrors.of(content.plan, depth, int(content.nodes[0].counts.sum()))
     return replace(errors, raw=areas.raw).contradicted(
         areas.counts, areas.estimate, areas.variance, level
     )
@@ -280,7 +282,7 @@ def equal_parts(
             mirror image.
         confidence: of one interval.
     """
-    draws, missed = len(errors), 1 - confidence.level
+    draws, missed = len(errors), 1 - confidence.coverage
     bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
     fewest, most = min(bounds), max(bounds)
     rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
@@ -312,7 +314,7 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
 
 def least_draws(confidence: Confidence) -> int:
     """Return how many draws `equal_parts` needs."""
-    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.level)) - 1e-6))
+    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.coverage)) - 1e-6))
 
 
 def _rank_from_largest(missed: float, draws: int) -> int:

@@ -35,11 +35,11 @@ class Stream(Protocol):
     """Uniform 64-bit words that can be read from anywhere, again and again."""
 
     def words(self, start: int, count: int) -> UInt64:
-        """Words ``start .. start + count - 1``: uint64 (count); word i is the same every time."""
+        """Return words ``start .. start + count - 1``: uint64 (count); word i never changes."""
         ...
 
     def branch(self, *place: int) -> "Stream":
-        """A stream that is independent of this one and of its branches at other places."""
+        """Return a stream that is independent of this one and of its branches at other places."""
         ...
 
 
@@ -47,7 +47,7 @@ class Bits(Protocol):
     """Where streams come from: a `ReleaseKey`, or a seeded generator in a simulation."""
 
     def stream(self, *place: int) -> Stream:
-        """The stream of a place; streams of different places are independent."""
+        """Return the stream of a place; streams of different places are independent."""
         ...
 
 
@@ -74,11 +74,11 @@ class ReleaseKey:
 
     @classmethod
     def fresh(cls) -> "ReleaseKey":
-        """A new key from the operating system's generator."""
+        """Return a new key from the operating system's generator."""
         return cls(os.urandom(KEY_BYTES))
 
     def stream(self, *place: int) -> "KeyedStream":
-        """The AES-256-CTR stream of a place."""
+        """Return the AES-256-CTR stream of a place."""
         return _derive(self.secret, STREAM_LABEL, place)
 
 
@@ -93,11 +93,7 @@ class KeyedStream:
     branch_key: bytes = field(repr=False)
 
     def words(self, start: int, count: int) -> UInt64:
-        """Words ``start .. start + count - 1``: uint64 (count).
-
-        Raises:
-            NoiseError: start or count is negative.
-        """
+        """Return words ``start .. start + count - 1``: uint64 (count)."""
         if start < 0 or count < 0:
             raise NoiseError(f"words are counted from 0, got start={start} and count={count}")
         block, skipped = divmod(int(start), 2)
@@ -110,7 +106,7 @@ class KeyedStream:
         return wanted[skipped:].astype(np.uint64, copy=False)
 
     def branch(self, *place: int) -> "KeyedStream":
-        """The stream derived from this stream's own key; no word of this one tells about it."""
+        """Return the stream of a place under this stream's own key; no word here tells it."""
         return _derive(self.branch_key, BRANCH_LABEL, place)
 
 
@@ -120,7 +116,7 @@ def _derive(key: bytes, label: bytes, place: tuple[int, ...]) -> KeyedStream:
 
 
 def encode_place(place: tuple[int, ...]) -> bytes:
-    """The bytes of a place, different for different places.
+    """Return the bytes of a place, different for different places.
 
     Each integer is its length (4 bytes) and then its two's complement in the fewest whole bytes,
     so the sequence can be read back from the left: the encoding is injective.

@@ -1,13 +1,9 @@
 """The error of one released cell, max(0, N + noise), in closed form.
 
-Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.loss`) and in which its
-mean squared error is convex: ε = 1/scale for Laplace noise, ρ = 1/(2 sigma2) for the discrete
-Gaussian. Divide by the sensitivity (l1) or its square (l2²) before, where it is not 1.
-
-Convexity of the mean squared error in the precision: proved for Laplace and discrete Laplace noise
-(beside the formulas); for the discrete Gaussian proved in the limit of large sigma2, where
-ρ² sigma2⁻¹ d²/dρ² is 2Φ(z) - 2zφ(z) - z³φ(z)/2, which is 1 at z = 0 and rises by
-z²(1 + z²)φ(z)/2; verified on a grid of all sizes for the rest.
+Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.loss`): ε = 1/scale for
+Laplace noise, ρ = 1/(2 sigma2) for the discrete Gaussian. Divide by the sensitivity (l1) or its
+square (l2²) first, where it is not 1. The mean squared error is convex in the precision: see
+`docs/proofs.md`, "The error of a clipped cell", for that and for the discrete Gaussian's formulas.
 """
 
 from abc import ABC, abstractmethod
@@ -22,28 +18,8 @@ from scipy.special import erfcx
 from hedgerow.arrays import Float64
 from hedgerow.errors import NoiseError
 
-# Moments of a discrete Gaussian whose lower tail is cut: by table, or by Euler and Maclaurin.
-#
-# X has P(X = x) ∝ exp(-ρ x²) on the integers, so sigma2 = 1/(2ρ). Of max(0, N + X), for whole N >=
-# 0, the bias is ``Σ_{x>N} (x - N) p(x)`` and the mean squared error ``E X² - Σ_{x>N} (x² - N²)
-# p(x)``.
-#
-# *Table*, for sigma2 < 2¹⁶. Sums over all x > N at which exp(-ρ x²) is not 0 in doubles (x < 38.6
-# σ: at most 9,900), from the tail up, one pass for all counts. Every term is positive, so a sum is
-# right to some 1e-13. The derivatives in ρ are cumulants: with Y = X² and g the squared error,
-# ``d/dρ E g = -Cov(g, Y)`` and ``d²/dρ² E g = κ(g, Y, Y)``.
-#
-# *Formula*, from sigma2 = 2¹⁶ on. By Poisson summation Σ exp(-ρ x²) is σ√(2π) (1 + 2
-# exp(-2π²sigma2) + …), and E X² is sigma2, to the last bit. A sum over half a line has an end, at
-# which Poisson's error is not small; by Euler and Maclaurin, with h(N) = 0,
-#
-# Σ_{x>N} h(x) = ∫_N^∞ h - h'(N)/12 + h'''(N)/720 - h⁽⁵⁾(N)/30240 + R,
-# |R| <= 2ζ(6)/(2π)⁶ ∫_N^∞ |h⁽⁶⁾|.
-#
-# In units of σ the terms are a, a², a³ times odd polynomials in z = N/σ, a = 1/sigma2 = 2ρ, and the
-# remainder is at most 3.4e-5 a³ ∫|H⁽⁶⁾| with H(u) = (u² - z²) u^(2j) φ(u), j the order of the
-# derivative. These integrals are largest at z = 0, where they are 42.3, 212 and 1,038: a relative
-# error below 2e-16.
+# Moments of a discrete Gaussian clipped at 0: from a table of tail sums for sigma2 < 2¹⁶ (relative
+# error about 1e-13), by Euler and Maclaurin's formula above (below 2e-16).
 
 
 FORMULA_FROM = 65536.0
@@ -54,7 +30,7 @@ _FAR = 40.0  # φ(40) is 0 in doubles
 
 
 def clipping_bias(rho: float, counts: Float64) -> Float64:
-    """E max(0, N + X) - N (records) for each whole count N >= 0."""
+    """Return E max(0, N + X) - N (records) for each whole count N >= 0."""
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
@@ -63,14 +39,14 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
 
 
 def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """The derivative of E (max(0, N + X) - N)² in ρ of order 0, 1 or 2, for each whole N >= 0."""
+    """Return the derivative in ρ of order 0, 1 or 2 of E (max(0, N + X) - N)² for each N."""
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_mse(rho, counts, order)
     return _table_mse(rho, counts, order)
 
 
 def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """Cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
+    """Return cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
     tails = _suffix_sums(rho)
     places = np.minimum(counts, tails.shape[1] - 1).astype(np.int64)
     square = places.astype(np.float64) ** 2
@@ -88,7 +64,7 @@ def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
 
 @lru_cache(maxsize=16)
 def _suffix_sums(rho: float) -> Float64:
-    """For N = 0, 1, … up to where all is 0: ``Σ_{x>N} x^k p(x)``, k = 0, 2, 4, 6, and the bias."""
+    """Return ``Σ_{x>N} x^k p(x)`` for k = 0, 2, 4, 6, and the bias, for N = 0, 1, …."""
     x = np.arange(1.0, np.ceil(sqrt(_VANISHES / rho)) + 2)
     weights = np.exp(-rho * x * x)
     powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * weights
@@ -109,7 +85,7 @@ def _formula_bias(rho: float, counts: Float64) -> Float64:
 
 
 def _formula_mse(rho: float, counts: Float64, order: int) -> Float64:
-    """sigma2 F(z, a) and its derivatives; ρ d/dρ takes z to z/2, a to a, sigma2 to -sigma2."""
+    """Return sigma2 F(z, a) or a derivative; ρ d/dρ takes z to z/2, a to a, sigma2 to -sigma2."""
     z, phi, mills = _scaled(rho, counts)
     tail = phi * mills
     body = (
@@ -124,7 +100,7 @@ def _formula_mse(rho: float, counts: Float64, order: int) -> Float64:
 
 @lru_cache(maxsize=3)
 def _end_terms(order: int) -> tuple[Polynomial, ...]:
-    """The polynomials in z beside φ(z) aⁱ, i = 1, 2, 3, in ρ^order sigma2⁻¹ d^order/dρ^order."""
+    """Return the polynomials in z beside φ(z) aⁱ, i = 1, 2, 3, of the derivative of this order."""
     z = Polynomial([0.0, 1.0])
     terms = (z / 6, (2 * z - z**3) / 120, (z**5 - 8 * z**3 + 9 * z) / 3024)
 
@@ -140,7 +116,7 @@ def _end_terms(order: int) -> tuple[Polynomial, ...]:
 
 
 def _scaled(rho: float, counts: Float64) -> tuple[Float64, Float64, Float64]:
-    """Counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
+    """Return counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
     z = np.minimum(counts * sqrt(2 * rho), _FAR)
     return z, np.exp(-z * z / 2) / sqrt(2 * pi), sqrt(pi / 2) * erfcx(z / sqrt(2))
 
@@ -164,25 +140,25 @@ class CellError(ABC):
 
     @abstractmethod
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records: what clipping at 0 adds."""
+        """Return the mean, in records: what clipping at 0 adds."""
 
     @abstractmethod
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²: bias² + variance."""
+        """Return the mean squared error, in records²: bias² + variance."""
 
     def variance(self, parameter: float, counts: Float64) -> Float64:
-        """The variance, in records²."""
+        """Return the variance, in records²."""
         return self.mse(parameter, counts) - self.bias(parameter, counts) ** 2
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in the precision: below 0. By differences unless overridden."""
+        """Return the derivative of `mse` in the precision, below 0; by differences here."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 1, 2)]
         slope: Float64 = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
         return slope
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in the precision: above 0. Likewise by differences."""
+        """Return the second derivative of `mse` in the precision, above 0; likewise."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 0, 1, 2)]
         bent: Float64 = (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
@@ -199,60 +175,57 @@ class LaplaceError(CellError):
     """  # noqa: D415
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
-        epsilon, x = _reach(parameter, counts)
+        """Return the mean, in records."""
+        epsilon, x = _scaled_counts(parameter, counts)
         return np.exp(-x) / (2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
-        epsilon, x = _reach(parameter, counts)
+        """Return the mean squared error, in records²."""
+        epsilon, x = _scaled_counts(parameter, counts)
         return (2 - (1 + x) * np.exp(-x)) / epsilon**2
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, counts)
+        """Return the derivative of `mse` in ε."""
+        epsilon, x = _scaled_counts(parameter, counts)
         return ((2 + 2 * x + x**2) * np.exp(-x) - 4) / epsilon**3
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, counts)
+        """Return the second derivative of `mse` in ε."""
+        epsilon, x = _scaled_counts(parameter, counts)
         return (12 - (6 + 6 * x + 3 * x**2 + x**3) * np.exp(-x)) / epsilon**4
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceError(CellError):
-    """P(X = x) ∝ q^|x| on the integers, q = e^-ε; geometric sums, with t = tanh(ε/2):
+    """P(X = x) ∝ q^|x| on the integers, q = e^-ε; by geometric sums.
 
-        bias = q^(N+1) / (1 - q²),
-        mse = A q/(1-q)²,                A = 2 - qᴺ (1 + 2Nt),
-        slope = -B q/(1-q)² / t,         B = A - qᴺ N t² (2N + t),
-        curvature = C q/(1-q)² / t²,     C = B (3-t²)/2 - qᴺ N t³ (2N² - 1/2 + 3Nt + 3t²/2).
+    With t = tanh(ε/2):
 
-    A and B lie in [1, 2]. C > 0, so mse is strictly convex: with y = 2Nt, q⁻ᴺ > eʸ and
-    (3-t²)(1 + y + y²/2) / 2 is common to both sides, so that C > 0 follows from y³/4 + Nt³ + Nt⁵ +
-    3N²t⁴ < 1 + y + y²/2 + y³/3 + y⁴/12; there Nt³ + Nt⁵ <= y, 3N²t⁴ <= 3y²/4 and
-    y²/4 < 1 + y³/12 + y⁴/12.
-    """  # noqa: D415
+    bias = q^(N+1) / (1 - q²),
+    mse = A q/(1-q)²,                A = 2 - qᴺ (1 + 2Nt),
+    slope = -B q/(1-q)² / t,         B = A - qᴺ N t² (2N + t),
+    curvature = C q/(1-q)² / t²,     C = B (3-t²)/2 - qᴺ N t³ (2N² - 1/2 + 3Nt + 3t²/2).
+    """
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        """Return the mean, in records."""
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return np.exp(-x - min(epsilon, _VANISHES)) / -expm1(-2 * epsilon)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        """Return the mean squared error, in records²."""
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         return self._a(counts, tanh(epsilon / 2), np.exp(-x)) * _half_variance(epsilon)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        """Return the derivative of `mse` in ε."""
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t = tanh(epsilon / 2)
         return self._b(counts, t, np.exp(-x)) * (-_half_variance(epsilon) / t)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ε."""
-        epsilon, x = _reach(parameter, whole_counts(counts))
+        """Return the second derivative of `mse` in ε."""
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
         t, reached = tanh(epsilon / 2), np.exp(-x)
         last = counts * t * (2 * (counts * t) ** 2 - t**2 / 2 + 3 * counts * t**3 + 1.5 * t**4)
         c = self._b(counts, t, reached) * ((3 - t**2) / 2) - reached * last
@@ -277,29 +250,29 @@ class DiscreteGaussianError(CellError):
     """
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
-        """The mean, in records."""
+        """Return the mean, in records."""
         return clipping_bias(positive_precision(parameter), whole_counts(counts))
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
-        """The mean squared error, in records²."""
+        """Return the mean squared error, in records²."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 0)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
-        """The derivative of `mse` in ρ."""
+        """Return the derivative of `mse` in ρ."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 1)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
-        """The second derivative of `mse` in ρ."""
+        """Return the second derivative of `mse` in ρ."""
         return clipped_mse(positive_precision(parameter), whole_counts(counts), 2)
 
 
 def _half_variance(epsilon: float) -> float:
-    """q/(1-q)², half the variance of discrete Laplace noise (records²)."""
+    """Return q/(1-q)², half the variance of discrete Laplace noise (records²)."""
     return exp(-epsilon) / expm1(-epsilon) ** 2
 
 
-def _reach(parameter: float, counts: Float64) -> tuple[float, Float64]:
-    """The precision ε and Nε, no further than where exp(-Nε) is 0."""
+def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:
+    """Return the precision ε and Nε, no further than where exp(-Nε) is 0."""
     _not_negative(counts)
     return positive_precision(parameter), np.minimum(counts * parameter, _VANISHES)
 

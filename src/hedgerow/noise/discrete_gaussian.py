@@ -17,9 +17,9 @@ from hedgerow.noise.loss import (
     GaussianLoss,
     InRho,
     Price,
+    checked_sensitivity,
     positive_number,
-    raised,
-    sensitivity,
+    round_up,
     tail_probability,
 )
 from hedgerow.text import Exact
@@ -55,7 +55,7 @@ class DiscreteGaussian:
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:
-        """σ² = 1/(2ρ)."""
+        """Return σ² = 1/(2ρ)."""
         return cls(1 / (2 * precision))
 
     @property
@@ -99,7 +99,7 @@ class DiscreteGaussian:
         return NormalEnvelope(float(self.sigma2))
 
     def sample(self, n: int) -> Int64:
-        """Draws under a fresh key of the operating system: int64 (n)."""
+        """Return draws under a fresh key of the operating system: int64 (n)."""
         return draws.sample(self.law, n)
 
     def draw(self, stream: Stream, start: int, out: Int64) -> None:
@@ -107,7 +107,7 @@ class DiscreteGaussian:
         draws.draw(self.law, stream, start, out)
 
     def tail_bound(self, probability: float) -> int:
-        """The smallest k with P(|X| > k) <= probability; for sigma2 > 4096 perhaps a little more.
+        """Return the least k with P(|X| > k) <= probability; or a bit more for sigma2 > 4096.
 
         Small parameters: certified tails. Large ones: the sum over x > k of exp(-x²/2sigma2) is at
         most the integral from k, and the sum over all x is at least sqrt(2π sigma2) (Poisson), so
@@ -117,10 +117,10 @@ class DiscreteGaussian:
         if self.sigma2 <= 4096:
             return certified_tail_bound(self.law, probability)
         deviations = -float(ndtri_exp(math.log(probability) - math.log(2)))
-        return math.ceil(math.sqrt(self.sigma2) * raised(deviations))
+        return math.ceil(math.sqrt(self.sigma2) * round_up(deviations))
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """The zCDP parameter of one use: l2² / (2 sigma2).
+        """Return the zCDP parameter of one use: l2² / (2 sigma2).
 
         Canonne, Kamath, Steinke (2020), Theorem 4, for one integer query; the coordinates' noise is
         independent, so their Rényi divergences add (Bun and Steinke 2016, Lemma 1.7).
@@ -128,15 +128,15 @@ class DiscreteGaussian:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
+        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
 
     def epsilon(self, l1: Fraction) -> None:
-        """None: the privacy loss has no bound.
+        """Return None: the privacy loss has no bound.
 
         Args:
             l1: the l1 norm (records) of an integer vector: what one unit changes.
         """
 
     def loss(self, shift: int) -> GaussianLoss:
-        """The law of the privacy loss of one use on a count that one unit moves by ``shift``."""
+        """Return the law of the privacy loss of one use on a count that moves by ``shift``."""
         return GaussianLoss(self.sigma2, abs(shift))

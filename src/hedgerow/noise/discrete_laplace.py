@@ -15,9 +15,9 @@ from hedgerow.noise.loss import (
     InEpsilon,
     LaplaceLoss,
     Price,
+    checked_sensitivity,
     positive_number,
-    raised,
-    sensitivity,
+    round_up,
     tail_probability,
 )
 from hedgerow.text import Exact
@@ -53,7 +53,7 @@ class DiscreteLaplace:
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:
-        """The scale 1/ε."""
+        """Return the scale 1/ε."""
         return cls(1 / precision)
 
     @property
@@ -85,7 +85,7 @@ class DiscreteLaplace:
         return LaplaceEnvelope(2 * float(self.scale) ** 2)
 
     def sample(self, n: int) -> Int64:
-        """Draws under a fresh key of the operating system: int64 (n)."""
+        """Return draws under a fresh key of the operating system: int64 (n)."""
         return draws.sample(self.law, n)
 
     def draw(self, stream: Stream, start: int, out: Int64) -> None:
@@ -93,7 +93,7 @@ class DiscreteLaplace:
         draws.draw(self.law, stream, start, out)
 
     def tail_bound(self, probability: float) -> int:
-        """The smallest k with P(|X| > k) <= probability; for scale > 64 perhaps a little more.
+        """Return the least k with P(|X| > k) <= probability; or a bit more for scale > 64.
 
         Large scales: P(|X| > k) = 2 q**(k+1) / (1+q), q = exp(-1/scale).
         """
@@ -102,18 +102,18 @@ class DiscreteLaplace:
             return certified_tail_bound(self.law, probability)
         scale = float(self.scale)
         needed = math.log(2 / (1 + math.exp(-1 / scale))) - math.log(probability)
-        return max(0, math.ceil(scale * raised(needed)) - 1)
+        return max(0, math.ceil(scale * round_up(needed)) - 1)
 
     def epsilon(self, l1: Fraction) -> Fraction:
-        """The pure privacy loss of one use: l1 / scale (Ghosh et al. 2009, Section 2).
+        """Return the pure privacy loss of one use: l1 / scale (Ghosh et al. 2009, Section 2).
 
         Args:
             l1: the l1 norm (records) of an integer vector: what one unit changes.
         """
-        return sensitivity("l1", l1) / self.scale
+        return checked_sensitivity("l1", l1) / self.scale
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """A zCDP parameter of one use: l2² / (2 scale²).
+        """Return a zCDP parameter of one use: l2² / (2 scale²).
 
         A coordinate that moves by m is (m/scale)-DP, hence (m/scale)²/2-zCDP (Bun and Steinke 2016,
         Proposition 1.4); the coordinates' noise is independent, so these add (Lemma 1.7).
@@ -121,8 +121,8 @@ class DiscreteLaplace:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
+        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
 
     def loss(self, shift: int) -> LaplaceLoss:
-        """The law of the privacy loss of one use on a count that one unit moves by ``shift``."""
+        """Return the law of the privacy loss of one use on a count that moves by ``shift``."""
         return LaplaceLoss(self.scale, abs(shift))

@@ -25,11 +25,11 @@ class Envelope(ABC):
 
     @abstractmethod
     def quantile(self, miss: float) -> float:
-        """The q with P(|Z| > q s) = ``miss`` for one draw Z of this law."""
+        """Return the q with P(|Z| > q s) = ``miss`` for one draw Z of this law."""
 
     @abstractmethod
     def farthest(self, chance: float) -> float:
-        """A k with P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ ``chance`` for any aᵢ: a Chernoff bound."""
+        """Return a k with P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ ``chance`` for any aᵢ: a Chernoff bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class NormalEnvelope(Envelope):
     """
 
     def quantile(self, miss: float) -> float:
-        """The two-sided normal quantile."""
+        """Return the two-sided normal quantile."""
         return -float(ndtri(miss / 2))
 
     def farthest(self, chance: float) -> float:
-        """P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ 2 e^{-k²/2}."""
+        """Return P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ 2 e^{-k²/2}."""
         return math.sqrt(2 * math.log(2 / chance))
 
 
@@ -58,15 +58,16 @@ class LaplaceEnvelope(Envelope):
     """
 
     def quantile(self, miss: float) -> float:
-        """The two-sided quantile of a Laplace law of variance 1: ln(1/miss)/√2."""
+        """Return the two-sided quantile of a Laplace law of variance 1: ln(1/miss)/√2."""
         return float(-np.log(miss) / np.sqrt(2))
 
     def farthest(self, chance: float) -> float:
-        """For a given Σ aᵢ²s² the product of the bounds is largest where one term has it all, as
-        -log(1 - x) is convex and 0 at 0; hence the bound is that of one term: with x = k √2,
-        P ≤ 2 inf_{0<μ<1} e^{-μx}/(1 - μ²). The best μ for an x has x = 2μ/(1 - μ²); x by bisection,
-        rounded up.
-        """  # noqa: D205
+        """Return a Chernoff bound for sums of Laplace draws.
+
+        For a given Σ aᵢ²s² the product of the bounds is largest where one term has it all, as
+        -log(1 - x) is convex and 0 at 0; with x = k √2, P ≤ 2 inf_{0<μ<1} e^{-μx}/(1 - μ²). The
+        best μ for an x has x = 2μ/(1 - μ²); x by bisection, rounded up.
+        """
         needed = math.log(2 / chance)
         low, high = 0.0, needed + math.log1p(needed) + 5.0
         for _ in range(100):

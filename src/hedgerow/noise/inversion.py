@@ -1,22 +1,9 @@
 """Exact inversion: one 64-bit word a draw, one table look-up, and a proof.
 
-Let F be the distribution function of an integer law, and U uniform on [0, 1). Then
-``X = min{k : U < F(k)}`` has exactly that law. Let u be the first 64 binary digits of U, so that
-u <= 2⁶⁴ U < u + 1, and let t(k) = floor(2⁶⁴ F(k)), so that t(k) <= 2⁶⁴ F(k) < t(k) + 1.
-
-- u < t(k): 2⁶⁴ U < u + 1 <= t(k) <= 2⁶⁴ F(k), so U < F(k) and X <= k.
-- u > t(k): 2⁶⁴ U >= u >= t(k) + 1 > 2⁶⁴ F(k), so U >= F(k) and X > k.
-- u = t(k): undecided; `settle` reads further digits of U from a branch of the stream that belongs
-  to the cell alone, and compares with further digits of F, until X is decided.
-
-The table holds t(k) from the last k with t(k) = 0 (two-sided laws) up to the first with
-t(k) = 2⁶⁴ - 1. So the first threshold that is not below u always exists; if it is above u, its k is
-X; if it equals u, the draw is undecided, which includes both tails, however far they reach. The
-result is a function of the real number U alone, and the digits of U are independent fair bits: the
-law of X is exactly the stated one. No floating point takes part.
-
-A draw is undecided with probability (thresholds) / 2⁶⁴. Settling ends with probability one: it goes
-on beyond d digits only if U and some F(k) agree in about d digits.
+With F the distribution function of an integer law and U uniform on [0, 1), ``X = min{k : U <
+F(k)}`` has exactly that law. The table holds t(k) = floor(2⁶⁴ F(k)). If the first threshold that is
+not below the first 64 digits u of U is above u, its k is X; if it equals u, further digits decide
+(`settle`). No floating point takes part. Proof: `docs/proofs.md`, "Exact inversion".
 """
 
 import math
@@ -55,11 +42,11 @@ class Law:
     two_sided: bool = True
 
     def exponent(self, magnitude: int) -> Fraction:
-        """The exponent at |x| = magnitude."""
+        """Return the exponent at |x| = magnitude."""
         return self.first * magnitude + self.step * (magnitude * (magnitude - 1) // 2)
 
     def blocks(self, width: int) -> "Law":
-        """The one-sided law on block numbers b with exponent ``self.exponent(b * width)``.
+        """Return the one-sided law on block numbers b with exponent ``self.exponent(b * width)``.
 
         With w = width: exponent(bw) = (first·w + step·w(w-1)/2)·b + step·w²·b(b-1)/2, which is
         log-quadratic in b again.
@@ -80,15 +67,11 @@ class Tails:
 
 
 def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Integers ``lower <= 2**bits * exp(-exponent) <= upper``, a few units apart.
+    """Return integers ``lower <= 2**bits * exp(-exponent) <= upper``, a few units apart.
 
     With h halvings so that y = exponent / 2**h < 1/16, exp(-y) is enclosed by its alternating
     Taylor series, whose remainder is at most the next term, and squared h times. Each squaring
     doubles the relative width, which h of the extra bits pay for.
-
-    Args:
-        exponent: zero or positive.
-        bits: binary digits after the point.
     """
     if exponent >= bits:
         return 0, 1  # exp(-bits) < 2**-bits
@@ -102,7 +85,7 @@ def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _taylor(y_lower: int, y_upper: int, work: int) -> tuple[int, int]:
-    """Bounds of exp(-y) for 0 <= y < 1/16, of which y itself has bounds."""
+    """Return bounds of exp(-y) for 0 <= y < 1/16, of which y itself has bounds."""
     lower = upper = term_lower = term_upper = 1 << work
     n = 0
     while term_upper > 1:
@@ -121,7 +104,7 @@ def _ceil_shift(value: int, shift: int) -> int:
 
 
 def tails(law: Law, bits: int) -> Tails:
-    """The tails of a law to an absolute accuracy of about 2**-bits, in order from P(X > 0).
+    """Return the tails of a law to an absolute accuracy of about 2**-bits, in order from P(X > 0).
 
     The weights obey w(j+1) = w(j) r(j), r(j+1) = r(j) exp(-step), r(0) = exp(-first). Their ratios
     never rise, so what follows the last weight w(N) is at most w(N) r(N) / (1 - r(N)).
@@ -150,7 +133,7 @@ def tails(law: Law, bits: int) -> Tails:
 
 
 def certified_tail_bound(law: Law, probability: float) -> int:
-    """The smallest k with a certified 2 P(X > k) <= probability."""
+    """Return the smallest k with a certified 2 P(X > k) <= probability."""
     accuracy = GUARD_BITS + max(0, -math.frexp(probability)[1])
     tail = tails(law, accuracy)
     allowed = Fraction(probability) * (1 << tail.bits) / 2
@@ -166,7 +149,7 @@ GUIDE_BITS = (10, 16)  # fewest and most
 def locate(
     word: np.uint64, thresholds: UInt64, guide: NDArray[np.uint32], shift: np.uint64
 ) -> np.uint64:
-    """The place of the first threshold that is not below the word.
+    """Return the place of the first threshold that is not below the word.
 
     The guide knows the place for the least word with the same top bits. One comparison without a
     branch settles most of the rest; the loop is for crowded tails.
@@ -224,7 +207,7 @@ class Inversion:
                 out[i] = settle(self.law, int(words[i]), stream.branch(start + i))
 
     def value(self, word: int, rest: Stream) -> int:
-        """The draw of one word, whose further digits are the words of ``rest``."""
+        """Return the draw of one word, whose further digits are the words of ``rest``."""
         place = int(np.searchsorted(self.thresholds, np.uint64(word)))
         if int(self.thresholds[place]) == word:
             return settle(self.law, word, rest)
@@ -233,7 +216,7 @@ class Inversion:
 
 @lru_cache(maxsize=64)
 def inversion(law: Law) -> Inversion:
-    """The sampler of a law; its thresholds are computed once and kept."""
+    """Return the sampler of a law; its thresholds are computed once and kept."""
     lowest, exact = certified_thresholds(law)
     thresholds = np.array(exact, dtype=np.uint64)
     fewest, most = GUIDE_BITS
@@ -245,7 +228,7 @@ def inversion(law: Law) -> Inversion:
 
 
 def certified_thresholds(law: Law) -> tuple[int, list[int]]:
-    """The first k of the table and floor(2⁶⁴ F(k)) from there on.
+    """Return the first k of the table and floor(2⁶⁴ F(k)) from there on.
 
     With G(k) = P(X > k): F(k) = 1 - G(k) for k >= 0, and F(-1-k) = G(k) by symmetry. A floor or
     ceiling counts only if both ends of the enclosure agree on it; else the accuracy is doubled.
@@ -262,7 +245,7 @@ def certified_thresholds(law: Law) -> tuple[int, list[int]]:
 
 
 def _floors_and_ceilings(tail: Tails) -> tuple[list[int], list[int]] | None:
-    """Floors and ceilings of 2⁶⁴ G(k) up to the first floor of 0; None where one is uncertain."""
+    """Return floors and ceilings of 2⁶⁴ G(k) up to the first floor of 0, or None."""
     shift = tail.bits - WORD_BITS
     floors: list[int] = []
     ceilings: list[int] = []
@@ -284,7 +267,7 @@ def _kept_tails(law: Law, accuracy: int) -> Tails:
 
 
 def settle(law: Law, word: int, rest: Stream) -> int:
-    """X = min{k : U < F(k)} exactly; U's first 64 digits are a word, the others come from a stream.
+    """Return X = min{k : U < F(k)}, given a word, U's first 64 digits, and a stream of the others.
 
     After d digits, U lies in [v, v + 1) / 2**d. Every k with F(k) certainly <= v / 2**d is below X;
     the first k with F(k) certainly >= (v + 1) / 2**d is not. Where the two meet, X is found.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import NoiseError, shortened
+from hedgerow.errors import NoiseError, shorten
 from hedgerow.text import Exact, exact
 
 
@@ -93,8 +93,8 @@ Losses = tuple[tuple[Loss, int], ...]
 """A composition: each distinct loss with how often it is incurred."""
 
 
-def gathered(losses: Iterable[tuple[Loss, int]]) -> Losses:
-    """Equal losses once, with their times added."""
+def gather_losses(losses: Iterable[tuple[Loss, int]]) -> Losses:
+    """Return equal losses once, with their times added."""
     counted: Counter[Loss] = Counter()
     for loss, times in losses:
         counted[loss] += times
@@ -112,10 +112,10 @@ class Priced(Protocol):
     """Noise with the costs of one use of it."""
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """The zCDP parameter of one use whose l2 sensitivity has this square."""
+        """Return the zCDP parameter of one use whose l2 sensitivity has this square."""
 
     def epsilon(self, l1: Fraction) -> Fraction | None:
-        """The pure ε of one use of this l1 sensitivity; None where there is none."""
+        """Return the pure ε of one use of this l1 sensitivity; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ class InRho:
     power: ClassVar[int] = 1
     variance: Fraction
 
-    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
-        """The ρ of one use, of this squared l2 norm (records²)."""
-        return noise.rho(sensitivity)
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+        """Return the ρ of one use, of this squared l2 norm (records²)."""
+        return noise.rho(checked_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,9 @@ class InEpsilon:
     power: ClassVar[int] = 2
     variance: Fraction
 
-    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
-        """The pure ε of one use, of this l1 norm (records).
-
-        Raises:
-            NoiseError: the noise has none.
-        """
-        found = noise.epsilon(sensitivity)
+    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+        """Return the pure ε of one use, of this l1 norm (records)."""
+        found = noise.epsilon(checked_sensitivity)
         if found is None:
             raise NoiseError(
                 f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "
@@ -166,14 +162,14 @@ Price = InRho | InEpsilon
 """By which budget noise is bought, and how its variance falls with what it gets of it."""
 
 
-class Bought(Priced, Protocol):
+class PricedNoise(Priced, Protocol):
     """Noise that knows what it is bought with."""
 
     price: ClassVar[Price]
 
 
-def precision_of(noise: Bought) -> Fraction:
-    """The precision of noise: ρ = 1/(2 sigma2) of a discrete Gaussian, ε = 1/scale of a Laplace."""
+def precision_of(noise: PricedNoise) -> Fraction:
+    """Return the precision of noise: ρ = 1/(2 sigma2), or ε = 1/scale."""
     return noise.price.cost(noise, Fraction(1))
 
 
@@ -181,35 +177,35 @@ def precision_of(noise: Bought) -> Fraction:
 
 
 def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
-    """The value as a fraction, above 0 and at most ``largest``; NoiseError where it is not."""
+    """Return the value as a fraction; raise unless it is above 0 and at most ``largest``."""
     exact_value = exact(value, name)
     if exact_value <= 0:
-        raise NoiseError(f"{name} must be above 0, got {shortened(str(value), 40)}")
+        raise NoiseError(f"{name} must be above 0, got {shorten(str(value), 40)}")
     if exact_value > largest:
         raise NoiseError(
             f"{name} must be at most {largest}, so that noise fits 64-bit integers, got "
-            f"{shortened(str(value), 40)}"
+            f"{shorten(str(value), 40)}"
         )
     return exact_value
 
 
-def sensitivity(name: str, value: Exact) -> Fraction:
-    """The value as a fraction, 0 or more; NoiseError where it is not."""
+def checked_sensitivity(name: str, value: Exact) -> Fraction:
+    """Return the value as a fraction; raise if it is below 0."""
     exact_value = exact(value, name)
     if exact_value < 0:
         raise NoiseError(
-            f"{name} is the size of a change and cannot be below 0, got {shortened(str(value), 40)}"
+            f"{name} is the size of a change and cannot be below 0, got {shorten(str(value), 40)}"
         )
     return exact_value
 
 
 def tail_probability(value: float) -> float:
-    """The value, in (0, 1]; NoiseError where it is not."""
+    """Return the value; raise unless it is in (0, 1]."""
     if not 0 < value <= 1:
         raise NoiseError(f"a tail's probability must be in (0, 1], got {value}")
     return float(value)
 
 
-def raised(value: float) -> float:
-    """A little above the value: far more than the rounding of a few float operations."""
+def round_up(value: float) -> float:
+    """Return a little more than the value: far more than a few roundings."""
     return value * (1 + 1e-12) + 1e-12

@@ -50,15 +50,11 @@ class Mechanism(Protocol):
     loss_is_exact: ClassVar[bool]
 
     def __init__(self, parameter: Exact, /) -> None:
-        """The mechanism of a parameter.
-
-        Raises:
-            NoiseError: a parameter that is not exact, not above 0 or too large.
-        """
+        """Return the mechanism of a parameter."""
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:
-        """The mechanism that costs exactly this if one count moves by 1; see `Price`.
+        """Return the mechanism that costs exactly this if one count moves by 1; see `Price`.
 
         Raises:
             NoiseError: its parameter is too large.
@@ -86,7 +82,7 @@ class Mechanism(Protocol):
         ...
 
     def sample(self, n: int) -> Int64:
-        """Draws under a fresh key of the operating system: int64 (n)."""
+        """Return draws under a fresh key of the operating system: int64 (n)."""
         ...
 
     def draw(self, stream: Stream, start: int, out: Int64) -> None:
@@ -98,19 +94,19 @@ class Mechanism(Protocol):
         ...
 
     def tail_bound(self, probability: float) -> int:
-        """The smallest k with P(|X| > k) <= probability, or a little more; never less."""
+        """Return the smallest k with P(|X| > k) <= probability, or a little more; never less."""
         ...
 
     def rho(self, l2_squared: Fraction) -> Fraction:
-        """The zCDP parameter of one use whose l2 sensitivity has this square."""
+        """Return the zCDP parameter of one use whose l2 sensitivity has this square."""
         ...
 
     def epsilon(self, l1: Fraction) -> Fraction | None:
-        """The pure privacy loss of one use with this l1 sensitivity; None where it has no bound."""
+        """Return the pure ε of one use of this l1 sensitivity; None where it has no bound."""
         ...
 
     def loss(self, shift: int) -> Loss:
-        """The law of the privacy loss of one use on a count that one unit moves by ``shift``.
+        """Return the law of the privacy loss of one use on a count that moves by ``shift``.
 
         Where its own law is none of those that the accountants know, `PairLoss` of the proved pure
         ε dominates it.
@@ -157,9 +153,6 @@ def check_mechanism(kind: type) -> None:
     """Raise unless a class has all that a mechanism must bring along.
 
     This is the one door: nothing that passes it is ever treated as another mechanism.
-
-    Raises:
-        NoiseError: a piece is missing, or is not of the kind that it must be.
     """
     own = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
     missing = [piece for piece in PIECES if not (hasattr(kind, piece) or piece in own)]
@@ -180,11 +173,7 @@ def check_mechanism(kind: type) -> None:
 
 
 def check_registered(kind: type) -> None:
-    """Raise unless a class is a mechanism by whose name what it released can be read back.
-
-    Raises:
-        NoiseError: it is incomplete (`check_mechanism`), or not in `MECHANISMS`.
-    """
+    """Raise unless a class is a mechanism by whose name what it released can be read back."""
     check_mechanism(kind)
     if MECHANISMS.get(kind.name) is not kind:  # type: ignore[attr-defined]
         raise NoiseError(

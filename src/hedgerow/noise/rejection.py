@@ -1,24 +1,10 @@
 """Exact rejection for wide laws: blocks by inversion, a uniform offset, a certain test.
 
-Magnitudes are cut into blocks [bw, bw + w), w = 2**s. A *round* of a cell takes three words. The
-first draws a block b >= 0 with P(b) ∝ weight(bw), exactly (`inversion`). The low s bits of the
-second are the offset d, its top bit the sign: x = bw + d or x = -(bw + d + 1), so every integer is
-proposed in one way, with probability ∝ weight(bw). The third word opens a uniform V, and the
-proposal stands if V < weight(|x|) / weight(bw) = exp(-E), E = exponent(|x|) - exponent(bw) >= 0.
-What stands has P(x) ∝ weight(|x|), exactly (von Neumann 1951). Otherwise the next round draws
-again: round r of a stream is its branch r, and a cell has the same words in it however the range
-is chunked.
-
-The test in floating point. With a = bw and d' = |x| - a, E = d' (first + step (2a + d' - 1) / 2), a
-sum of non-negative terms. The integers are exact (d' <= 2⁴⁸, 2a + d' - 1 < 2⁶³). Five roundings
-follow one another (to float, the constant, product, sum with a rounded constant, product), so the
-computed E errs by less than 5.1 · 2⁻⁵³ E, below 2⁻⁵⁴ where E <= 1/16. The Taylor polynomial of
-degree 8 errs from exp(-E) by less than E⁹/9! < 2⁻⁵⁴. In Horner form the error of each inner bracket
-is damped by E/k <= 1/16, so rounding adds less than 2⁻⁵². V lies in [v, v + 2⁻⁵³), where v is its
-first 53 bits, an exact float. All in all that is less than 2⁻⁵¹, so beyond a distance of 2⁻⁵⁰ the
-comparison of floats is that of the real numbers, with or without fused multiply-add. The rest
-(about one in 2⁴⁹), and any E > 1/16, are settled in exact arithmetic with further bits of V.
-So floating point decides how fast a draw is made, never what it is.
+A *round* of a cell takes three words: a block [bw, bw + w), w = 2**s, drawn exactly by inversion;
+an offset in it and a sign; and a uniform V. The proposal x is accepted if V < exp(-E), with E =
+exponent(|x|) - exponent(bw) (von Neumann 1951). The test in floats is certain beyond a distance of
+2⁻⁵⁰; the rest is settled in exact arithmetic, so floats decide how fast a draw is made, never what
+it is. Round r reads branch r of the stream. Proof: `docs/proofs.md`, "Exact rejection".
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +33,7 @@ BLOCK_REST, TEST_REST = 0, 1  # an undecided draw's further words: branch(cell, 
 
 @kernel
 def taylor_exp(exponent: float) -> float:
-    """exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹ (see the module)."""
+    """Return exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹."""
     value = 1.0
     for k in range(8, 0, -1):
         value = 1.0 - exponent * (1.0 / k) * value
@@ -63,7 +49,7 @@ def propose(
     out: Int64,
     verdicts: NDArray[np.uint8],
 ) -> None:
-    """One round: a proposal in ``out`` for each cell and a verdict on it.
+    """Return one round: a proposal in ``out`` for each cell and a verdict on it.
 
     Args:
         words: uint64 (3 words a cell, from cell ``cells[0]`` on).
@@ -128,7 +114,7 @@ class Rejection:
             turn += 1
 
     def _settle(self, words: list[int], source: Stream, cell: int) -> int | None:
-        """The proposal of three words if it stands, in exact arithmetic; None if it does not."""
+        """Return the proposal of three words if it is accepted, in exact arithmetic; else None."""
         block = self.blocks.value(words[0], source.branch(cell, BLOCK_REST))
         base = block << self.width_bits
         negative = words[1] >> SIGN_BIT
@@ -139,7 +125,7 @@ class Rejection:
 
 
 def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
-    """Whether V < exp(-exponent); V's first 64 digits are a word, the others come from a stream."""
+    """Return whether V < exp(-exponent), given V's first 64 digits and a stream of the others."""
     if exponent == 0:
         return True
     digits, count, more = word, WORD_BITS, 0
@@ -155,7 +141,7 @@ def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
 
 @lru_cache(maxsize=64)
 def rejection(law: Law) -> Rejection:
-    """The sampler of a law, with the narrowest blocks of which at most 2 · BLOCKS matter."""
+    """Return the sampler of a law, with the narrowest blocks of which at most 2 · BLOCKS matter."""
     width_bits = 0
     while law.exponent((2 * BLOCKS) << width_bits) < NEGLIGIBLE:
         width_bits += 1
@@ -178,7 +164,7 @@ class Sampler(Protocol):
 
 
 def sampler(law: Law) -> Sampler:
-    """Inversion where the table stays in the cache, else rejection. Both are exact.
+    """Return inversion where the table stays in the cache, else rejection; both are exact.
 
     The choice is part of the meaning of a stream (a resumed run must repeat it), so it is made in
     exact arithmetic: a table is narrow enough where exp(-exponent) < 2⁻⁶⁴ at its widest.
@@ -189,7 +175,7 @@ def sampler(law: Law) -> Sampler:
 
 
 def sample(law: Law, n: int) -> Int64:
-    """Draws under a fresh key of the operating system: int64 (n)."""
+    """Return draws under a fresh key of the operating system: int64 (n)."""
     if n < 0:
         raise NoiseError(f"the number of draws cannot be below 0, got {n}")
     out = np.empty(n, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.plan.depths import DepthPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, delta_text, figure_above
+from hedgerow.text import Exact, format_delta, format_rounded_up
 
 
 def plan_hash(described: Mapping[str, Any]) -> str:
@@ -60,8 +60,8 @@ def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
     for delta in deltas:
         conversions = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (figure_above(epsilon(delta)) for epsilon in conversions)
-        rows.append(("", delta_text(delta), *figures))
+        figures = (format_rounded_up(epsilon(delta)) for epsilon in conversions)
+        rows.append(("", format_delta(delta), *figures))
     return aligned(rows)
 
 

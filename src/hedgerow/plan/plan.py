@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError, check_kind, listed
+from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
@@ -119,7 +119,12 @@ class Plan:
         changes = [self._changes(t) for t in measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
-            self.mechanism, self.budget, shares, changes, is_worst=worst, base=self.inverse_two_rho
+            self.mechanism,
+            self.budget,
+            shares,
+            changes,
+            is_worst=worst,
+            inverse_two_rho=self.inverse_two_rho,
         )
 
     @property
@@ -294,8 +299,8 @@ def _check_rules(allocation: object, invariants: object) -> None:
     if isinstance(allocation, type) or not hasattr(allocation, "shares"):
         refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
     fitting = "Invariant(axis, level)"
-    for invariant in listed("invariants", invariants, f"a list of {fitting}", PlanError):
-        check_kind("an invariant", invariant, Invariant, fitting, PlanError)
+    for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):
+        check_type("an invariant", invariant, Invariant, fitting, PlanError)
 
 
 def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import OUTSIDE, PlanError, check_kind, of_public_table
+from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
@@ -48,7 +48,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         fitting = "Counts.from_frame(tree, …)"
-        check_kind("the counts of a prior", self.counts, Counts, fitting, PlanError)
+        check_type("the counts of a prior", self.counts, Counts, fitting, PlanError)
         _check_public(self.public)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Prior:
             TableError: a column or a code that does not fit.
         """
         _check_public(public)
-        check_kind("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
+        check_type("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
         columns_of = _columns(tree, columns or {})
         with of_public_table("the prior: "):
             own = Tree(
@@ -132,7 +132,7 @@ class Prior:
 def check_prior(prior: object) -> None:
     """Raise a PlanError unless it is a prior or None: a bare table is not declared public."""
     fitting = "Prior(counts, public=True), or None"
-    check_kind("a prior", prior, (Prior, type(None)), fitting, PlanError)
+    check_type("a prior", prior, (Prior, type(None)), fitting, PlanError)
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:

@@ -10,14 +10,9 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import InEpsilon, Price
 from hedgerow.text import Exact, exact
 
-# What zero-concentrated differential privacy says in terms of (ε, δ), rounded to the safe side.
-#
-# A mechanism is ρ-zCDP if, between any two neighbours, its Rényi divergence of every order α > 1 is
-# at most ρα (Bun & Steinke 2016, Definition 1.1). Costs add under adaptive composition (Lemma 2.3).
-#
-# All arithmetic is decimal with directed rounding. Python's decimal module rounds sums, products
-# and quotients as its context says, but roots and logarithms always to the nearest digit; one digit
-# up or down from there is the bound.
+# What ρ-zCDP (Bun & Steinke 2016, Definition 1.1) says in terms of (ε, δ), rounded to the safe
+# side. Decimal rounds sums, products and quotients as the context says, but roots and logarithms to
+# the nearest digit: one digit up or down from there is the bound.
 
 DIGITS = 60
 RHO_DIGITS = 12
@@ -28,7 +23,7 @@ _FEW_DOWN = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=M
 
 
 def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
-    """An upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
+    """Return an upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
 
     ρ-zCDP implies (ε, δ)-differential privacy with that ε, for every δ in (0, 1): Bun & Steinke
     2016, Proposition 1.3. It is the figure that the US Census Bureau reports.
@@ -40,19 +35,11 @@ def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 
 @lru_cache(maxsize=256)
 def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
-    """An upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
+    """Return an upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
 
-    Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13: ρ-zCDP implies
-    (ε, δ)-differential privacy whenever, for some α > 1,
-    δ ≥ e^{(α-1)(αρ-ε)} (1-1/α)^α / (α-1). With a = α - 1 and solved for ε this reads
-
-        ε(a) = (1+a)ρ + ln(a/(1+a)) + (ln(1/δ) - ln(1+a))/a.
-
-    Its derivative is ρ - (ln(1/δ) - ln(1+a))/a², so the best a is the only root of
-    ρa² + ln(1+a) = ln(1/δ). Every a > 0 is valid, so the root need only be close: what is proved
-    is the value at the a used, rounded up. At Bun & Steinke's a = √(ln(1/δ)/ρ) the first and the
-    third term without the last logarithm are their ε, and what remains is negative: it is always
-    the smaller of the two. A negative value is reported as 0.
+    Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13, at about the best order; every
+    order is valid, so what is proved is the value at the order used, rounded up, and at least 0.
+    Derivation: `docs/proofs.md`, "What ρ says of (ε, δ)".
     """
     order = _best_order(rho, delta)
     alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
@@ -64,7 +51,7 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 
 
 def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
-    """An upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
+    """Return an upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
 
     The other way round of `optimal_epsilon`: with a = α - 1 > 0
 
@@ -88,20 +75,13 @@ def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ of twelve significant digits that is proved to keep (ε, δ).
+    """Return the largest ρ of twelve significant digits that is proved to keep (ε, δ).
 
     The proof goes through `bun_steinke_epsilon`, as in the papers; the tight profile of a whole
     composition buys less noise.
 
-    Proof. ε = ρ + 2√(ρL), with L = ln(1/δ), is (√ρ + √L)² = ε + L, hence
-    √ρ = √(ε+L) - √L = ε / (√(ε+L) + √L), the last form without cancellation. Every step errs
-    so that ρ comes out too small, and ρ is then cut to twelve digits, which loses less than 1e-11
-    of it. The result is nevertheless not trusted: ρ goes down by its last digit until the upper
-    bound of its ε is seen to be within the budget, so the proof rests on that one comparison.
-
-    Args:
-        epsilon: above 0.
-        delta: in (0, 1).
+    The result is lowered until the upper bound of its ε is seen to be within the budget, so the
+    proof rests on that one comparison (`docs/proofs.md`, "What ρ says of (ε, δ)").
 
     Returns:
         ρ > 0 with a power of ten as its denominator (or reduced from one).
@@ -117,7 +97,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def float_above(value: Fraction | Decimal) -> float:
-    """The least binary float that is not below ``value``: a reported loss rounds upwards."""
+    """Return the least binary float that is not below ``value``: a reported loss rounds upwards."""
     rounded = float(_divided(_UP, value) if isinstance(value, Fraction) else value)
     while rounded < value:  # Python compares floats with fractions and decimals exactly
         rounded = math.nextafter(rounded, math.inf)
@@ -125,7 +105,7 @@ def float_above(value: Fraction | Decimal) -> float:
 
 
 def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
-    """About the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
+    """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
     rough = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
     cost, target = _divided(rough, rho), _log_inverse_above(delta)
     low, high = Decimal(0), rough.sqrt(rough.divide(target, cost))
@@ -214,12 +194,12 @@ Budget = Rho | EpsilonDelta | Epsilon
 
 
 def budget_in(price: Price, amount: Fraction) -> Rho | Epsilon:
-    """The budget of this amount of what noise is bought with."""
+    """Return the budget of this amount of what noise is bought with."""
     return Epsilon(amount) if isinstance(price, InEpsilon) else Rho(amount)
 
 
 def weakness(budget: Budget) -> str | None:
-    """What a budget whose δ is above 1e-5 permits, in a sentence; None for others.
+    """Return what a budget whose δ is above 1e-5 permits, in a sentence; None for others.
 
     Publishing the records of each unit as they are with probability δ, independently of others, is
     (0, δ)-differentially private: that is all that δ promises.
@@ -234,11 +214,7 @@ def weakness(budget: Budget) -> str | None:
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say.
-
-    Raises:
-        BudgetError: it is none.
-    """
+    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say."""
     if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
         raise BudgetError(
             'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '
@@ -247,11 +223,7 @@ def check_budget(budget: object) -> None:
 
 
 def probability(delta: Fraction) -> Fraction:
-    """``delta`` itself, strictly between 0 and 1.
-
-    Raises:
-        BudgetError: it is not.
-    """
+    """Return ``delta`` itself, strictly between 0 and 1."""
     if delta == 0:
         raise BudgetError(
             "delta must be in (0, 1), got 0; for pure differential privacy leave delta out "
@@ -265,12 +237,16 @@ def probability(delta: Fraction) -> Fraction:
     return delta
 
 
-def _positive(value: Exact, what: str) -> Fraction:
-    number = exact(value, what, BudgetError)
+def _positive(value: Exact, subject: str) -> Fraction:
+    number = exact(value, subject, BudgetError)
     if number <= 0:
-        raise BudgetError(f"{what} must be above 0, got {number}; nothing can be released for free")
+        raise BudgetError(
+            f"{subject} must be above 0, got {number}; nothing can be released for free"
+        )
     if number < SMALLEST:
-        raise BudgetError(f"{what} must be at least 1e-100; less buys nothing but noise")
+        raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:
-        raise BudgetError(f"{what} must be at most {LARGEST:,}; beyond that nothing is protected")
+        raise BudgetError(
+            f"{subject} must be at most {LARGEST:,}; beyond that nothing is protected"
+        )
     return number

@@ -39,9 +39,9 @@ def calibrate(
     changes: Sequence[tuple[Change, ...]],
     *,
     is_worst: bool = True,
-    base: Fraction | None = None,
+    inverse_two_rho: Fraction | None = None,
 ) -> Profile:
-    """The composition that spends the budget in the given shares, one use a measured depth.
+    """Return the composition that spends the budget in the given shares, one use a measured depth.
 
     Noise that is priced in ρ has the precision s_ℓ ρ/(p Δ₂²) (discrete Gaussian noise:
     σ²_ℓ = p Δ₂²/(2 s_ℓ ρ)); an (ε, δ) budget first becomes the largest ρ whose profile keeps it
@@ -60,12 +60,8 @@ def calibrate(
         changes: one a measured depth: what one unit changes there, in each case
             (`Neighbours.changes`).
         is_worst: see `Profile.is_worst`; without it (ε, δ) rests on a proved bound.
-        base: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be verified instead
-            of found again: the last digits of a search differ between machines.
-
-    Raises:
-        BudgetError: a budget that the mechanism cannot spend, shares that are no shares, or a base
-            that does not keep the budget.
+        inverse_two_rho: 1/(2ρ) as an earlier calibration of an (ε, δ) budget found it, to be
+            verified instead of found again: the last digits of a search differ between machines.
     """
     check_budget(budget)
     _check_shares(shares, changes)
@@ -73,26 +69,22 @@ def calibrate(
     if not isinstance(budget, EpsilonDelta):
         whole = budget.epsilon if isinstance(budget, Epsilon) else budget.rho
         return _bought(mechanism, whole, shares, changes, is_worst=is_worst)
-    if base is None:
+    if inverse_two_rho is None:
         return _widest(mechanism, budget, shares, changes, is_worst=is_worst)
-    profile = _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+    profile = _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
     if _excess(profile, budget) > DOUBT:
         raise BudgetError("the noise does not keep the (epsilon, delta) budget")
     return profile
 
 
 def check_spendable(mechanism: type[Mechanism], budget: Budget) -> None:
-    """Raise unless the budget is one that the mechanism is bought with.
-
-    Raises:
-        BudgetError: ρ or (ε, δ) for noise that is priced in pure ε, or the other way round.
-    """
+    """Raise unless the budget is one that the mechanism is bought with."""
     if isinstance(budget, Epsilon) != isinstance(mechanism.price, InEpsilon):
         raise BudgetError(_no_such_pair(mechanism, budget))
 
 
 def norm_of(price: Price) -> Callable[[Change], Fraction]:
-    """The norm of a change that a cost in ρ or in pure ε is proportional to."""
+    """Return the norm of a change that a cost in ρ or in pure ε is proportional to."""
     return l1 if price.norm == 1 else l2_squared
 
 
@@ -101,7 +93,7 @@ def worst_part(
     changes: Sequence[tuple[Change, ...]],
     norm: Callable[[Change], Fraction],
 ) -> Fraction:
-    """The part of all depths' own worst costs, in their shares, that one unit can incur at once.
+    """Return the part of all depths' worst costs, in their shares, that one unit can incur.
 
         p = max over the cases k of Σ_ℓ s_ℓ ‖change_ℓk‖/Δ_ℓ,   Δ_ℓ = max over k of ‖change_ℓk‖
 
@@ -125,18 +117,11 @@ def worst_part(
     )
 
 
-def matched(profile: Profile, delta: Exact) -> Fraction:
-    """The factor on every variance at which the exact ε(δ) is the Bureau's of the whole noise.
+def matching_factor(profile: Profile, delta: Exact) -> Fraction:
+    """Return the factor on every variance at which the exact ε(δ) is the Bureau's.
 
     How much noise the loose conversion wastes: 1 minus the factor. The factor has six digits and is
     rounded up, so that the reduced noise keeps the stated ε.
-
-    Args:
-        profile: discrete Gaussian uses alone, or other noise that is priced in ρ.
-        delta: in (0, 1).
-
-    Raises:
-        BudgetError: another mechanism, or a profile that is not exact.
     """
     is_guarantee = (isinstance(use.mechanism, EpsilonDelta | Epsilon) for use in profile.uses)
     if any(is_guarantee) or not all(isinstance(u.noise.price, InRho) for u in profile.uses):
@@ -160,7 +145,7 @@ def matched(profile: Profile, delta: Exact) -> Fraction:
 
 
 def _narrowed(noise: Mechanism, factor: Fraction) -> Mechanism:
-    """The noise with its variance times a factor, as it is priced in ρ."""
+    """Return the noise with its variance times a factor, as it is priced in ρ."""
     return type(noise).with_precision(precision_of(noise) / factor)
 
 
@@ -172,7 +157,7 @@ def _bought(
     *,
     is_worst: bool,
 ) -> Profile:
-    """The noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
+    """Return the noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
     norm, uses = norm_of(mechanism.price), []
     part = worst_part(shares, changes, norm)
     for share, moves in zip(shares, changes, strict=True):
@@ -197,7 +182,7 @@ def _widest(
     *,
     is_worst: bool,
 ) -> Profile:
-    """The least noise, nearly, whose certified δ(ε) is at most δ: base = 1/(2ρ) of six digits.
+    """Return about the least noise whose certified δ(ε) is at most δ: 1/(2ρ) of six digits.
 
     δ(ε) falls as the noise grows (below σ² = 4 it may rise by a little here and there), so a root
     of ln δ(ε) - ln δ in the logarithm of the base is sought between the base of the loose
@@ -209,28 +194,28 @@ def _widest(
     seen to be within the budget.
     """
 
-    def bought(base: Fraction) -> Profile:
-        return _bought(mechanism, 1 / (2 * base), shares, changes, is_worst=is_worst)
+    def bought(inverse_two_rho: Fraction) -> Profile:
+        return _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
 
-    def excess(log_base: float) -> float:
-        return _excess(bought(Fraction(math.exp(log_base))), budget)
+    def excess(log_inverse: float) -> float:
+        return _excess(bought(Fraction(math.exp(log_inverse))), budget)
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     low = enough - 1
     while excess(low) <= 0:
         low -= 1
     found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
-    base = Decimal(math.exp(found)).normalize(_DIGITS)
-    step = base.next_plus(_DIGITS) - base
-    profile = bought(Fraction(base))
+    inverse_two_rho = Decimal(math.exp(found)).normalize(_DIGITS)
+    step = inverse_two_rho.next_plus(_DIGITS) - inverse_two_rho
+    profile = bought(Fraction(inverse_two_rho))
     while not _keeps(profile, budget):
-        base, step = _DIGITS.add(base, step), 2 * step
-        profile = bought(Fraction(base))
+        inverse_two_rho, step = _DIGITS.add(inverse_two_rho, step), 2 * step
+        profile = bought(Fraction(inverse_two_rho))
     return profile
 
 
 def _keeps(profile: Profile, budget: EpsilonDelta) -> bool:
-    """Whether the certified δ at the budget's ε, and the ε at its δ, are within the budget."""
+    """Return whether the certified δ at the budget's ε, and ε at its δ, are within the budget."""
     if budget.delta >= SMALLEST_DELTA:
         with suppress(TooFineError):
             if profile.delta(budget.epsilon) > budget.delta:
@@ -239,7 +224,7 @@ def _keeps(profile: Profile, budget: EpsilonDelta) -> bool:
 
 
 def _excess(profile: Profile, budget: EpsilonDelta) -> float:
-    """Above 0 where the profile costs more than the budget; falls as its noise grows."""
+    """Return a number above 0 where the profile exceeds the budget, falling as its noise grows."""
     least = sys.float_info.min
     if budget.delta >= SMALLEST_DELTA:
         delta = math.nextafter(float(budget.delta), 0)

@@ -48,7 +48,7 @@ Change = Shifts | Norm
 
 
 def in_case(changes: tuple[Change, ...], case: int) -> Change:
-    """The change in a case; a single change is that of every case."""
+    """Return the change in a case; a single change is that of every case."""
     return changes[case] if len(changes) > 1 else changes[0]
 
 
@@ -86,7 +86,7 @@ class Neighbours(ABC):
 
     @abstractmethod
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """What one unit changes at a depth: its worst shifts in each case, () for no change.
+        """Return the worst shifts by one unit at a depth, in each case; () for no change.
 
         The cases are the same ones, in the same order, at every depth. Whatever a unit does, the
         release costs at most what it costs in the worst of them.
@@ -94,7 +94,7 @@ class Neighbours(ABC):
 
     @abstractmethod
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """The worst change of linear measurements Wx of the leaves x, in any case.
+        """Return the worst change of linear measurements Wx of the leaves x, in any case.
 
         Args:
             column_squared: the largest squared column of W: what one record more or less changes.
@@ -115,15 +115,15 @@ class Neighbours(ABC):
         return self.contributions == 1
 
     @abstractmethod
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
+    def describe(self, subject: str = "The release") -> str:
+        """Return one plain sentence about ``subject``: who is protected from what."""
 
     def l1_sensitivity(self, depth: int) -> Fraction:
-        """How far (records) the counts of a depth are apart at most, in sum: Σ|shift|."""
+        """Return the ℓ1 sensitivity of a depth's counts (records): Σ|shift|."""
         return max(l1(change) for change in self.changes(depth))
 
     def l2_sensitivity_squared(self, depth: int) -> Fraction:
-        """The square of how far (records²) the counts of a depth are apart at most: Σ shift²."""
+        """Return the squared ℓ2 sensitivity of a depth's counts (records²): Σ shift²."""
         return max(l2_squared(change) for change in self.changes(depth))
 
 
@@ -131,10 +131,8 @@ class Neighbours(ABC):
 class AddRemove(Neighbours):
     """Neighbours differ by adding or removing one unit: at most m records (unbounded neighbours).
 
-    Proof of the sensitivities, at every depth including the total. The unit's records fall into
-    the nodes as a vector a ≥ 0 of integers with Σa ≤ m, and the counts change by a or by -a. So
-    ‖a‖₁ = Σa ≤ m, and ‖a‖₂² ≤ (Σa)² ≤ m² because no entry is negative. All m records in one node
-    attain both; that they are distinct leaves would not help, as leaves share their ancestors.
+    At every depth, the total included, ‖change‖₁ ≤ m and ‖change‖₂² ≤ m²; all m records in one node
+    attain both. Proof: `docs/proofs.md`, "Sensitivities".
     """
 
     @property
@@ -148,50 +146,32 @@ class AddRemove(Neighbours):
         return False
 
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """(m,), the only case: all records of the unit in one node."""
+        """Return (m,), the only case: all records of the unit in one node."""
         _checked(depth)
         return ((self.contributions,),)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """m² times the largest squared column: the unit adds or removes m columns at most, and the
-        norm of their sum is at most the sum of their norms.
-        """  # noqa: D205
+        """Return m² times the largest squared column: a unit adds or removes at most m columns."""
         del distance_squared
         return Norm(self.contributions**2 * column_squared)
 
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
+    def describe(self, subject: str = "The release") -> str:
+        """Return one plain sentence about ``subject``: who is protected from what."""
         m = self.contributions
         who = f"unit of up to {m} records" if m > 1 else "record"
         if self.unit is not None:
             who = f"{self.unit} and its records (of which {m} at most are counted)"
-        return f"{what} looks almost the same with or without any one {who}."
+        return f"{subject} looks almost the same with or without any one {who}."
 
 
 @dataclass(frozen=True, slots=True)
 class Replace(Neighbours):
     """Neighbours differ by replacing the records of one unit by others (bounded neighbours).
 
-    Proof of the sensitivities. The unit's records fall into the nodes of a depth as a vector
-    a ≥ 0 of integers, its new ones as b ≥ 0, Σa ≤ m and Σb ≤ m; the counts change by b - a.
-    Hence ‖b - a‖₁ ≤ Σa + Σb ≤ 2m, and ‖b - a‖₂² = ‖a‖₂² + ‖b‖₂² - 2a·b ≤ (Σa)² + (Σb)² ≤ 2m².
-    All m records moved from one node to another attain both. That holds at *every* depth from 1
-    on, for distinct records too: Boninsegna et al. state √(2m) for distinct trips, which is right
-    only where m distinct nodes are guaranteed, for distinct leaves share their ancestors.
-
-    At depth 0 there is one node, and it changes by Σb - Σa: by nothing if every unit has exactly
-    m records, and otherwise by at most m in absolute value, since both sums lie in 0..m.
-
-    *Two cases where the total is measured.* Let s = Σa and t = Σb. Either the records of the unit
-    come or go (s = 0, t = m, or the other way round): every depth changes by m in one node. Or all
-    move (s = t = m): every depth but the total changes by m and -m, the total not at all. For m = 1
-    these are all there is. For m > 1 a unit may do a bit of both, and still costs no more than in
-    the worse case: with κ₀ and κ what the total and the depths below it pay for a squared change of
-    1 (or for a change of 1), ρ is at most (t - s)²κ₀ + (s² + t²)κ and a pure ε at most
-    |t - s|κ₀ + (s + t)κ. Both are convex in (s, t), so on the square 0..m × 0..m they are largest
-    at a corner: (0, 0) costs nothing, (0, m) and (m, 0) are the first case, (m, m) is the second.
-    The bound of `hedgerow.privacy.accountant.domination` grows with a μ² and a C of that same form,
-    each taken at its own worst corner.
+    At every depth from 1 on ‖change‖₁ ≤ 2m and ‖change‖₂² ≤ 2m², attained where all m records move
+    from one node to another. The total changes by nothing if every unit has exactly m records, else
+    by at most m; then the worst case is one of two: the records come or go, or all move. Proofs:
+    `docs/proofs.md`, "Sensitivities".
 
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has
@@ -219,22 +199,23 @@ class Replace(Neighbours):
         return self.exactly
 
     def changes(self, depth: int) -> tuple[Shifts, ...]:
-        """(m, -m), or () at depth 0: all records move; before it (m,) if they may come or go."""
+        """Return (m, -m), or () at depth 0; before it (m,) if records may come or go."""
         m = self.contributions
         moved: Shifts = (m, -m) if _checked(depth) > 0 else ()
         return (moved,) if self.exactly else ((m,), moved)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
-        """m² times the largest squared distance of two columns: m records change place at most, and
-        the norm of the sum of m differences is at most the sum of theirs. Where a unit need not
-        keep its number of records, each may also come or go: m² times the larger of both.
-        """  # noqa: D205
+        """Return m² times the largest squared distance of two columns: at most m records move.
+
+        The norm of a sum of m differences is at most the sum of theirs. Where a unit need not keep
+        its number of records, each may also come or go: m² times the larger of both.
+        """
         most = distance_squared if self.exactly else max(column_squared, distance_squared)
         return Norm(self.contributions**2 * most)
 
-    def describe(self, what: str = "The release") -> str:
-        """One plain sentence about ``what``: who is protected from what."""
-        m, same = self.contributions, f"{what} looks almost the same whatever"
+    def describe(self, subject: str = "The release") -> str:
+        """Return one plain sentence about ``subject``: who is protected from what."""
+        m, same = self.contributions, f"{subject} looks almost the same whatever"
         unit = self.unit or "unit"
         if not self.exactly:
             return f"{same} the records of any one {unit} say and however many they are, up to {m}."
@@ -247,18 +228,14 @@ class Replace(Neighbours):
 
 
 def l1(shifts: Change) -> Fraction:
-    """The sum of the absolute shifts (records).
-
-    Raises:
-        BudgetError: only the ℓ2 norm is known.
-    """
+    """Return the sum of the absolute shifts (records)."""
     if isinstance(shifts, Norm):
         raise BudgetError("of these measurements the l2 norm alone is bounded: use Gaussian noise")
     return Fraction(sum(abs(shift) for shift in shifts))
 
 
 def l2_squared(shifts: Change) -> Fraction:
-    """The sum of the squared shifts (records²), exact where its root is not."""
+    """Return the sum of the squared shifts (records²), exact where its root is not."""
     if isinstance(shifts, Norm):
         return Fraction(shifts.squared)
     return Fraction(sum(shift * shift for shift in shifts))

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses, PairLoss, gathered
+from hedgerow.noise.loss import Losses, PairLoss, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import (
@@ -34,7 +34,7 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.text import Exact, asked, delta_text, figure_above
+from hedgerow.text import Exact, exact_or_smaller, format_delta, format_rounded_up
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Profile:
         Losses are independent and add, so a case whose losses are among those of another is
         post-processing of it: it has the smaller δ(ε).
         """
-        each = [gathered(loss for use in case for loss in use.losses) for case in self.cases]
+        each = [gather_losses(loss for use in case for loss in use.losses) for case in self.cases]
         return tuple(
             losses
             for i, losses in enumerate(each)
@@ -116,7 +116,7 @@ class Profile:
         return Domination(tuple(gaussians), _pairs(self.uses))
 
     def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
-        """Proved lower and upper bounds of δ(ε), round-off included.
+        """Return proved lower and upper bounds of δ(ε), round-off included.
 
         The lower one is 0 where the figures are not exact (`is_exact`).
 
@@ -126,7 +126,7 @@ class Profile:
         Raises:
             BudgetError: ε is no number.
         """
-        value = _float_below(asked(epsilon, "epsilon"))
+        value = _float_below(exact_or_smaller(epsilon, "epsilon"))
         if not self.is_worst:
             return 0.0, self._delta_above(value)
         bounds = [accountant.delta_bounds(one, value) for one in self.losses]
@@ -134,11 +134,11 @@ class Profile:
         return lower, max(upper for _, upper in bounds)
 
     def delta(self, epsilon: Exact | float) -> float:
-        """δ such that the composition is (ε, δ)-differentially private: the upper bound of δ(ε)."""
+        """Return δ such that the composition is (ε, δ)-DP: the upper bound of δ(ε)."""
         return self.delta_bounds(epsilon)[1]
 
     def epsilon(self, delta: Exact | float) -> float:
-        """The least ε such that the composition is (ε, δ)-differentially private, rounded up.
+        """Return the least ε such that the composition is (ε, δ)-DP, rounded up.
 
         Args:
             delta: in (0, 1). A binary float is allowed in this question, and stands for the
@@ -152,7 +152,7 @@ class Profile:
         Raises:
             BudgetError: δ outside (0, 1), or no number.
         """
-        chance = probability(asked(delta, "delta"))
+        chance = probability(exact_or_smaller(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
         known = loose if pure is None else min(loose, float_above(pure))
@@ -164,15 +164,15 @@ class Profile:
             return known
 
     def zcdp_epsilon(self, delta: Exact | float) -> float:
-        """ε from ρ alone, optimally (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
+        """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
         return self._from_rho(delta, optimal_epsilon)
 
     def bureau_epsilon(self, delta: Exact | float) -> float:
-        """ε as the Census Bureau states it: ρ + 2√(ρ ln(1/δ)) (Bun & Steinke), rounded up."""
+        """Return ρ + 2√(ρ ln(1/δ)) (Bun & Steinke, used by the Census Bureau), rounded up."""
         return self._from_rho(delta, bun_steinke_epsilon)
 
     def tradeoff(self, alpha: float) -> float:
-        """T(α): the least type II error of any test, at type I error α, of one unit's data.
+        """Return T(α): the least type II error of any test, at type I error α, of one unit's data.
 
         A lower bound: the promise, on the safe side.
 
@@ -184,7 +184,7 @@ class Profile:
         return accountant.highest_line(self._delta_above, alpha)
 
     def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
-        """T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over a grid of ε.
+        """Return T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over many ε.
 
         One δ(ε) a line serves all α, so a whole curve costs little more than a point of `tradeoff`.
         """
@@ -199,7 +199,7 @@ class Profile:
     def statement(
         self, delta: Exact | float | None = None, *, who: str = "Used together, they satisfy"
     ) -> str:
-        """The cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
+        """Return the cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
 
         It says nothing of who is protected: the whole promise of a release is a
         `hedgerow.privacy.promise.Promise`.
@@ -207,19 +207,19 @@ class Profile:
         pure, rho = self.pure_epsilon, self.rho
         parts = []
         if pure is not None:
-            parts.append(f"ε = {figure_above(pure)} differential privacy")
+            parts.append(f"ε = {format_rounded_up(pure)} differential privacy")
         elif rho is not None:
-            parts.append(f"ρ = {figure_above(rho)} zero-concentrated differential privacy")
+            parts.append(f"ρ = {format_rounded_up(rho)} zero-concentrated differential privacy")
         if delta is not None:
             epsilon = self.epsilon(delta)
-            figure = "no ε" if math.isinf(epsilon) else f"ε = {figure_above(epsilon)}"
-            parts.append(f"{figure} at δ = {delta_text(delta)}")
+            figure = "no ε" if math.isinf(epsilon) else f"ε = {format_rounded_up(epsilon)}"
+            parts.append(f"{figure} at δ = {format_delta(delta)}")
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"{who} {' and '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The composition and its exact costs as JSON; fractions are text."""
+        """Return the composition and its exact costs as JSON; fractions are text."""
         pure, rho = self.pure_epsilon, self.rho
         return {
             "uses": [use.to_dict() for use in self.uses],
@@ -232,8 +232,8 @@ class Profile:
         rho = self.rho
         if rho is None:
             return float("inf")
-        return accountant.asked_again(
-            float_above(conversion(rho, probability(asked(delta, "delta"))))
+        return accountant.next_above(
+            float_above(conversion(rho, probability(exact_or_smaller(delta, "delta"))))
         )
 
     def _delta_above(self, epsilon: float) -> float:
@@ -246,11 +246,11 @@ class Profile:
         return min(loose, self.domination.delta(epsilon))
 
 
-Composed = tuple[Guarantee, int] | tuple[Guarantee, int, int]
+MechanismUse = tuple[Guarantee, int] | tuple[Guarantee, int, int]
 
 
-def compose(uses: Iterable[Composed]) -> Profile:
-    """The profile of mechanisms used together.
+def compose(uses: Iterable[MechanismUse]) -> Profile:
+    """Return the profile of mechanisms used together.
 
     Args:
         uses: (mechanism, times) or (mechanism, times, shift), the shift being 1 unless given: how
@@ -277,7 +277,7 @@ def compose(uses: Iterable[Composed]) -> Profile:
 
 
 def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
-    """The largest sum of a case; None where one has a part without a price."""
+    """Return the largest sum of a case; None where one has a part without a price."""
     largest = Fraction(0)
     for case in cases:
         known = [cost for cost in case if cost is not None]
@@ -292,7 +292,7 @@ def _is_part(losses: Losses, others: Losses) -> bool:
 
 
 def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
-    """The pairs of all uses but Gaussian noise, each of the case that costs it most.
+    """Return the pairs of all uses but Gaussian noise, each of the case that costs it most.
 
     They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
     """

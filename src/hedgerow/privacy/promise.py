@@ -41,7 +41,7 @@ class Restriction:
     digest: str
 
     def __str__(self) -> str:
-        """What is public, as a clause."""
+        """Return what is public, as a clause."""
         if self.level is None:
             return f"the list of {self.axis}, {self.digest[:DIGITS]}, was taken from the table"
         listed = f"by list {self.digest[:DIGITS]}"
@@ -94,13 +94,13 @@ class Protection:
             )
         return " ".join(told) or None
 
-    def describe(self, what: str = "The release") -> str:
-        """Who is protected from what, and from what not, in sentences about ``what``."""
-        said = [self.neighbours.describe(what), self.restriction]
+    def describe(self, subject: str = "The release") -> str:
+        """Return who is protected from what, and from what not, in sentences about ``subject``."""
+        said = [self.neighbours.describe(subject), self.restriction]
         return " ".join(part for part in said if part)
 
     def lacks(self, other: "Protection") -> str | None:
-        """In which clauses this differs from another of the same neighbours, for a sentence."""
+        """Return the clauses in which this differs from another of the same neighbours, or None."""
         told = []
         unsaid = [str(r) for r in other.restrictions if r not in self.restrictions]
         more = [str(r) for r in self.restrictions if r not in other.restrictions]
@@ -125,17 +125,12 @@ class Promise:
     profile: Profile
     delta: Fraction | None = None
 
-    def statement(self, delta: Exact | float | None = None, *, what: str = "The release") -> str:
-        """The whole promise in sentences about ``what``: nothing of it may be printed without.
-
-        Args:
-            delta: at which ε is stated; that of the promise unless given.
-            what: a noun in the singular, as a sentence begins with it.
-        """
+    def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
+        """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.delta if delta is None else delta
         said = [
-            self.protection.neighbours.describe(what),
-            self.profile.statement(at, who=f"{what} satisfies"),
+            self.protection.neighbours.describe(subject),
+            self.profile.statement(at, who=f"{subject} satisfies"),
             self.protection.restriction,
         ]
         return " ".join(part for part in said if part)
@@ -154,35 +149,14 @@ def _joined(clauses: Sequence[str]) -> str:
     return " and ".join(clauses)
 
 
-# Several releases together: what they promise when one unit may change each in another way.
-#
-# Within a release what one unit changes is one of a few cases, the same at every depth
-# (`Neighbours.changes`). Releases of one dataset need not agree on the case: of two tables that a
-# query made, or of two years, the same unit may leave one and move in the other. So all together
-# are priced by the worst *combination* of their cases.
-#
-# Proof. Fix two neighbouring datasets. Given what was released before, release i says no more of
-# them than the composition of its uses in some case k_i (its own profile rests on that). Pairs of
-# laws that dominate compose, so all together say no more than the composition in (k_1, k_2, …),
-# whose figures are at most the largest over all combinations. A ρ and a pure ε are then the sums of
-# the releases' own. Equal releases need only be combined in one case: what their figures rest on
-# (ρ, a pure ε, and the μ² and C of `hedgerow.privacy.accountant.domination`) are sums over the
-# releases of what each costs in its own case, and so largest where each is in the same. A release
-# that would make too many combinations is taken in the *union* of its cases: of each use the shifts
-# of all cases, or the largest norm, of which every case is a part. ∎
-#
-# Whether some unit can make the worst combination depends on the tables, which a ledger does not
-# know: where a release has several cases, figures of several releases are bounds and not exact.
+# Several releases together are priced by the worst combination of their cases: `docs/proofs.md`,
+# "Several releases together". Where a release has several cases the figures are bounds, not exact.
 
 MOST_COMBINATIONS = 64
 
 
-def together(profiles: Sequence[Profile]) -> Profile:
-    """The profile of all releases, at least one, whose noise was fixed beforehand.
-
-    Raises:
-        BudgetError: there are none.
-    """
+def compose_profiles(profiles: Sequence[Profile]) -> Profile:
+    """Return the profile of all releases, at least one, whose noise was fixed beforehand."""
     if len(profiles) == 1:
         return profiles[0]
     single = all(len(profile.cases) == 1 for profile in profiles)
@@ -191,7 +165,7 @@ def together(profiles: Sequence[Profile]) -> Profile:
 
 
 def _combined(counted: Counter[Profile]) -> list[Use]:
-    """The uses of all, with a case for each combination of theirs."""
+    """Return the uses of all, with a case for each combination of theirs."""
     uses: list[Use] = []
     chosen: list[Profile] = []
     number = 1
@@ -216,7 +190,7 @@ def _reordered(use: Use, cases: Sequence[int]) -> Use:
 
 
 def _united(use: Use) -> Use:
-    """The use with one change, of which that of every case is a part."""
+    """Return the use with one change, of which that of every case is a part."""
     if len(use.changes) == 1:
         return use
     most: Counter[int] = Counter()

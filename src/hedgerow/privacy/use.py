@@ -62,28 +62,20 @@ class Use:
             )
 
     def in_case(self, case: int) -> "Use | None":
-        """The use in one case; None where nothing changes in it."""
+        """Return the use in one case; None where nothing changes in it."""
         change = in_case(self.changes, case)
         return None if change == () else Use(self.mechanism, self.times, (change,))
 
     @property
     def change(self) -> Change:
-        """What one unit changes, where there is one case.
-
-        Raises:
-            BudgetError: there are several; `in_case` tells them apart.
-        """
+        """What one unit changes, where there is one case."""
         if len(self.changes) > 1:
             raise BudgetError("what one unit changes depends on the case")
         return self.changes[0]
 
     @property
     def noise(self) -> Mechanism:
-        """The mechanism, where it is one that draws noise.
-
-        Raises:
-            BudgetError: it is a mere guarantee.
-        """
+        """The mechanism, where it is one that draws noise."""
         if isinstance(self.mechanism, EpsilonDelta | Epsilon):
             raise BudgetError(f"{self.mechanism!r} is a guarantee and draws no noise")
         return self.mechanism
@@ -147,7 +139,7 @@ class Use:
         return PairLoss(epsilon, Fraction(0)), self.times
 
     def to_dict(self) -> dict[str, Any]:
-        """The use as JSON; fractions are text."""
+        """Return the use as JSON; fractions are text."""
         mechanism = self.mechanism
         if isinstance(mechanism, EpsilonDelta | Epsilon):
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
@@ -178,7 +170,7 @@ class Use:
             )
 
     def _loss(self, shift: int) -> Loss:
-        """The loss of one use of the noise on a count that one unit moves by this."""
+        """Return the loss of one use of the noise on a count that one unit moves by this."""
         found: object = self.noise.loss(shift)
         if not isinstance(found, Loss):
             raise BudgetError(
@@ -202,17 +194,12 @@ class Use:
 
 
 def read_use(described: Mapping[str, Any]) -> Use:
-    """The use that `Use.to_dict` describes.
-
-    Raises:
-        BudgetError, NoiseError: no use can be made of it.
-        KeyError, TypeError: it is no description of a use.
-    """
+    """Return the use that `Use.to_dict` describes."""
     return Use(_read_guarantee(described), described["times"], read_changes(described))
 
 
 def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
-    """What a use, as `Use.to_dict` describes it, says that one unit changes in each case."""
+    """Return what a use, as `Use.to_dict` describes it, says that one unit changes in each case."""
     if "cases" not in use:
         return (_read_change(use),)
     if len(use["cases"]) < 2:

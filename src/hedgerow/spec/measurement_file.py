@@ -16,7 +16,7 @@ from hedgerow.spec.release_file import (
 )
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import explained, open_database
+from hedgerow.tables.database import open_database, translate_duckdb_errors
 from hedgerow.tables.files import open_file
 from hedgerow.tables.tree import Tree
 
@@ -74,6 +74,6 @@ def _table(path: Path) -> pa.Table:
     with of_public_table(), open_database() as db:
         file = open_file(db, path, name)
         columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
-        with explained(name, file.fault):
+        with translate_duckdb_errors(name, file.fault):
             read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
     return read.rename_columns(list(file.names))

@@ -18,10 +18,10 @@ from hedgerow.errors import (
     PlanError,
     SpecError,
     TableError,
-    nearest,
-    shortened,
+    did_you_mean,
+    shorten,
 )
-from hedgerow.machine import small_file
+from hedgerow.machine import read_small_file
 from hedgerow.text import PLACES, Exact, exact
 
 Number = int | Decimal | str
@@ -99,7 +99,7 @@ def check_there(path: Path) -> None:
 
 def parse(path: Path, kind: type[F]) -> F:
     """Return the checked content of a file."""
-    data = small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
+    data = read_small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
     try:
         text = data.decode("utf-8-sig")  # Notepad writes a byte order mark
     except UnicodeDecodeError:
@@ -127,7 +127,7 @@ def parse(path: Path, kind: type[F]) -> F:
 def _bounded(given: object, path: list[str]) -> Iterator[object]:
     """Yield all values of a file, or raise a SpecError if one is too large."""
     if len(path) > DEEPEST:
-        raise SpecError(f"[{shortened(path[0])}] is nested too deeply")
+        raise SpecError(f"[{shorten(path[0])}] is nested too deeply")
     yield given
     if isinstance(given, dict | list):
         inner = given.items() if isinstance(given, dict) else enumerate(given)
@@ -135,7 +135,7 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
             if isinstance(key, str) and len(key) > LONGEST_KEY:
                 raise SpecError(
                     f"{_place([*path, ''])[0]}a key has {len(key):,} letters, and at most "
-                    f"{LONGEST_KEY:,} are allowed: {shortened(key, 40)!r}"
+                    f"{LONGEST_KEY:,} are allowed: {shorten(key, 40)!r}"
                 )
             yield from _bounded(value, [*path, str(key)])
         return
@@ -143,12 +143,12 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
     most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
     if isinstance(given, str) and len(given) > most:
         raise SpecError(
-            f"{where}{shortened(key)} has {len(given):,} letters, and at most {most:,} are allowed"
+            f"{where}{shorten(key)} has {len(given):,} letters, and at most {most:,} are allowed"
         )
     if isinstance(given, int) and given.bit_length() > WORD:
-        raise SpecError(f"{where}{shortened(key)} is a whole number of more than {WORD} bits")
+        raise SpecError(f"{where}{shorten(key)} is a whole number of more than {WORD} bits")
     if isinstance(given, Decimal) and len(given.as_tuple().digits) > PLACES:
-        raise SpecError(f"{where}{shortened(key)} has more than {PLACES:,} digits; round it")
+        raise SpecError(f"{where}{shorten(key)} has more than {PLACES:,} digits; round it")
 
 
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
@@ -177,7 +177,7 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     ]
     where, key = _place(path)
     if error["type"] == "extra_forbidden":
-        return f"{where}unknown key {shortened(key, 80)!r}{_nearest(path, kind)}"
+        return f"{where}unknown key {shorten(key, 80)!r}{_nearest(path, kind)}"
     if error["type"] == "missing":
         return f"{where}{key} is missing" if where else f"[{key}] is missing"
     given = error["input"]
@@ -189,7 +189,7 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     names = re.findall("'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
     plain = _PLAIN.get("number" if error["loc"][-1:] == ("int",) else error["type"])
     rule = f" must be {plain}" if plain else f": {error['msg'].lower()}"
-    return f"{where}{key}{rule}{got}{nearest(given, names) if got else ''}"
+    return f"{where}{key}{rule}{got}{did_you_mean(given, names) if got else ''}"
 
 
 def _place(path: list[str]) -> tuple[str, str]:
@@ -211,7 +211,7 @@ def _nearest(path: list[str], section: type[BaseModel]) -> str:
         if part in section.model_fields:
             section = _section_in(section.model_fields[part].annotation) or section
     names = list(section.model_fields)
-    return nearest(path[-1], names, 0.5) or f"; there are {', '.join(names)}"
+    return did_you_mean(path[-1], names, 0.5) or f"; there are {', '.join(names)}"
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:

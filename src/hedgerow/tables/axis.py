@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, nearest
+from hedgerow.errors import TableError, did_you_mean
 from hedgerow.tables.sources import as_arrow, as_codes, in_order
 from hedgerow.text import check_name
 
@@ -76,7 +76,7 @@ class Axis:
         not_stated: str | None = None,
         from_table: bool = False,
     ) -> "Axis":
-        """An axis from a public list of areas, one row a leaf.
+        """Return an axis from a public list of areas, one row a leaf.
 
         A row may stop early (its deeper codes missing): that branch is continued by a single child
         with the same code down to the deepest level.
@@ -100,10 +100,10 @@ class Axis:
         levels = tuple(levels)
         columns = levels if columns is None else tuple(columns)
         check_names(name, levels, columns)
-        what = f"the list of areas of axis {name!r}"
-        codes = as_codes(pl.DataFrame(as_arrow(areas, what)), list(levels), what)
-        paths = _complete(codes, what)
-        labels, child_start = _nest(paths, what, repeated=from_table)
+        subject = f"the list of areas of axis {name!r}"
+        codes = as_codes(pl.DataFrame(as_arrow(areas, subject)), list(levels), subject)
+        paths = _complete(codes, subject)
+        labels, child_start = _nest(paths, subject, repeated=from_table)
         return cls(name, levels, columns, labels, child_start, not_stated, from_table)
 
     @property
@@ -112,11 +112,11 @@ class Axis:
         return len(self.levels)
 
     def size(self, level: int) -> int:
-        """The number of nodes of a level; level 0 has one."""
+        """Return the number of nodes of a level; level 0 has one."""
         return 1 if level == 0 else len(self.labels[level - 1])
 
     def level_number(self, level: str) -> int:
-        """The number 1..L of a level given by name.
+        """Return the number 1..L of a level given by name.
 
         Raises:
             TableError: no such level.
@@ -125,24 +125,24 @@ class Axis:
             known = ", ".join(self.levels)
             raise TableError(
                 f"axis {self.name!r} has no level {level!r}; it has {known}"
-                f"{nearest(level, self.levels)}"
+                f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1
 
     def descendant_start(self, level: int, deeper: int) -> Int64:
-        """Where the descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
+        """Return where descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
         start = np.arange(self.size(level) + 1, dtype=np.int64)
         for k in range(level, deeper):
             start = self.child_start[k][start]
         return start
 
     def ancestors(self, level: int) -> Int32:
-        """For each leaf its ancestor at a level: int32 (leaves)."""
+        """Return for each leaf its ancestor at a level: int32 (leaves)."""
         leaves = np.diff(self.descendant_start(level, self.depth))
         return np.repeat(np.arange(self.size(level), dtype=np.int32), leaves)
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
-        """The codes of nodes of a level and of their ancestors, coarsest first, by column."""
+        """Return the codes of nodes of a level and of their ancestors, coarsest first."""
         found = []
         for k in range(level, 0, -1):
             found.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
@@ -167,11 +167,7 @@ class Axis:
 
 
 def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Refuse names that cannot be those of an axis, its levels and columns.
-
-    Raises:
-        TableError: they cannot.
-    """
+    """Refuse names that cannot be those of an axis, its levels and columns."""
     check_name(name, "an axis's name", LONGEST_NAME, TableError)
     if not set(name).isdisjoint("./\\"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
@@ -190,17 +186,17 @@ def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) ->
             raise TableError(f"axis {name!r} must name each {kind} once, got {', '.join(names)}")
 
 
-def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
-    """Every path down to the last level: a branch that stops early repeats its last code."""
+def _complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
+    """Return every path down to the last level: a branch that stops early repeats its last code."""
     if codes.is_empty():
-        raise TableError(f"{what} is empty; it needs one row an area")
+        raise TableError(f"{subject} is empty; it needs one row an area")
     names = codes.columns
     if codes[names[0]].null_count():
-        raise TableError(f"{what} has a row without a {names[0]!r}; every area needs one")
+        raise TableError(f"{subject} has a row without a {names[0]!r}; every area needs one")
     for upper, lower in pairwise(names):
         orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
         if not orphan.is_empty():
-            raise TableError(f"{what}: {lower} {orphan[lower][0]!r} has no {upper}")
+            raise TableError(f"{subject}: {lower} {orphan[lower][0]!r} has no {upper}")
     if not any(codes[name].null_count() for name in names):
         return codes
     for upper, lower in pairwise(names):
@@ -208,7 +204,7 @@ def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
         both = codes.filter(pl.col(lower).is_not_null() & pl.col(upper).is_in(stops.implode()))
         if not both.is_empty():
             raise TableError(
-                f"{what}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
+                f"{subject}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
                 f"{lower} {both[lower][0]!r} in another"
             )
         codes = codes.with_columns(pl.coalesce(lower, upper).alias(lower))
@@ -216,9 +212,9 @@ def _complete(codes: pl.DataFrame, what: str) -> pl.DataFrame:
 
 
 def _nest(
-    paths: pl.DataFrame, what: str, *, repeated: bool
+    paths: pl.DataFrame, subject: str, *, repeated: bool
 ) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
-    """Labels and child ranges of every level from the paths of the leaves."""
+    """Return labels and child ranges of every level from the paths of the leaves."""
     names = paths.columns
     if repeated:
         paths = paths.unique()
@@ -235,24 +231,26 @@ def _nest(
         level = column.gather(start).alias(name)
         ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
         if not ascends and level.n_unique() < len(level):
-            _name_two_parents(paths, names[k - 1 : k + 1], level, what)
+            _name_two_parents(paths, names[k - 1 : k + 1], level, subject)
         child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
         upper_start = np.append(start, len(paths))
         labels.append(level)
     if len(start) < len(paths):
         twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
-        raise TableError(f"{what} lists {names[-1]} {twice!r} twice; each area needs one row")
+        raise TableError(f"{subject} lists {names[-1]} {twice!r} twice; each area needs one row")
     return tuple(labels), tuple(child_start)
 
 
-def _name_two_parents(paths: pl.DataFrame, names: list[str], level: pl.Series, what: str) -> None:
+def _name_two_parents(
+    paths: pl.DataFrame, names: list[str], level: pl.Series, subject: str
+) -> None:
     """Say which area has two parents (level 1 cannot: everything is its one parent)."""
     upper, lower = names
     area = level.filter(level.is_duplicated())[0]
     parents = paths.filter(pl.col(lower) == area)[upper].unique().sort()
     if len(parents) < 2:  # the parents' own codes were found unique before
-        raise TableError(f"{what} lists {lower} {area!r} twice")
+        raise TableError(f"{subject} lists {lower} {area!r} twice")
     raise TableError(
-        f"{what}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
+        f"{subject}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
         f"each area needs one (make codes unique, for example by putting the parent's code first)"
     )

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import TableError, check_kind, outside_limits
+from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Codes, Tree, tree_rank
@@ -53,7 +53,7 @@ class Counts:
         contributions: int | None = None,
         before: int | None = None,
     ) -> "Counts":
-        """Counts from leaves in any order; a leaf may appear more than once.
+        """Return counts from leaves in any order; a leaf may appear more than once.
 
         Of a leaf with more than `LARGEST_LEAF` records these are counted. What is counted is
         ``min(x, LARGEST_LEAF)`` of all x records of the leaf, in whichever rows they come: a row is
@@ -76,7 +76,7 @@ class Counts:
     def from_nodes(
         cls, tree: Tree, codes: Codes, values: Int64, contributions: int | None = None
     ) -> "Counts":
-        """Counts of nodes, each told by its first leaf, in any order; one may come more than once.
+        """Return counts of nodes, given by their first leaves in any order, with repetition.
 
         Nothing is cut or refused, as the leaves below were cut before they were added: sums wrap,
         as those of `roll_up` do. A node whose sum wraps to 0 is kept.
@@ -95,7 +95,7 @@ class Counts:
         contributions: int = 1,
         memory: int | None = None,
     ) -> "Counts":
-        """Counts of a table: a data frame, a CSV or Parquet file, or a `Query` to a database.
+        """Return counts of a table: a data frame, a CSV or Parquet file, or a `Query`.
 
         Args:
             tree: the tree; its axes' columns must be in the table (all of an axis's, or its
@@ -112,7 +112,7 @@ class Counts:
             TableError: a column or code that does not fit, a count that is none; see
                 `hedgerow.tables.read.read_leaves`.
         """
-        check_kind("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
+        check_type("the tree of a table", tree, Tree, "Tree([axis, …])", TableError)
         codes, values, before, unlisted = read_leaves(
             tree, table, count=count, unit=unit, contributions=contributions, memory=memory
         )
@@ -133,7 +133,7 @@ class Counts:
         return float(self.values.sum(dtype=np.float64))
 
     def node_codes(self, depth: int) -> Codes:
-        """For each non-zero leaf its node at a depth: one int32 array (leaves) an axis."""
+        """Return for each non-zero leaf its node at a depth: one int32 array (leaves) an axis."""
         return tuple(
             code if level == axis.depth else axis.ancestors(level)[code]
             for axis, code, level in zip(
@@ -142,7 +142,7 @@ class Counts:
         )
 
     def roll_up(self, depth: int) -> tuple[Codes, Int64]:
-        """The non-zero nodes of a depth in tree order, and their true counts.
+        """Return the non-zero nodes of a depth in tree order, and their true counts.
 
         Sums of 2^23 full leaves wrap. Noise is added modulo 2⁶⁴ as well, so that is post-processing
         of the true noisy count.
@@ -153,9 +153,9 @@ class Counts:
         return _merge(self.node_codes(depth), self.values)
 
     def level(self, depth: int) -> pl.DataFrame:
-        """The true counts of a depth with their labels. Confidential: for tests and evaluation."""
+        """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""
         codes, values = self.roll_up(depth)
-        return labelled(self.tree, depth, codes, count=values)
+        return label_nodes(self.tree, depth, codes, count=values)
 
 
 def _increases(words: list[Int64]) -> bool:
@@ -163,7 +163,7 @@ def _increases(words: list[Int64]) -> bool:
 
 
 def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
-    """Leaves in tree order, each once."""
+    """Return leaves in tree order, each once."""
     words = tree_rank(tree, codes)
     if _increases(words):
         return codes, values
@@ -186,7 +186,7 @@ def _merge(codes: Codes, values: Int64, sums: Sums = np.add.reduceat) -> tuple[C
 
 
 def _saturated(values: Int64, start: Int64) -> Int64:
-    """The sums of groups up to `LARGEST_LEAF`, of values that are not negative; never wrapped.
+    """Return the sums of groups up to `LARGEST_LEAF`, of values of at least 0; never wrapped.
 
     Doubles hold each sum below 2⁵³ exactly and never fall when something is added, so they tell
     which groups reach the limit; the others' sums fit.
@@ -195,10 +195,10 @@ def _saturated(values: Int64, start: Int64) -> Int64:
     return np.where(full, LARGEST_LEAF, np.add.reduceat(values, start))
 
 
-def labelled(
+def label_nodes(
     tree: Tree, depth: int, codes: Codes, **columns: NDArray[Any] | pl.Series
 ) -> pl.DataFrame:
-    """Nodes of a depth with their codes in words, under the table's own column names.
+    """Return nodes of a depth with their codes in words, under the table's own column names.
 
     Args:
         tree: the tree.

@@ -17,9 +17,9 @@ from hedgerow.errors import (
     HedgerowError,
     MachineError,
     TableError,
-    check_kind,
+    check_type,
     outside_limits,
-    shortened,
+    shorten,
 )
 from hedgerow.kernels import core_count
 from hedgerow.machine import usable_memory
@@ -30,11 +30,7 @@ NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder for temporary files that only we can read; it goes away afterwards.
-
-    Raises:
-        MachineError: no room for it.
-    """
+    """Make a folder for temporary files that only we can read; remove it afterwards."""
     try:
         folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -48,14 +44,7 @@ def private_folder() -> Iterator[Path]:
 
 @contextmanager
 def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory; what it spills goes to a folder that only we can read, then away.
-
-    Args:
-        memory: bytes that it may take before it spills; half of what there is unless given.
-
-    Raises:
-        MachineError: no room for the folder.
-    """
+    """Open a database in memory that spills to a private folder, removed afterwards."""
     with private_folder() as folder:
         settings = _settings(str(folder), memory)
         with closing(duckdb.connect(":memory:", config=settings)) as db:
@@ -81,23 +70,13 @@ def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | f
 
 
 @contextmanager
-def explained(what: str, sentence: str) -> Iterator[None]:
-    """DuckDB's failures as ours; its own words may quote the table, so they stay confidential.
-
-    Args:
-        what: how messages name the table.
-        sentence: what is wrong if the machine is not.
-
-    Raises:
-        MachineError: out of memory or disk.
-        TableError: the table is damaged or outside its limits; ``sentence`` is confidential.
-        KeyboardInterrupt: Ctrl-C, which DuckDB reports as a RuntimeError.
-    """
+def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
+    """Turn DuckDB's errors into ours; its words may quote the table and stay confidential."""
     try:
         yield
     except duckdb.OutOfMemoryException:
         raise MachineError(
-            f"{what} needs more memory than there is, and the temporary files in "
+            f"{subject} needs more memory than there is, and the temporary files in "
             f"{tempfile.gettempdir()} have no more room; free some, or name another place in "
             f"the environment variable TMPDIR"
         ) from None
@@ -105,24 +84,24 @@ def explained(what: str, sentence: str) -> Iterator[None]:
         raise KeyboardInterrupt from None
     except duckdb.Error as error:
         if "No space left" in str(error):
-            raise MachineError(f"the disk is full: no room to read {what}") from None
+            raise MachineError(f"the disk is full: no room to read {subject}") from None
         if "Permission denied" in str(error):
-            raise MachineError(f"no permission to read {what}") from None
+            raise MachineError(f"no permission to read {subject}") from None
         told = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
-        raise outside_limits(what, told, str(error)) from None
+        raise outside_limits(subject, told, str(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
         raise
 
 
-def quoted(name: str) -> str:
-    """An identifier in SQL."""
+def sql_identifier(name: str) -> str:
+    """Return an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
-    """A text in SQL."""
+def sql_text(text: str) -> str:
+    """Return a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -158,12 +137,12 @@ class Query:
     sql: str
 
     def __post_init__(self) -> None:
-        check_kind("a database URL", self.url, str, "a text", TableError)
-        check_kind("a query", self.sql, str, "a text, one SELECT", TableError)
+        check_type("a database URL", self.url, str, "a text", TableError)
+        check_type("a query", self.sql, str, "a text, one SELECT", TableError)
         if self.scheme not in DRIVERS:
             raise TableError(
                 "a database URL must begin with sqlite:/// or postgresql://; "
-                f"got one that begins with {shortened(self.scheme or 'something else')!r}"
+                f"got one that begins with {shorten(self.scheme or 'something else')!r}"
             )
         one_select(self.sql, READINGS[self.scheme])
 
@@ -182,29 +161,25 @@ class Query:
 
 
 @contextmanager
-def running(query: Query, what: str) -> Iterator["Running"]:
-    """The query's columns and, on request, its rows; the connection is closed afterwards.
-
-    Raises:
-        TableError: the driver is not installed, no such database, a query it does not understand.
-    """
+def run_query(query: Query, subject: str) -> Iterator["RunningQuery"]:
+    """Run a query: its columns and, on request, its rows; then close the connection."""
     driver = _driver(query)
-    with _no_secrets(query, what, "cannot be reached; check the URL, the server and the login"):
-        connection = driver.connect(_address(query, what))
+    with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
+        connection = driver.connect(_address(query, subject))
     with closing(connection), closing(connection.cursor()) as cursor:
         one = one_select(query.sql, READINGS[query.scheme])
         select = f"({one}\n) AS selected"  # \n: it may end in a comment
-        with _no_secrets(query, what, "does not understand the query; it must be one SELECT"):
+        with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
             cursor.execute(READ_ONLY[query.scheme])
             connection.commit()
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema
-        yield Running(query, what, cursor, select, schema)
+        yield RunningQuery(query, subject, cursor, select, schema)
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningQuery:
     """A query whose columns are known.
 
     Attributes:
@@ -212,21 +187,21 @@ class Running:
     """
 
     query: Query
-    what: str
+    subject: str
     cursor: Any
     select: str
     schema: pa.Schema
 
     @contextmanager
     def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
-        """Some columns as text, in order, called c0, c1, …; a missing value is an empty text.
+        """Yield some columns as text, called c0, c1, …; a missing value is an empty text.
 
         Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
         because SQLite's driver takes a column's type from its first rows.
         """
         names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
         texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
-        with _no_secrets(self.query, self.what, "broke off the query"):
+        with _no_secrets(self.query, self.subject, "broke off the query"):
             self.cursor.execute(f"SELECT {texts} FROM {self.select}")
             reader = self.cursor.fetch_record_batch()
             with reader:
@@ -243,18 +218,18 @@ def _driver(query: Query) -> ModuleType:
         ) from None
 
 
-def _address(query: Query, what: str) -> str:
+def _address(query: Query, subject: str) -> str:
     if query.scheme != "sqlite":
         return query.url
     path = Path(unquote(query.place.removeprefix("sqlite:///")))
     if not path.is_file():  # SQLite would make an empty database
-        raise TableError(f"{what} does not exist; check its path")
+        raise TableError(f"{subject} does not exist; check its path")
     return f"file:{quote(str(path.absolute()))}?mode=ro"
 
 
 @contextmanager
-def _no_secrets(query: Query, what: str, sentence: str) -> Iterator[None]:
-    """The driver's failures as ours; its words, less the password, stay confidential."""
+def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
+    """Turn the driver's errors into ours; its words, without the password, stay confidential."""
     try:
         yield
     except HedgerowError:
@@ -263,7 +238,7 @@ def _no_secrets(query: Query, what: str, sentence: str) -> Iterator[None]:
         said = str(error).replace(query.url, query.place)
         for secret in _secrets(query):
             said = said.replace(secret, "…")
-        raise TableError(f"{what} {sentence}", confidential=said) from None
+        raise TableError(f"{subject} {sentence}", confidential=said) from None
 
 
 def _errors(query: Query) -> type[Exception]:
@@ -272,7 +247,7 @@ def _errors(query: Query) -> type[Exception]:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of a URL, or None where it has none."""
+    """Return the parts of a URL, or None where it has none."""
     try:
         parts = urlsplit(url)
         _ = parts.hostname, parts.password
@@ -282,7 +257,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _secrets(query: Query) -> list[str]:
-    """The password as written and as meant."""
+    """Return the password as written and as meant."""
     parts = _split(query.url)
     if parts is None:
         return [query.url.partition("://")[2]]

@@ -40,11 +40,7 @@ class Match:
 
 
 def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
-    """The columns of a table that say where on an axis a record is.
-
-    Raises:
-        TableError: there are some, but neither all nor the deepest alone.
-    """
+    """Return the columns of a table that say where on an axis a record is."""
     present = [column for column in axis.columns if column in source.names]
     if present == [axis.columns[-1]]:
         return axis.columns[-1:]
@@ -66,18 +62,11 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
 def match_axis(
     db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: tuple[str, ...], first: int
 ) -> Match:
-    """How the records find their leaf of an axis.
+    """Return how the records find their leaf of an axis.
 
     The join compares the leaf's code and its parent's. That settles all levels, once each
     combination of upper codes that occurs is known to be in the list; there are few of those.
     Where one is not, the join compares every level.
-
-    Args:
-        db: holds the relation ``codes``.
-        number: of the axis.
-        axis: the axis.
-        columns: of the table.
-        first: the fields of ``codes`` are c``first``, c``first + 1``, ….
     """
     fields = tuple(f"codes.c{first + i}" for i in range(len(columns)))
     levels = range(1, axis.depth) if len(columns) > 1 else range(0)
@@ -98,7 +87,7 @@ def match_axis(
 def _leaf_sql(
     name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], *, is_ragged: bool
 ) -> str:
-    """The first value for a record outside the list, the second for one in it."""
+    """Return the first value for a record outside the list, the second for one in it."""
     outside, inside = values
     deepest = len(fields)
     reached = str(deepest)
@@ -119,7 +108,7 @@ def _leaf_sql(
 
 
 def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Table:
-    """One row a leaf: its code, its number, the codes of its ancestors at some levels."""
+    """Return one row a leaf: its code, its number, the codes of its ancestors at some levels."""
     leaves = axis.size(axis.depth)
     columns = {
         "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
@@ -133,9 +122,10 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
 
 
 def _stops(axis: Axis) -> NDArray[np.int8] | None:
-    """For each leaf the level where its branch stops, being continued by single children that
-    repeat its code; None where no branch stops before the last level.
-    """  # noqa: D205
+    """Return for each leaf the level where its branch stops; None where none stops early.
+
+    Such a branch is continued by single children that repeat its code.
+    """
     deepest = axis.depth
     stops = np.full(axis.size(deepest), deepest, dtype=np.int8)
     for k in range(deepest - 1, 0, -1):
@@ -149,7 +139,7 @@ def _stops(axis: Axis) -> NDArray[np.int8] | None:
 
 
 def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[str, ...]) -> bool:
-    """Whether each combination of codes above the leaves that occurs is in the list."""
+    """Return whether each combination of codes above the leaves that occurs is in the list."""
     level = len(fields)
     nodes = np.arange(axis.size(level), dtype=np.int32)
     paths = [series.alias(f"l{k}") for k, series in enumerate(axis.path(level, nodes))]
@@ -168,12 +158,8 @@ def _outside(axis: Axis) -> int:
     return int((axis.labels[-1] == axis.not_stated).arg_max() or 0)
 
 
-def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -> None:
-    """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`.
-
-    Raises:
-        TableError: always.
-    """
+def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, subject: str) -> None:
+    """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`."""
     shown = ", ".join(match.fields)
     (row,) = db.execute(
         f"SELECT {shown} FROM codes {match.join} WHERE {match.leaf} = {wrong} LIMIT 1"
@@ -184,7 +170,7 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     if wrong == CONTRADICTION:
         deepest = match.columns[-1]
         raise outside_limits(
-            what,
+            subject,
             f"has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
             f" than in {of_list}; correct the table or the list",
             f"the record has {where}",
@@ -199,7 +185,7 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
     )
     alike = "" if missing else _alike(match.axis, row[-1])
     raise outside_limits(
-        what,
+        subject,
         f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
         f"list first)",
         f"the record has {where}{alike}",
@@ -207,7 +193,7 @@ def refuse(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, what: str) -
 
 
 def _alike(axis: Axis, code: str) -> str:
-    """Which leaf is called the same but for leading zeros, outer spaces and capitals."""
+    """Return which leaf is called the same but for leading zeros, outer spaces and capitals."""
 
     def bare(codes: pl.Series) -> pl.Series:
         return codes.str.strip_chars().str.strip_chars_start("0").str.to_lowercase()

@@ -15,7 +15,7 @@ import duckdb
 
 from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain
-from hedgerow.tables.database import NOT_UTF8, explained, literal, quoted
+from hedgerow.tables.database import NOT_UTF8, sql_identifier, sql_text, translate_duckdb_errors
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -40,27 +40,23 @@ class Relation:
     fault: str
 
 
-def open_file(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
-    """A CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
+def open_file(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
+    """Return a CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
 
     Its path is made absolute here, once: to DuckDB ``~``, ``file:`` and ``s3:`` at the start of a
     path mean another place than to Python, which has checked the file.
-
-    Raises:
-        TableError: no such file, none that is plain, or a file that is no table.
-        MachineError: no permission to read it.
     """
     try:
-        return _opened(db, path.absolute(), what)
+        return _opened(db, path.absolute(), subject)
     except (ValueError, NotImplementedError, OSError) as error:
         if isinstance(error, HedgerowError):
             raise
-        raise TableError(f"{what} cannot be opened: {type(error).__name__}") from None
+        raise TableError(f"{subject} cannot be opened: {type(error).__name__}") from None
 
 
-def _opened(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
+def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
     if path.is_dir():
-        return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), what, folders=True)
+        return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), subject, folders=True)
     if not os.path.lexists(path):
         # the folder down to the first wildcard, and the pattern below it
         parts = path.parts
@@ -68,18 +64,18 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, what: str) -> Relation:
         below = Path(*parts[: wild[0]]).glob("/".join(parts[wild[0] :])) if wild else ()
         found = sorted(map(str, below))
         if not found:
-            raise TableError(f"{what} does not exist; check its path")
-        return _parquet(db, found, what, folders=True)
-    check_plain(path, what, TableError)
-    start = _read_start(path, what)
+            raise TableError(f"{subject} does not exist; check its path")
+        return _parquet(db, found, subject, folders=True)
+    check_plain(path, subject, TableError)
+    start = _read_start(path, subject)
     if not start.strip():
-        raise TableError(f"{what} is empty; it needs a header row at least")
+        raise TableError(f"{subject} is empty; it needs a header row at least")
     if start.startswith(PARQUET) or path.suffix in {".parquet", ".pq"}:
-        return _parquet(db, [str(path)], what, folders=False)
-    return _csv(path, start, what)
+        return _parquet(db, [str(path)], subject, folders=False)
+    return _csv(path, start, subject)
 
 
-def _read_start(path: Path, what: str) -> bytes:
+def _read_start(path: Path, subject: str) -> bytes:
     try:
         with path.open("rb") as file:
             start = file.read(HEADER_BYTES)
@@ -88,72 +84,68 @@ def _read_start(path: Path, what: str) -> bytes:
         with gzip.open(path) as unpacked:
             return unpacked.read(HEADER_BYTES)
     except PermissionError:
-        raise MachineError(f"no permission to read {what}") from None
+        raise MachineError(f"no permission to read {subject}") from None
     except (OSError, EOFError, zlib.error) as error:  # gzip quotes a checksum of the table
-        raise outside_limits(what, "cannot be read", str(error)) from None
+        raise outside_limits(subject, "cannot be read", str(error)) from None
 
 
 def _parquet(
-    db: duckdb.DuckDBPyConnection, paths: list[str], what: str, *, folders: bool
+    db: duckdb.DuckDBPyConnection, paths: list[str], subject: str, *, folders: bool
 ) -> Relation:
     if not paths:
-        raise TableError(f"{what} holds no Parquet file")
+        raise TableError(f"{subject} holds no Parquet file")
     for path in paths:
-        check_plain(Path(path), f"{what}: what looks like one of its files", TableError)
+        check_plain(Path(path), f"{subject}: what looks like one of its files", TableError)
     fault = "is no table: a damaged or unfinished Parquet file"
     # codes in folder names (state=01) are a column, and stay text
     hive = "true, hive_types_autocast = false" if folders else "false"
-    listed = ", ".join(_pattern(path, what) for path in paths)
+    listed = ", ".join(_pattern(path, subject) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
-    with explained(what, fault):
+    with translate_duckdb_errors(subject, fault):
         names = tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
-    return Relation(names, tuple(map(quoted, names)), sql, repeatable=True, fault=fault)
+    return Relation(names, tuple(map(sql_identifier, names)), sql, repeatable=True, fault=fault)
 
 
-def _pattern(path: str, what: str) -> str:
-    """The SQL of the pattern that this file alone matches.
-
-    Raises:
-        TableError: none does: in a pattern of DuckDB a backslash separates folders.
-    """
+def _pattern(path: str, subject: str) -> str:
+    """Return the SQL of the pattern that this file alone matches."""
     if glob.has_magic(path) and "\\" in path:
-        raise TableError(f"{what} has a backslash and a wildcard in its path; rename it")
-    return literal(glob.escape(path))
+        raise TableError(f"{subject} has a backslash and a wildcard in its path; rename it")
+    return sql_text(glob.escape(path))
 
 
 WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """How the files of Excel, LibreOffice and zip begin, and those of the older Excel."""
 
 
-def _csv(path: Path, start: bytes, what: str) -> Relation:
-    """All columns text; nothing is guessed but the separator, which the header shows."""
+def _csv(path: Path, start: bytes, subject: str) -> Relation:
+    """Return all columns text; nothing is guessed but the separator, which the header shows."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise TableError(f"{what} is UTF-16 text; save it as UTF-8")
+        raise TableError(f"{subject} is UTF-16 text; save it as UTF-8")
     if start.startswith(WORKBOOKS):
         raise TableError(
-            f"{what} is a workbook or an archive; save its sheet as CSV (UTF-8), code columns "
+            f"{subject} is a workbook or an archive; save its sheet as CSV (UTF-8), code columns "
             f"being text, or they lose their zeros"
         )
     if b"\x00" in start:
-        raise outside_limits(what, "is no table: neither CSV nor Parquet")
+        raise outside_limits(subject, "is no table: neither CSV nor Parquet")
     try:  # a letter that the end of the start cuts is none to complain of
         head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
     except UnicodeDecodeError:
-        raise outside_limits(what, NOT_UTF8) from None
+        raise outside_limits(subject, NOT_UTF8) from None
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))
     except (csv.Error, StopIteration):
         names = ()
     if not any(names):
-        raise outside_limits(what, "is no table: its first line is no header")
+        raise outside_limits(subject, "is no table: its first line is no header")
     fields = tuple(f"f{i}" for i in range(len(names)))
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
     columns = ", ".join(f"{field}: 'VARCHAR'" for field in fields)
     sql = (
-        f"read_csv({_pattern(str(path), what)}, auto_detect = false, header = true, "
-        f"delim = {literal(separator)}, quote = '\"', escape = '\"', "
+        f"read_csv({_pattern(str(path), subject)}, auto_detect = false, header = true, "
+        f"delim = {sql_text(separator)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if packed else 'none'}', columns = {{{columns}}})"
     )
     fault = (
@@ -164,7 +156,7 @@ def _csv(path: Path, start: bytes, what: str) -> Relation:
 
 
 def share_files(one: Path, other: Path) -> bool:
-    """Whether two sources have a file in common, under whatever names and links.
+    """Return whether two sources have a file in common, under whatever names and links.
 
     One that cannot be looked at is no source at all; reading it says why.
     """
@@ -179,7 +171,7 @@ def share_files(one: Path, other: Path) -> bool:
 
 
 def _files_of(source: Path) -> list[Path]:
-    """The files of a file, folder or glob that exist."""
+    """Return the files of a file, folder or glob that exist."""
     if source.is_dir():
         return [path for path in source.rglob("*") if path.is_file()]
     if source.is_file():

@@ -1,11 +1,9 @@
 """Whether a text is one SELECT, whichever way a database may read it.
 
-A query is put into parentheses, `SELECT … FROM (query) AS selected`, so one that closes them may go
-on with anything: ``SELECT 1) AS x; ATTACH …; --``. Databases differ in what a hash, a dollar
-or a bracket means, and whoever knows better than we do where a text ends can hide a statement
-behind it. So a query has to be one SELECT under every reading that its database may have, and what
-a database may read now one way and now the other (``E'…'`` escapes, ``'…'`` may not) is refused
-wherever it stands, in texts and comments too.
+A query runs as ``SELECT … FROM (query) AS selected``, so one that closes the parenthesis early
+could append any statement. Databases differ in where a text or a comment ends. So a query must be
+one SELECT under every reading that its database may have, and what a database may read in two ways
+(``E'…'`` escapes, ``'…'`` may not) is refused wherever it stands.
 """
 
 import re
@@ -151,11 +149,7 @@ ANY = Dialect(
 
 
 def one_select(sql: str, dialect: Dialect) -> str:
-    """The query, without the semicolon at its end, if it is one SELECT under all readings.
-
-    Raises:
-        TableError: it is not, or there is a doubt; the query itself is not quoted.
-    """
+    """Return the query without a final semicolon; raise unless every reading is one SELECT."""
     found = sql.strip(" \t\r\n").removesuffix(";").rstrip(" \t\r\n")
     for doubt in dialect.doubts:
         if doubt.letters.search(found):
@@ -170,7 +164,7 @@ def _doubtful(change: str) -> TableError:
 
 
 def _is_one(sql: str, reading: Reading) -> bool:
-    """Whether it is one statement that may stand in parentheses and begins as a SELECT does."""
+    """Return whether it is one statement that may stand in parentheses and begins as a SELECT."""
     depth, first = 0, ""
     for word in _words(sql, reading):
         depth += (word == "(") - (word == ")")
@@ -182,9 +176,10 @@ def _is_one(sql: str, reading: Reading) -> bool:
 
 
 def _words(sql: str, reading: Reading) -> Iterator[str]:
-    """Words and single signs outside of texts, quoted names and comments, for each of the first two
-    a ``'``; ``""`` for one of the three that does not end.
-    """  # noqa: D205
+    """Yield words and single signs outside of texts, quoted names and comments.
+
+    A text or quoted name yields a ``'``; one that does not end, or such a comment, yields ``""``.
+    """
     place = 0
     while place < len(sql):
         end = _after_comment(sql, place, reading)
@@ -205,7 +200,7 @@ def _words(sql: str, reading: Reading) -> Iterator[str]:
 
 
 def _after_quoted(sql: str, place: int, reading: Reading) -> int | None:
-    """Where the text or name that begins at a place ends: there if none does, None if nowhere."""
+    """Return the end of the text or name that begins here: here if none, None if it never ends."""
     sign = sql[place]
     tag = _TAG.match(sql, place) if reading.dollars else None
     if tag is not None:
@@ -233,7 +228,7 @@ def _after_quoted(sql: str, place: int, reading: Reading) -> int | None:
 
 
 def _after_comment(sql: str, place: int, reading: Reading) -> int | None:
-    """Where the comment that begins at a place ends: there if none does, None if nowhere."""
+    """Return the end of the comment that begins here: here if none, None if it never ends."""
     dashes = sql.startswith("--", place)
     dashes &= not reading.spaced or not sql[place + 2 : place + 3].strip()
     slashes = reading.slashes and sql.startswith("//", place)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
-from hedgerow.tables.database import explained
+from hedgerow.tables.database import translate_duckdb_errors
 from hedgerow.tables.tree import Codes, Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
@@ -41,36 +41,27 @@ Rules = list[tuple[str, str]]
 
 
 def whole_count(
-    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, what: str, name: str
+    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, subject: str, name: str
 ) -> str:
-    """The SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
+    """Return the SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
 
     Nothing is ever rounded; larger numbers count as the largest.
-
-    Args:
-        db: holds the relation ``loaded``.
-        column: in SQL.
-        kind: its type in DuckDB.
-        what: how messages name the table.
-        name: of the column.
-
-    Raises:
-        TableError: a value that is no whole number of at least 0, or none at all.
     """
-    suspicious, rules, large = _rules(column, kind, f"{what}: column {name!r}")
+    suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
-    with explained(what, "cannot be read to its end"):
+    with translate_duckdb_errors(subject, "cannot be read to its end"):
         (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
     for broken, (_, sentence) in zip(found, rules, strict=True):
         if broken:
-            raise outside_limits(what, sentence, column=name)
+            raise outside_limits(subject, sentence, column=name)
     return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
 
 
-def _rules(column: str, kind: str, what: str) -> tuple[str, Rules, str]:
-    """Which rows need a closer look; what is wrong with a row, in the order of reporting; and
-    when a number is larger than a leaf can be.
-    """  # noqa: D205
+def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
+    """Return which rows need a closer look, what can be wrong with a row, and when it is too large.
+
+    The rules stand in the order of reporting.
+    """
     missing = (f"{column} IS NULL", MISSING)
     negative = (f"{column} < 0", NEGATIVE)
     fraction = (f"{column} <> floor({column})", FRACTION)
@@ -89,7 +80,7 @@ def _rules(column: str, kind: str, what: str) -> tuple[str, Rules, str]:
         whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
         suspicious = f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}"
         return suspicious, _text_rules(text), f"{whole} IS NULL OR {whole} > {LARGEST_LEAF}"
-    raise TableError(f"{what} holds {kind}; counts must be whole numbers")
+    raise TableError(f"{subject} holds {kind}; counts must be whole numbers")
 
 
 def _text_rules(text: str) -> Rules:
@@ -119,7 +110,7 @@ SEEDS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
 def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
-    """What each leaf adds to the sums: two uint64 arrays (leaves).
+    """Return what each leaf adds to the sums: two uint64 arrays (leaves).
 
     Args:
         codes: one int32 array (leaves) an axis.
@@ -136,7 +127,7 @@ def _word(codes: Codes, seed: np.uint64) -> UInt64:
 
 
 def _mixed(word: UInt64) -> UInt64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads each bit."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -154,11 +145,11 @@ class Column(Protocol):
         """Add values at the end."""
 
     def whole(self) -> NDArray[Any]:
-        """All of them; nothing is added any more."""
+        """Return all of them; nothing is added any more."""
 
 
 @dataclass(slots=True)
-class InMemory:
+class MemoryColumn:
     """A column in memory."""
 
     kind: type[np.generic]
@@ -169,14 +160,14 @@ class InMemory:
         self.parts.append(values)
 
     def whole(self) -> NDArray[Any]:
-        """All of them."""
+        """Return all of them."""
         found = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
         self.parts = []
         return found
 
 
 @dataclass(slots=True)
-class OnDisk:
+class FileColumn:
     """A column in a file without a name, which goes away with the array; read a page at a time."""
 
     kind: type[np.generic]
@@ -191,7 +182,7 @@ class OnDisk:
         values.tofile(self.file)
 
     def whole(self) -> NDArray[Any]:
-        """All of them, mapped into memory."""
+        """Return all of them, mapped into memory."""
         if self.file is None:
             return np.empty(0, dtype=self.kind)
         self.file.flush()
@@ -217,13 +208,7 @@ class Ordering:
     def leaves(
         self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
     ) -> tuple[Leaves, list[int], list[int]]:
-        """The non-zero leaves in tree order, the lowest leaf seen on each axis, flagged records.
-
-        Args:
-            db: the database.
-            records: a SELECT of leaf0, leaf1, … (INTEGER), n (BIGINT, 0..2⁴⁰) and the flags.
-            flags: columns that are 1 or 0, of each of which the flagged records are counted.
-        """
+        """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
         columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
@@ -252,7 +237,7 @@ class Ordering:
         return (tuple(codes), values), lowest, flagged
 
     def _column(self, kind: type[np.generic], name: str) -> Column:
-        return InMemory(kind) if self.folder is None else OnDisk(kind, self.folder / name)
+        return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
         self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
@@ -272,7 +257,7 @@ class Ordering:
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 
     def _words(self, db: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[str, list[str]]:
-        """The joins that bring what each axis adds to the words, and the words."""
+        """Return the joins that bring what each axis adds to the words, and the words."""
         if len(names) == 1:
             return "", names
         joins = ""

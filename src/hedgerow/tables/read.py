@@ -7,16 +7,23 @@ import duckdb
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, outside_limits
-from hedgerow.tables.database import Query, explained, open_database, private_folder
-from hedgerow.tables.domain import CONTRADICTION, OUTSIDE, Match, axis_columns, match_axis, refuse
+from hedgerow.tables.database import Query, open_database, private_folder, translate_duckdb_errors
+from hedgerow.tables.domain import (
+    CONTRADICTION,
+    OUTSIDE,
+    Match,
+    axis_columns,
+    match_axis,
+    raise_unmatched,
+)
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources import (
     Source,
     check_codes,
     code_sql,
-    described,
+    describe_source,
     load,
-    opened,
+    open_source,
     read_areas,
 )
 from hedgerow.tables.tree import Codes, Tree
@@ -24,38 +31,19 @@ from hedgerow.tables.tree import Codes, Tree
 # Bounding of contributions: at most m records of each unit of privacy are kept.
 
 
-def check_units(db: duckdb.DuckDBPyConnection, unit: str, what: str) -> None:
-    """Refuse ``records`` of no unit.
-
-    Raises:
-        TableError: a record without a unit.
-    """
+def check_units(db: duckdb.DuckDBPyConnection, unit: str, subject: str) -> None:
+    """Refuse ``records`` of no unit."""
     if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
         rule = "lacks a value for some record; each record needs its unit"
-        raise outside_limits(what, rule, column=unit)
+        raise outside_limits(subject, rule, column=unit)
 
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
-    """The SELECT of the leaves of the records that are kept: at most ``contributions`` a unit.
+    """Return the SELECT of the leaves of at most ``contributions`` records a unit.
 
     The records of a unit stand in the order of a hash of the unit, the leaf, and which of the
-    unit's records in that leaf it is; the first ``contributions`` are kept. So
-
-    - what is kept of a unit is a function of that unit's own records alone: adding, removing or
-      replacing another unit's changes nothing of it. Two tables that differ in one unit therefore
-      differ, once bounded, in that unit's kept records and nowhere else: at most m records come or
-      go (add-remove), or at most m are replaced by at most m others (replace). Each record counts
-      in one node a depth, so a depth changes by at most m in ℓ1 (2m under replace), which is what
-      the sensitivities take for granted, whatever the unbounded table was;
-    - each of a unit's records is as likely to be kept as any other of its own, for MD5 knows
-      nothing of counts, and the order of rows in the table has no part in it: records of a unit
-      in one leaf are the same record to us;
-    - a resumed release sees the same table, for there is no chance in it.
-
-    Args:
-        leaves: the columns of ``records`` with leaf numbers; its column ``unit`` is text.
-        contributions: m.
-        carried: further columns of the kept records, which have no part in what is kept.
+    unit's records in that leaf it is; the first ``contributions`` are kept. So what is kept of a
+    unit depends on its own records alone: `docs/proofs.md`, "Bounding contributions".
     """
     names = ", ".join(leaves)
     # the unit stands last, so that no two records write the same text
@@ -84,7 +72,7 @@ def read_leaves(
     contributions: int,
     memory: int | None = None,
 ) -> Leaves:
-    """The non-zero leaves of a table, each once, in tree order.
+    """Return the non-zero leaves of a table, each once, in tree order.
 
     A record's codes on an axis must be a path of the axis's public list. Where a branch of the
     list stops early, so may the record's codes. A record outside the list goes to the axis's
@@ -106,22 +94,21 @@ def read_leaves(
         before: where contributions are bounded, how many records there were, else None;
         unlisted: of each axis with a ``not_stated`` leaf, how many of the records counted there
         have a code that is not in the list, or none; None of the other axes.
-
-    Raises:
-        TableError: no table; a missing column; a count that is no whole number of at least 0; a
-            record outside the list, or in contradiction to it; a record without a unit.
-        MachineError: out of memory or disk.
     """
     if unit is not None and count is not None:
         raise TableError("unit needs one row a record; leave count out")
     if unit is not None and contributions < 1:
         raise TableError(f"contributions must be at least 1, got {contributions}")
-    what = described(table, "the table")
+    subject = describe_source(table, "the table")
     limit = None if memory is None else memory // 2
-    with private_folder() as folder, open_database(limit) as db, opened(db, table, what) as source:
+    with (
+        private_folder() as folder,
+        open_database(limit) as db,
+        open_source(db, table, subject) as source,
+    ):
         matches = _prepare(db, tree, source, count, unit)
-        with explained(what, "cannot be read to its end"):
-            records, before = _records(db, matches, unit, contributions, what)
+        with translate_duckdb_errors(subject, "cannot be read to its end"):
+            records, before = _records(db, matches, unit, contributions, subject)
             ordering = Ordering(
                 tree,
                 grouped=count is None or _rows(db) > tree.leaves,
@@ -129,7 +116,7 @@ def read_leaves(
             )
             flags = _flags(matches)
             (codes, values), lowest, flagged = ordering.leaves(db, records, [*flags.values()])
-            _refuse_lost(db, matches, lowest, what)
+            _refuse_lost(db, matches, lowest, subject)
             unlisted = dict(zip(flags, flagged, strict=True))
             return codes, values, before, tuple(unlisted.get(a) for a in range(len(matches)))
 
@@ -142,18 +129,18 @@ def _prepare(
     columns = [column for of_axis in chosen for column in of_axis]
     extra = [column for column in (count, unit) if column is not None]
     if extra and extra[0] in columns:
-        raise TableError(f"column {extra[0]!r} of {source.what} is already a level of an axis")
+        raise TableError(f"column {extra[0]!r} of {source.subject} is already a level of an axis")
     kinds = load(db, source, [*columns, *extra])
     n, who = "1", "NULL"
     coded = columns if count is not None else [*columns, *extra]
     for column, kind in zip(coded, kinds, strict=False):
         check_codes(source, column, kind)
     if count is not None:
-        n = whole_count(db, f"c{len(columns)}", kinds[-1], what=source.what, name=count)
+        n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:
         who = code_sql(len(columns))
     texts = "".join(f"{code_sql(i)} AS c{i}, " for i in range(len(columns)))
-    with explained(source.what, "cannot be read to its end"):
+    with translate_duckdb_errors(source.subject, "cannot be read to its end"):
         db.execute(f"CREATE TEMP VIEW codes AS SELECT {texts}{n} AS n, {who} AS unit FROM loaded")
         matches, first = [], 0
         for number, (axis, of_axis) in enumerate(zip(tree.axes, chosen, strict=True)):
@@ -172,9 +159,9 @@ def _records(
     matches: list[Match],
     unit: str | None,
     contributions: int,
-    what: str,
+    subject: str,
 ) -> tuple[str, int | None]:
-    """The SELECT of the leaf numbers and counts of all records, or of those that are kept.
+    """Return the SELECT of the leaf numbers and counts of all records, or of those that are kept.
 
     With it, where contributions are bounded, the number of records before.
     """
@@ -189,20 +176,22 @@ def _records(
         db.execute(f"CREATE TEMP TABLE records AS {records}")
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
-        _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], what)
-        check_units(db, unit, what)
+        _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
+        check_units(db, unit, subject)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 
 
 def _flags(matches: list[Match]) -> dict[int, str]:
-    """Of each axis with a ``not_stated`` leaf the column that says who is there unlisted."""
+    """Return of each axis with a ``not_stated`` leaf the column that says who is there unlisted."""
     return {a: f"unlisted{a}" for a, match in enumerate(matches) if match.unlisted is not None}
 
 
 def _refuse_lost(
-    db: duckdb.DuckDBPyConnection, matches: list[Match], lowest: list[int], what: str
+    db: duckdb.DuckDBPyConnection, matches: list[Match], lowest: list[int], subject: str
 ) -> None:
     for match, least in zip(matches, lowest, strict=True):
         if least < 0:
-            refuse(db, match, CONTRADICTION if least == CONTRADICTION else OUTSIDE, what)
+            raise_unmatched(
+                db, match, CONTRADICTION if least == CONTRADICTION else OUTSIDE, subject
+            )

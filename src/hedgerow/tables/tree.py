@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, check_kind, listed
+from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
 TAKEN = {
@@ -43,17 +43,17 @@ class Tree:
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
             raise TableError("a tree takes a list of axes, got one axis; write Tree([axis])")
-        given = listed("the axes of a tree", axes, "a list of axes", TableError)
+        given = as_list("the axes of a tree", axes, "a list of axes", TableError)
         for axis in given:
             fitting = "Axis.from_frame(…)"
-            check_kind("an axis of a tree", axis, Axis, fitting, TableError)
+            check_type("an axis of a tree", axis, Axis, fitting, TableError)
         object.__setattr__(self, "axes", tuple(given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
         fitting = 'a list of names, or of steps such as "axis.level"'
-        refine = names if refine is None else listed("refine", refine, fitting, TableError)
+        refine = names if refine is None else as_list("refine", refine, fitting, TableError)
         for entry in refine:
-            check_kind("an entry of refine", entry, str, "a name", TableError)
+            check_type("an entry of refine", entry, str, "a name", TableError)
         steps = self._alternate(refine) if set(refine) <= set(names) else self._listed(refine)
         object.__setattr__(self, "steps", steps)
 
@@ -125,7 +125,7 @@ class Tree:
         return len(self.steps)
 
     def cuboid(self, depth: int) -> tuple[int, ...]:
-        """The level of each axis at a depth 0..T."""
+        """Return the level of each axis at a depth 0..T."""
         self._check_depth(depth)
         levels = [0] * len(self.axes)
         for axis, level in self.steps[:depth]:
@@ -133,11 +133,11 @@ class Tree:
         return tuple(levels)
 
     def cuboid_name(self, depth: int) -> str:
-        """A depth in words: ``total``, ``county``, ``origin.region × destination.province``."""
+        """Return a depth in words: ``total``, ``county``, ``origin.region × age.band``."""
         return self.name_of(self.cuboid(depth))
 
     def name_of(self, levels: Sequence[int]) -> str:
-        """A cuboid in words, on the chain or off it, by its level of each axis."""
+        """Return a cuboid in words, on the chain or off it, by its level of each axis."""
         named = [
             axis.levels[level - 1]
             if len(self.axes) == 1
@@ -148,7 +148,7 @@ class Tree:
         return " × ".join(named) or "total"
 
     def columns(self, depth: int) -> list[str]:
-        """The table's columns that label the nodes of a depth."""
+        """Return the table's columns that label the nodes of a depth."""
         return [
             column
             for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
@@ -156,7 +156,7 @@ class Tree:
         ]
 
     def nodes(self, depth: int) -> int:
-        """The number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
+        """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
         return prod(a.size(k) for a, k in zip(self.axes, self.cuboid(depth), strict=True))
 
     @property
@@ -165,12 +165,11 @@ class Tree:
         return self.nodes(self.depth)
 
     def depth_of(self, level: str) -> int:
-        """The depth of a level by name: ``"county"``, or ``"origin.region"`` (others at their
-        coarsest), or a cuboid's whole name.
+        """Return the depth of a level or cuboid by name: ``"county"`` or ``"origin.region"``.
 
         Raises:
             TableError: no depth is called that.
-        """  # noqa: D205
+        """
         found = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
         if not found:
             known = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
@@ -195,7 +194,7 @@ WORD_BITS = 63
 
 
 def word_depths(tree: Tree) -> list[int]:
-    """Where the key of a leaf is cut into words: depths 0 = d₀ < d₁ < … = T.
+    """Return where the key of a leaf is cut into words: depths 0 = d₀ < d₁ < … = T.
 
     A refinement takes as many bits as its largest family needs, fewer than 32; a word has 63.
     """
@@ -215,7 +214,7 @@ def _bits(tree: Tree, depth: int) -> int:
 
 
 def leaf_words(tree: Tree, number: int) -> list[Int64]:
-    """What a leaf of one axis adds to the words of its cells: for each word int64 (its leaves).
+    """Return what a leaf of one axis adds to each word of its cells: int64 (its leaves).
 
     A cell's key is, refinement by refinement, the place of its node among its siblings. That place
     is a matter of the refined axis alone, so a word is a sum over the axes.
@@ -233,7 +232,7 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
 
 
 def _place(axis: Axis, level: int) -> Int64:
-    """For each leaf the place of its ancestor of a level among that one's siblings."""
+    """Return for each leaf the place of its ancestor of a level among that one's siblings."""
     nodes = np.arange(axis.size(level))
     start = axis.child_start[level - 1]
     first = np.repeat(start[:-1], np.diff(start))
@@ -242,7 +241,7 @@ def _place(axis: Axis, level: int) -> Int64:
 
 
 def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
-    """The words of the leaves' keys in tree order, most significant first.
+    """Return the words of the leaves' keys in tree order, most significant first.
 
     Args:
         tree: the tree.
@@ -263,8 +262,8 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
     return words
 
 
-def join(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
-    """Nodes with their counts from parts that follow one another in tree order."""
+def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
+    """Return nodes with their counts from parts that follow one another in tree order."""
     axes = range(len(parts[0][0]))
     codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
     return codes, np.concatenate([part[1] for part in parts])

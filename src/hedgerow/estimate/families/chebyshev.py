@@ -17,39 +17,11 @@ from hedgerow.estimate.families.marginal_cost import cheapest_units, write_varia
 from hedgerow.estimate.families.real_projection import is_real, project_real
 from hedgerow.kernels import kernel
 
-# Integer least distance in units of the cells' standard deviations, then one ascending pass.
-#
-# Minimise ``max_i |y_i - x_i| / s_i`` over integers ``y >= 0`` with ``Σ y = c``: x (float64, cells)
-# and c in records, s (float64, cells) the standard deviations; only their ratios matter.
-#
-# A distance t allows the integers from ``L_i(t) = max(⌈x_i - t s_i⌉, 0)`` to
-# ``U_i(t) = ⌊x_i + t s_i⌋`` in cell i. So it is possible if and only if no such range is empty and
-# ``Σ L(t) <= c <= Σ U(t)``. As t grows, L falls and U rises, so the least distance is the largest
-# of
-#
-# - t0, the largest ``|r_i - x_i| / s_i`` with ``r = max(⌊x + 1/2⌋, 0)`` the nearest counts: ranges
-# are non-empty from t0 on, and the range of cell i then holds r_i;
-# - the least t with ``Σ U(t) >= c``, where that is more than t0;
-# - the least t with ``Σ L(t) <= c``.
-#
-# The last two are not both more than t0: where ``Σ U(t) < c`` also ``Σ L(t) < c``. Each is the cost
-# of a unit (`hedgerow.estimate.families.marginal_cost`), for ``U_i(t)`` counts the k with
-# ``(k - x_i) / s_i <= t``, and ``L_i(t)`` the k >= 1 with ``(k - 1 - x_i) / s_i < -t``.
-#
-# Which optimum. A cell's place in the ascending order is ``x_i / s_i``, ties by index.
-#
-# - ``Σ U(t0) < c``: with r the cost of the c-th cheapest unit of offset 0, t = r. From U(r), which
-# exceeds c only by units of equal cost r, cells are lowered in ascending order to L(r) until the
-# sum is c.
-# - ``Σ L(t0) > c``: the c cheapest units of offset 1. They hold all of L(t) and of the equal costs
-# just left out those of the largest cells: that is lowering from one level to the next, in order.
-# - Otherwise t = t0. From ``⌈x + r s⌉``, ``r = (c - Σx) / Σs``, brought between L(t0) and U(t0)
-# (from U(t0) itself should that fall short of c), cells are lowered in ascending order to L(t0).
-#
-# All of these lie between L(t) and U(t), hence are optimal. For integer x and equal s they are the
-# three cases of `Chebyshev`'s integer kernel: ``r s`` there is ``raised``, ``t s`` is ``level``.
-#
-# Costs are rounded to doubles, so the distance is least up to some 2^-51 of ``(|x_i| + c) / s_i``.
+# Minimise max |y - x| / s over integers y >= 0 with Σ y = c, s being standard deviations. A
+# distance t allows the integers from L(t) = max(⌈x - t s⌉, 0) to U(t) = ⌊x + t s⌋ in a cell. The
+# least t is the largest of t0 (no range is empty), the least with Σ U(t) >= c and the least with Σ
+# L(t) <= c. Then cells are lowered from U or what lies between towards L, in ascending order of the
+# *rank* x / s, ties by index. Proof: `docs/proofs.md`, "Least distance over the integers".
 
 
 @kernel
@@ -61,7 +33,7 @@ def project_least_distance(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     first, last = families
     widest = 1
     for family in range(first, last):
@@ -116,13 +88,13 @@ def _project_weighted(
 
 @kernel
 def _lowest(x: float, s: float, distance: float) -> float:
-    """``L(distance)``, never above the nearest count, whatever the rounding."""
+    """Return ``L(distance)``, never above the nearest count, whatever the rounding."""
     return float(max(min(np.ceil(x - distance * s), np.floor(x + 0.5)), 0.0))
 
 
 @kernel
 def _highest(x: float, s: float, distance: float) -> float:
-    """``U(distance)``, never below the nearest count, whatever the rounding."""
+    """Return ``U(distance)``, never below the nearest count, whatever the rounding."""
     return float(max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0))
 
 
@@ -226,26 +198,11 @@ class Chebyshev:
     each family, which sums over many families show (`Euclidean` does not). For real x or unequal s
     see `hedgerow.estimate.families.chebyshev`.
 
+    Proofs: `docs/proofs.md`, "Least distance over the integers".
+
     For integer x and equal s it equals, cell by cell, the result of IntOpt∞ (Boninsegna &
     Silvestri, Algorithms 2 and 4, with a stable ascending sort), but takes a few passes over the
     family and no sort.
-
-    Why it is the same. Let ``z = y - x``. Line 1 starts from ``z = max(raised, -x)`` with
-    ``raised = ceil((c - Σx) / b)``, line 2 from ``t0 = max |z|``. A pass at t that does not end the
-    loop leaves ``z = max(-x, -t)``, whatever came before; so the loop ends in the first pass with
-    ``Σ max(x - t, 0) <= c``. Algorithm 2 tries every t from t0 on. Algorithm 4 jumps by
-    ``max(1, r)``, ``r = floor(Δ / |I|)``; lowering |I| cells by r takes at most Δ off the sum, so
-    it never jumps past the smallest such t, and if it reaches it with r >= 2, then all of Δ is used
-    and no cell is lowered in part. Hence ``t = max(t0, s)``, s the smallest integer with
-    ``Σ max(x - s, 0) <= c``. The last pass starts from ``max(x + raised, 0)`` where t = t0, else
-    from ``max(x - (t - 1), 0)``, and lowers cells in ascending order to ``max(x - t, 0)`` until the
-    sum is c: that is `lower_in_ascending_order`.
-
-    Why it is optimal (their Lemma 13). A distance u needs ``u >= max(raised, -min x)`` (Lemma 12)
-    and, as ``y >= max(x - u, 0)``, also ``u >= s``. Now ``t0 = max(raised, -min x, min(-raised,
-    max x))``, and its last term is at most s, as ``c >= Σ (x - s)`` gives
-    ``s >= (Σx - c) / b >= -raised``. So ``t = max(raised, -min x, s)``, the least u possible, and
-    no ``|z|`` exceeds it.
     """
 
     name: ClassVar[str] = "chebyshev"
@@ -255,7 +212,7 @@ class Chebyshev:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "combine": self.combine}
 
     def project(
@@ -265,7 +222,7 @@ class Chebyshev:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
@@ -304,9 +261,9 @@ def _project(
         # Line 1: z = max(raised, -x). Line 2: start = max |z|.
         raised = floor_quotient(high, low + len(x) - 1, len(x))
         start = max(raised, -least, -max(raised, -greatest))
-        level, held = water_level(x, total, start)
-        if level > start:
-            raised = 1 - level
+        water, held = water_level(x, total, start)
+        if water > start:
+            raised = 1 - water
         bounds = (least, greatest)
-        shifts = (raised, level)
+        shifts = (raised, water)
         lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])

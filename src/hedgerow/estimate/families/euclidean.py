@@ -9,24 +9,15 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import check_combine, over_integers
 from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
 from hedgerow.estimate.families.real_projection import is_real, project_real
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
-# The two steps that the integer estimators share: the water level, and one ascending pass.
-#
-# Write x for the noisy counts of one family (int64, cells), c for its total and y for its estimate,
-# all in records. Both `Chebyshev` and `Euclidean` end as
-#
-# y = max(x + raised, 0), lowered in ascending order of x (ties by index) towards
-# max(x - level, 0) until the family sums to c,
-#
-# and differ in ``raised`` and ``level`` alone. The order needs no sort: every cell below some value
-# ``pivot`` is lowered the whole way, every cell above it not at all, and among the cells equal to
-# the pivot the last ones by index keep most. The pivot is found by bisection over values, each step
-# one pass over the family. Nothing is allocated and no cell moves.
-#
-# Sums of 2^29 cells of size 2^63 do not fit one int64, so they are kept in two words,
-# ``high * 2^32 + low``, which add up without a branch and never wrap.
+# `Chebyshev` and `Euclidean` share two steps for the integer noisy counts x of a family with total
+# c: the water level, and y = max(x + raised, 0), lowered in ascending order of x (ties by index)
+# towards max(x - water, 0) until the family sums to c. All cells below a pivot are lowered the
+# whole way, all above it not at all; the pivot is found by bisection over values, one pass a step,
+# without a sort. Sums of 2^29 cells of size 2^63 are kept in two words, high * 2^32 + low, which
+# never wrap.
 
 LOW_BITS = 32
 LOW_WORD = (1 << LOW_BITS) - 1
@@ -35,7 +26,7 @@ TOO_MUCH = (1 << 63) - 1
 
 @kernel
 def floor_quotient(high: int, low: int, divisor: int) -> int:
-    """The floor of ``(high * 2^32 + low) / divisor``; 0 <= low < 2^62 + 2^33, divisor <= 2^29."""
+    """Return ``floor((high * 2^32 + low) / divisor)``, low < 2^62 + 2^33, divisor <= 2^29."""
     quotient = high // divisor
     remainder = high - quotient * divisor
     return (quotient << LOW_BITS) + ((remainder << LOW_BITS) + low) // divisor
@@ -43,7 +34,7 @@ def floor_quotient(high: int, low: int, divisor: int) -> int:
 
 @kernel
 def saturated(high: int, low: int) -> int:
-    """The two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
+    """Return the two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
     high += low >> LOW_BITS
     if high >= 1 << (62 - LOW_BITS):
         return TOO_MUCH
@@ -52,7 +43,7 @@ def saturated(high: int, low: int) -> int:
 
 @kernel
 def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
-    """``min x``, ``max x`` and the two words of ``c - Σ x``."""
+    """Return ``min x``, ``max x`` and the two words of ``c - Σ x``."""
     least = TOO_MUCH
     greatest = -TOO_MUCH
     high = total >> LOW_BITS
@@ -68,30 +59,30 @@ def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
 
 @kernel
 def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
-    """The smallest integer ``s >= at_least`` with ``g(s) = Σ max(x - s, 0) <= c``, and ``g(s)``.
+    """Return the least integer ``s >= at_least`` with ``g(s) = Σ max(x - s, 0) <= c``, and g(s).
 
     Newton's method from the left: g is convex and falls by n = #{x > s} a unit after s, so no
     level short of ``s + ceil((g(s) - c) / n)`` will do. By convexity one step leaves fractions p of
     g - c and q of n with p + q <= 1, so their product falls to a quarter or less: at most
     33 + log2(cells) passes, and three to six on real families.
     """
-    level = at_least
+    water = at_least
     while True:
         high = 0
         low = 0
         above = 0
         for i in range(len(x)):
-            part = max(x[i] - level, 0)
+            part = max(x[i] - water, 0)
             high += part >> LOW_BITS
             low += part & LOW_WORD
             above += part > 0
         held = saturated(high, low)
         if held <= total:
-            return level, held
+            return water, held
         # ceil(v / n) = floor((v + n - 1) / n); one is borrowed from high, lest low be negative.
         high -= (total >> LOW_BITS) + 1
         low += (1 << LOW_BITS) - (total & LOW_WORD) + above - 1
-        level += floor_quotient(high, low, above)
+        water += floor_quotient(high, low, above)
 
 
 @kernel
@@ -114,14 +105,14 @@ def lower_in_ascending_order(
         held: ``Σ max(x - level, 0)``.
         y: int64 (cells), records.
     """
-    raised, level = shifts
+    raised, water = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
     # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
     reach = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
     while pivot - reach > 1:
         middle = reach + (pivot - reach) // 2
-        kept, below, above = _kept(x, raised, level, middle)
+        kept, below, above = _kept(x, raised, water, middle)
         if kept <= total:
             pivot = below
             held = kept
@@ -129,7 +120,7 @@ def lower_in_ascending_order(
             reach = above - 1
     spare = total - held
     for i in range(len(x) - 1, -1, -1):
-        least = max(x[i] - level, 0)
+        least = max(x[i] - water, 0)
         most = max(x[i] + raised, 0)
         given = min(spare, most - least) if x[i] == pivot else 0
         spare -= given
@@ -137,15 +128,15 @@ def lower_in_ascending_order(
 
 
 @kernel
-def _kept(x: Int64, raised: int, level: int, pivot: int) -> tuple[int, int, int]:
-    """``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
+def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]:
+    """Return ``K(pivot)`` saturated, the largest x up to the pivot, the smallest x above it."""
     high = 0
     low = 0
     below = -TOO_MUCH
     above = TOO_MUCH
     for i in range(len(x)):
         over = x[i] > pivot
-        part = max(x[i] + raised if over else x[i] - level, 0)
+        part = max(x[i] + raised if over else x[i] - water, 0)
         high += part >> LOW_BITS
         low += part & LOW_WORD
         below = max(below, -TOO_MUCH if over else x[i])
@@ -162,17 +153,13 @@ class Euclidean:
     not a rounded real solution. The ℓ2 projection of TopDown (Abowd et al.; TDA_ℓ2 in Boninsegna &
     Silvestri, Section 5) solves the real problem and then rounds.
 
+    Units of equal cost go to cells that hold something anyway, and only then to empty ones; among
+    those evenly, so that no cell gains from its size or place (`hedgerow.estimate.families.units`).
+    The result is exact.
+
     Why greedy is optimal. The cost is a sum of convex functions of one cell each. Raising y_i from
     k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
     cells form a valid y, and no other y is cheaper.
-
-    For integer x and equal v the cost of a unit depends on ``k - x_i`` alone. Let s be the smallest
-    integer with ``Σ max(x - s, 0) <= c``. The units with ``k - x_i < -s`` give
-    ``y = max(x - s, 0)``; the rest of c goes to units with ``k - x_i = -s``, one for each cell with
-    x >= s, and as s is the smallest there are more of those than needed. Which of them, the cost
-    leaves open: here cells that hold something anyway (x > s), and only then empty ones, so that
-    empty cells stay empty; among them evenly, so that no cell gains from its size or place
-    (`hedgerow.estimate.families.units`). The result is exact.
 
     For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
     """
@@ -184,7 +171,7 @@ class Euclidean:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "combine": self.combine}
 
     def project(
@@ -194,7 +181,7 @@ class Euclidean:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
@@ -232,30 +219,32 @@ def _project(
         _, greatest, high, low = survey(x, total)
         # s >= (Σx - c) / b, as max(x - s, 0) >= x - s; s >= max x - c, as one cell holds at most c.
         at_least = max(-floor_quotient(high, low, len(x)), greatest - total)
-        level, held = water_level(x, total, at_least)
-        _write_above(x, level, total, total - held, result[begin:end])
+        water, held = water_level(x, total, at_least)
+        _write_above(x, water, total, total - held, result[begin:end])
 
 
 @kernel
-def _write_above(x: Int64, level: int, total: int, spare: int, y: Int64) -> None:
+def _write_above(x: Int64, water: int, total: int, spare: int, y: Int64) -> None:
     """Write ``max(x - level, 0)``, and of the spare units one each to cells from the level on."""
     filled = 0
     empty = 0
     for i in range(len(x)):
-        filled += x[i] > level
-        empty += x[i] == level
+        filled += x[i] > water
+        empty += x[i] == water
     kept = min(spare, filled)
     rest = spare - kept
-    hashed = hash_of(x, total) if spare > 0 else 0
+    hashed = family_hash(x, total) if spare > 0 else 0
     filled_place = 0
     empty_place = 0
     for i in range(len(x)):
-        y[i] = max(x[i] - level, 0)
-        if x[i] > level:
-            y[i] += rest > 0 or (kept > 0 and gets_one(filled_place, hashed, kept, filled))
+        y[i] = max(x[i] - water, 0)
+        if x[i] > water:
+            y[i] += rest > 0 or (
+                kept > 0 and receives_leftover_unit(filled_place, hashed, kept, filled)
+            )
             filled_place += 1
-        elif x[i] == level:
-            y[i] += rest > 0 and gets_one(empty_place, hashed, rest, empty)
+        elif x[i] == water:
+            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
             empty_place += 1
 
 
@@ -268,7 +257,7 @@ def project_least_squares(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     first, last = families
     widest = 1
     for family in range(first, last):
@@ -282,5 +271,5 @@ def project_least_squares(
             continue
         x = noisy[begin:end]
         write_variances(variance, begin, len(x), s)
-        problem = (0.5, totals[family], hash_of(x, totals[family]))
+        problem = (0.5, totals[family], family_hash(x, totals[family]))
         cheapest_units(x, s, x[:0], problem, keys, result[begin:end])

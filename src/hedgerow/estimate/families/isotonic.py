@@ -21,18 +21,13 @@ Cumulative = Int64 | Float64
 
 
 def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None = None) -> Int64:
-    """The integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ w_i (y_i - x_i)²``; int64 (K).
+    """Return the integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ w_i (y_i - x_i)²``.
 
     Problem (O^c) of Rameshwar, Section VI, for squared error; w are weights (inverse variances,
     records⁻²), 1 unless given.
 
-    Why the rounded real fit is optimal. A sum of convex functions over a chain splits by
-    thresholds: for each integer k, ``{i : y_i ≥ k + 1}`` is a last part of the chain that
-    minimises ``Σ f_i(k + 1) - f_i(k)``, and the parts for growing k are nested. Here the difference
-    is ``w_i (2k + 1 - 2x_i)``, the slope of the real problem at k + 1/2, so that part is where the
-    real fit is at least k + 1/2: y is the real fit, rounded half up. Bounds leave out the
-    thresholds outside 0 … N - 1, which clips y. The real fit comes from pooling adjacent violators:
-    O(K). It is exact for integers without weights; otherwise block means are doubles, and y is
+    Pooling adjacent violators solves the real problem in O(K); rounded half up it is optimal over
+    the integers (`docs/proofs.md`, "Nearest cumulative counts"). Block means are doubles, so y is
     optimal up to the rounding of the objective.
 
     Args:
@@ -40,9 +35,6 @@ def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None
             one is not used, as N is known.
         total: N, records, 0 to 2^53.
         weights: float64 (K), positive; only their ratios matter.
-
-    Raises:
-        EstimateError: for arrays that break these rules, or whose sums pass 2^61.
     """
     _check(cumulative, total)
     result = np.empty(len(cumulative), dtype=np.int64)
@@ -69,7 +61,7 @@ def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None
 
 
 def isotonic_absolute(cumulative: Cumulative, total: int) -> Int64:
-    """The integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ |y_i - x_i|``; int64 (K).
+    """Return the integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ |y_i - x_i|``; int64 (K).
 
     Problem (O^c) of Rameshwar, Section VI, for absolute error. Let h_i(y) be the least cost of the
     first i bins with y_i ≤ y: convex, and flat from its minimum m_i on. Adding ``|y - x|``, taken
@@ -82,9 +74,6 @@ def isotonic_absolute(cumulative: Cumulative, total: int) -> Int64:
     Args:
         cumulative: int64 or float64 (K), records; the last one is not used.
         total: N, records, 0 to 2^53.
-
-    Raises:
-        EstimateError: for arrays that break these rules.
     """
     _check(cumulative, total)
     clipped = np.clip(cumulative, 0, total).astype(np.float64)
@@ -128,7 +117,7 @@ def _pool_integers(x: Int64, total: int, y: Int64) -> None:
 
 @kernel
 def _not_below(first: int, first_size: int, second: int, second_size: int) -> bool:
-    """Whether the first mean is at least the second, without a product that could wrap."""
+    """Return whether the first mean is at least the second, without a product that could wrap."""
     whole = first // first_size
     other = second // second_size
     if whole != other:
@@ -139,7 +128,7 @@ def _not_below(first: int, first_size: int, second: int, second_size: int) -> bo
 
 @kernel
 def pool(x: Float64, weights: Float64, total: int, y: Int64) -> None:
-    """The weighted real fit of x, rounded half up and clipped to 0 … total, written to y."""
+    """Return the weighted real fit of x, rounded half up and clipped to 0 … total, written to y."""
     means = np.empty(len(x))
     masses = np.empty(len(x))
     sizes = np.empty(len(x), dtype=np.int64)
@@ -250,7 +239,7 @@ class Isotonic:
     combine: ClassVar[bool | None] = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name}
 
     def project(
@@ -260,7 +249,7 @@ class Isotonic:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 or float64 (cells), records, within ±2^40.
@@ -275,7 +264,7 @@ class Isotonic:
 
     @staticmethod
     def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:
-        """The counts of single bins whose sums are nearest: int64 (K), records.
+        """Return the counts of single bins whose sums are nearest: int64 (K), records.
 
         Args:
             cumulative: float64 (K), records: estimates of the counts up to each bin; the last is

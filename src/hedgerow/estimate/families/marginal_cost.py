@@ -1,32 +1,16 @@
 """The cheapest units of a family: what integer least squares and integer least distance share.
 
-A *unit* raises the estimate of cell i from k - 1 to k, for k = 1, 2, …, and costs
-
-    (k - offset - x_i) / s_i,
-
-x (float64, cells) in records, s (float64, cells) positive. Within a cell costs grow with k, so the
-c cheapest units of a family are an estimate: ``y_i`` is the number of cell i's units among them.
-Of equal costs those of cells with the largest (rank, index) come first, where a rank is given;
-else those of cells that hold something already, and among them evenly spread ones
-(`hedgerow.estimate.families.units`).
-
-With offset 1/2 and s = variances it minimises ``Σ (y_i - x_i)² / s_i`` over integers ``y >= 0``
-with ``Σ y = c``: the objective is a sum of convex functions of one cell each, and the unit adds
-twice its cost. For offsets 0 and 1 see `hedgerow.estimate.families.chebyshev`.
-
-`hedgerow.estimate.families.units` finds a level λ where the units that cost at most λ fall
-short of c by a few, or by units that all cost the same. Then the costs themselves, in doubles,
-decide which units cost at most λ, and the missing ones follow one group of equal costs at a time.
-
-So y holds the first c units in the order of costs, whatever the rounding of λ: optimal for the
-costs that doubles give (relative error 2^-51 for integer x), that is, up to the rounding of the
-objective.
+A *unit* raises the estimate of cell i from k - 1 to k and costs (k - offset - x_i) / s_i, x in
+records, s positive. The c cheapest units of a family are an estimate. Of equal costs those of the
+largest (rank, index) come first, where a rank is given; else those of cells that hold something
+already, evenly (`hedgerow.estimate.families.units`). With offset 1/2 and s = variances this is
+least squares over the integers: `docs/proofs.md`, "Least squares over the integers".
 """
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.families.units import gets_one, level_below, real_level
+from hedgerow.estimate.families.units import cutoff_below, real_cutoff, receives_leftover_unit
 from hedgerow.kernels import kernel
 
 
@@ -69,17 +53,17 @@ def cheapest_units(
         return (total - offset - x[0]) / s[0], False
     if len(x) == 2:
         return _share_between_two(x, s, rank, problem, y)
-    level = real_level(x, s, offset, float(total))
-    level = level_below(x, s, offset, float(total), level)
-    missing = _units_at(x, s, problem, level, keys, y)
-    nudge = 2.0**-51 * (abs(level) + 1.0)
+    cutoff = real_cutoff(x, s, offset, float(total))
+    cutoff = cutoff_below(x, s, offset, float(total), cutoff)
+    missing = _units_at(x, s, problem, cutoff, keys, y)
+    nudge = 2.0**-51 * (abs(cutoff) + 1.0)
     while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
-        level -= nudge
+        cutoff -= nudge
         nudge *= 4.0
-        missing = _units_at(x, s, problem, level, keys, y)
+        missing = _units_at(x, s, problem, cutoff, keys, y)
     if missing > 0:
         return _add_missing(x, s, rank, (offset, missing, hashed), keys, y)
-    return level, False
+    return cutoff, False
 
 
 @kernel
@@ -93,26 +77,26 @@ def _add_missing(
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
     offset, missing, hashed = problem
-    level = 0.0
+    cutoff = 0.0
     while missing > 0:
-        level = np.inf
+        cutoff = np.inf
         for i in range(len(x)):
-            level = min(level, keys[i])
+            cutoff = min(cutoff, keys[i])
         ties = 0
         for i in range(len(x)):
-            ties += keys[i] == level
+            ties += keys[i] == cutoff
         if ties > missing:
             if len(rank) > 0:
-                _hand_out(keys[: len(x)], rank, level, missing, y)
+                _hand_out(keys[: len(x)], rank, cutoff, missing, y)
             else:
-                _hand_out_evenly(keys[: len(x)], hashed, level, missing, y)
-            return level, True
+                _hand_out_evenly(keys[: len(x)], hashed, cutoff, missing, y)
+            return cutoff, True
         for i in range(len(x)):
-            if keys[i] == level:
+            if keys[i] == cutoff:
                 y[i] += 1
                 keys[i] = (y[i] + 1 - offset - x[i]) / s[i]
         missing -= ties
-    return level, False
+    return cutoff, False
 
 
 @kernel
@@ -120,7 +104,7 @@ def _units_at(
     x: Float64,
     s: Float64,
     problem: tuple[float, int, int],
-    level: float,
+    cutoff: float,
     keys: Float64,
     y: Int64,
 ) -> int:
@@ -129,12 +113,12 @@ def _units_at(
     missing = total
     for i in range(len(x)):
         # Clipped before the cast: doubles beyond int64 have no defined integer.
-        whole = np.floor(x[i] + offset + level * s[i])
+        whole = np.floor(x[i] + offset + cutoff * s[i])
         units = int(min(max(whole, 0.0), float(total)))
-        while units > 0 and (units - offset - x[i]) / s[i] > level:
+        while units > 0 and (units - offset - x[i]) / s[i] > cutoff:
             units -= 1
         following = (units + 1 - offset - x[i]) / s[i]
-        while units < total and following <= level:
+        while units < total and following <= cutoff:
             units += 1
             following = (units + 1 - offset - x[i]) / s[i]
         keys[i] = following
@@ -147,18 +131,18 @@ def _units_at(
 def _hand_out(
     keys: Float64,
     rank: Float64,
-    level: float,
+    cutoff: float,
     missing: int,
     y: Int64,
 ) -> None:
-    """One unit each to the cells largest in (rank, index) of those whose next cost is the level."""
-    high = _rank_of_the_last(keys, rank, level, missing)
+    """Give a unit each to the largest cells by (rank, index) whose next cost is the cutoff."""
+    high = _rank_of_the_last(keys, rank, cutoff, missing)
     for i in range(len(keys)):
-        if keys[i] == level and rank[i] > high:
+        if keys[i] == cutoff and rank[i] > high:
             y[i] += 1
             missing -= 1
     for i in range(len(keys) - 1, -1, -1):
-        if missing > 0 and keys[i] == level and rank[i] == high:
+        if missing > 0 and keys[i] == cutoff and rank[i] == high:
             y[i] += 1
             missing -= 1
 
@@ -167,15 +151,15 @@ def _hand_out(
 def _hand_out_evenly(
     keys: Float64,
     hashed: int,
-    level: float,
+    cutoff: float,
     missing: int,
     y: Int64,
 ) -> None:
-    """One unit each, evenly, to cells whose next cost is the level; to empty ones last."""
+    """Give a unit each, evenly, to cells whose next cost is the cutoff; to empty ones last."""
     filled = 0
     empty = 0
     for i in range(len(keys)):
-        tied = keys[i] == level
+        tied = keys[i] == cutoff
         filled += tied and y[i] > 0
         empty += tied and y[i] == 0
     kept = min(missing, filled)
@@ -183,18 +167,18 @@ def _hand_out_evenly(
     filled_place = 0
     empty_place = 0
     for i in range(len(keys)):
-        if keys[i] != level:
+        if keys[i] != cutoff:
             continue
         if y[i] > 0:
-            y[i] += rest > 0 or gets_one(filled_place, hashed, kept, filled)
+            y[i] += rest > 0 or receives_leftover_unit(filled_place, hashed, kept, filled)
             filled_place += 1
         else:
-            y[i] += rest > 0 and gets_one(empty_place, hashed, rest, empty)
+            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
             empty_place += 1
 
 
 @kernel
-def _rank_of_the_last(keys: Float64, rank: Float64, level: float, missing: int) -> float:
+def _rank_of_the_last(keys: Float64, rank: Float64, cutoff: float, missing: int) -> float:
     """The smallest rank above which at most ``missing`` cells have the level as their next cost.
 
     Bisection between the ranks of these cells.
@@ -202,7 +186,7 @@ def _rank_of_the_last(keys: Float64, rank: Float64, level: float, missing: int) 
     low = np.inf
     high = -np.inf
     for i in range(len(keys)):
-        if keys[i] == level:
+        if keys[i] == cutoff:
             low = min(low, rank[i])
             high = max(high, rank[i])
     while low < high:
@@ -213,7 +197,7 @@ def _rank_of_the_last(keys: Float64, rank: Float64, level: float, missing: int) 
         below = -np.inf
         above = np.inf
         for i in range(len(keys)):
-            tied = keys[i] == level
+            tied = keys[i] == cutoff
             over = tied and rank[i] > middle
             count += over
             below = max(below, rank[i] if tied and not over else -np.inf)
@@ -233,10 +217,10 @@ def _share_between_two(
     problem: tuple[float, int, int],
     y: Int64,
 ) -> tuple[float, bool]:
-    """`cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    """Return `cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
     offset, total, hashed = problem
-    level = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
-    ideal = np.floor(x[0] + offset + level * s[0])
+    cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
+    ideal = np.floor(x[0] + offset + cutoff * s[0])
     first = int(min(max(ideal, 0.0), float(total)))
     second = total - first
     while True:
@@ -271,9 +255,9 @@ def _share_between_two(
 
 @kernel
 def _is_first(rank: Float64, hashed: int, first: int, second: int) -> bool:
-    """Whether of two cells that hold so much, a unit that costs both the same is the first's."""
+    """Return whether, of two cells with these counts, an equally cheap unit goes to the first."""
     if len(rank) > 0:
         return bool(rank[0] > rank[1])
     if (first > 0) != (second > 0):
         return first > 0
-    return gets_one(0, hashed, 1, 2)
+    return receives_leftover_unit(0, hashed, 1, 2)

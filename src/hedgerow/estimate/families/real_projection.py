@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_structure, check_vector
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel, over_families
 
 LARGEST_REAL_COUNT = 1 << 40
@@ -58,7 +58,7 @@ def project_real(
     variance: float | Float64 | None,
     penalty: float = 0.0,
 ) -> Int64:
-    """The estimates, int64 (cells), of all families by one kernel, in parallel.
+    """Return the estimates, int64 (cells), of all families by one kernel, in parallel.
 
     Args:
         solve: the estimator, for positive, finite variances.
@@ -67,9 +67,6 @@ def project_real(
         totals: int64 (families), records, 0 to 2^40.
         variance: records²: a float for all cells, float64 (cells), or None for 1.
         penalty: what the estimator adds to the objective for every count that is not 0.
-
-    Raises:
-        EstimateError: for arrays that break these rules.
     """
     check_vector("noisy", noisy, np.int64, np.float64)
     check_structure(len(noisy), family_start, totals, LARGEST_REAL_COUNT)
@@ -97,7 +94,7 @@ def project_real(
 
 
 def is_real(noisy: object, variance: object) -> bool:
-    """Whether values or variances are such that only a real-valued kernel can take them."""
+    """Return whether values or variances are such that only a real-valued kernel can take them."""
     if isinstance(noisy, np.ndarray) and noisy.dtype == np.float64:
         return True
     equal = isinstance(variance, int | float | np.floating) and bool(0 <= variance < np.inf)
@@ -105,7 +102,7 @@ def is_real(noisy: object, variance: object) -> bool:
 
 
 def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Float64, bool]:
-    """One variance for all or one for each, and whether any is 0 or infinite."""
+    """Return one variance for all or one for each, and whether any is 0 or infinite."""
     if variance is None:
         return np.ones(1), False
     one = isinstance(variance, int | float | np.floating) and not isinstance(variance, bool)
@@ -166,7 +163,7 @@ def _settle(
         rest[family] = 0 if settled else total if alone else total - int(exact)
         share = spare // unknowns if unknowns > 0 else 0
         more = spare - share * unknowns
-        hashed = hash_of(x, spare) if more > 0 else 0
+        hashed = family_hash(x, spare) if more > 0 else 0
         place = 0
         size = 0
         for i in range(len(x)):
@@ -176,7 +173,9 @@ def _settle(
             if known and not alone:
                 part[i] = int(x[i])
             elif settled and unknown:
-                part[i] = share + (more > 0 and gets_one(place, hashed, more, unknowns))
+                part[i] = share + (
+                    more > 0 and receives_leftover_unit(place, hashed, more, unknowns)
+                )
                 place += 1
             elif settled:
                 part[i] = int(_nearest(x[i], variance[i], penalty))
@@ -187,7 +186,7 @@ def _settle(
 def _sums(
     x: Float64, variance: Float64, penalty: float, total: float
 ) -> tuple[float, float, int, int]:
-    """Of a family: the counts known exactly, all others' nearest counts, and how many are which."""
+    """Return the sums of exact and of other nearest counts, how many are exact or unmeasured."""
     exact = 0.0
     own = 0.0
     exacts = 0
@@ -205,7 +204,7 @@ def _sums(
 
 @kernel
 def _nearest(x: float, variance: float, penalty: float) -> float:
-    """The count that minimises ``(y - x)² / variance + penalty [y > 0]``."""
+    """Return the count that minimises ``(y - x)² / variance + penalty [y > 0]``."""
     whole = np.floor(x + 0.5)
     saved = x * x - (whole - x) * (whole - x)
     return whole if whole > 0.0 and saved > penalty * variance else 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hedgerow.errors import EstimateError, nearest
+from hedgerow.errors import EstimateError, did_you_mean
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -22,18 +22,14 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 
 
 def read_estimator(described: Mapping[str, Any]) -> Estimator:
-    """The estimator whose `Estimator.to_dict` this is.
-
-    Raises:
-        EstimateError: for a method that is not known, or parameters that it does not take.
-    """
+    """Return the estimator whose `Estimator.to_dict` this is."""
     parameters = dict(described)
     method = parameters.pop("method", None)
     if not isinstance(method, str) or method not in ESTIMATORS:
         known = ", ".join(f'"{name}"' for name in ESTIMATORS)
         raise EstimateError(
             f"an estimator's method must be one of {known}, got {method!r}"
-            f"{nearest(method, ESTIMATORS)}"
+            f"{did_you_mean(method, ESTIMATORS)}"
         )
     try:
         return ESTIMATORS[method](**parameters)

@@ -12,39 +12,14 @@ from hedgerow.estimate.estimator import check_combine
 from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
 from hedgerow.estimate.families.real_projection import project_real
 from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile, narrower, wider
-from hedgerow.estimate.families.units import gets_one, hash_of
+from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel
 
-# Which counts of a family are not zero, when each of them costs a penalty.
-#
-# Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0`` with ``Σ y = c``.
-#
-# *Equal variances* (v = 1 and ``price = penalty · v`` without loss of generality). Let F(k) be the
-# least squared distance with at most k counts that are not 0.
-#
-# - The support is that of the k largest x. If ``x_i >= x_j`` but ``y_i = 0 < y_j``, swapping the
-# two changes the squared distance by ``-2 y_j (x_i - x_j) <= 0``. - F is convex. Let Φ_k(u) be the
-# least squared distance of the k largest cells to total u. The gain ``F(k) - F(k + 1)`` is the
-# largest ``Φ_k(c) - Φ_k(c - v) + 2 v x - v²`` over v >= 0, x being the next largest cell. Φ_k is
-# the sum of its dearest units' costs, and k cells hold u units more cheaply than k - 1 do, unit by
-# unit; so the gain falls in k, as x does.
-#
-# So the best k is the last one with ``F(k - 1) - F(k) > price``. It is at most the support of
-# integer least squares, where the gains end. In real numbers that gain is ``y_k² k / (k - 1)``, y_k
-# being the smallest count left by ``x - level``; rounding y_k to an integer u makes it some ``(2 u
-# y_k - u²) k / (k - 1)``. Bisection over x finds the last k where this exceeds the price. For
-# integer x the gain is known exactly, as ``y - x`` is then as even as integers can be. For real x
-# rounding the other counts moves the gain by some 2 u + 1; where it is that near the price for the
-# last cell inside or the first one outside, F itself is computed for k and its neighbours, up and
-# down, until k is a minimum: that is the optimum, as F is convex. On the support, where every count
-# is at least 1, the estimate is integer least squares of x - 1 to the total c - k.
-#
-# *Unequal variances.* Cells are taken in the order of ``(x_i - level v_i)² / v_i``, what each would
-# cost to give up at the level of plain least squares; the gain of the last cell j in a set of total
-# variance V is ``y_j² / v_j · V / (V - v_j)``. The support is a set in this order whose last cell
-# gains more than the penalty and whose next cell would not. It need not be the best support, but
-# the estimate is exact least squares on it, for integers from 1 on. Families of two cells are
-# solved exactly, by trying all three supports.
+# Minimise Σ (y - x)² / v + penalty · #{y > 0} over integers y >= 0 with Σ y = c. Equal variances:
+# the support is that of the k largest x, and the least cost is convex in k, so the best k is the
+# last one whose gain exceeds the price; exact. Unequal variances: cells are taken in the order of
+# what giving them up would cost; an approximation. On the support the estimate is integer least
+# squares of x - 1 to c - k. Proof: `docs/proofs.md`, "Penalised least squares".
 
 
 @kernel
@@ -56,7 +31,7 @@ def project_penalised(
     families: tuple[int, int],
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `known.Kernel`."""
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     family_start, totals = structure
     first, last = families
     widest = 1
@@ -76,12 +51,12 @@ def project_penalised(
         equal = write_variances(variance, begin, len(x), s)
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
         price = price if equal else penalty
-        hashed = hash_of(x, totals[family])
-        level = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
+        hashed = family_hash(x, totals[family])
+        cutoff = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
         if len(x) == 2:
             _sparsen_two(x, s, price, hashed, y)
         elif len(x) > 2 and price > 0.0:
-            _sparsen(x, s, (level, price, equal, hashed), scratch, units, y)
+            _sparsen(x, s, (cutoff, price, equal, hashed), scratch, units, y)
 
 
 @kernel
@@ -92,7 +67,7 @@ def _sparsen_two(
     hashed: int,
     y: Int64,
 ) -> None:
-    """From integer least squares of two cells to the penalised optimum, whatever the variances."""
+    """Turn integer least squares of two cells into the penalised optimum, for any variances."""
     if y[0] == 0 or y[1] == 0:
         return
     total = y[0] + y[1]
@@ -102,7 +77,7 @@ def _sparsen_two(
     if min(first, second) <= both:
         ahead = first < second
         if first == second:
-            ahead = gets_one(0, hashed, 1, 2)
+            ahead = receives_leftover_unit(0, hashed, 1, 2)
         y[0] = total if ahead else 0
         y[1] = total - y[0]
 
@@ -116,12 +91,12 @@ def _sparsen(
     units: Int64,
     y: Int64,
 ) -> None:
-    """From integer least squares in y to the penalised optimum in y.
+    """Turn integer least squares in y into the penalised optimum in y.
 
     The problem: the level of least squares, the price of a count, whether variances are equal, and
     a hash of the family.
     """
-    level, price, equal, hashed = problem
+    cutoff, price, equal, hashed = problem
     size = 0
     total = 0
     places = units[0]
@@ -132,7 +107,7 @@ def _sparsen(
             places[size] = i
             scratch[0, size] = x[i]
             scratch[1, size] = s[i]
-            scratch[2, size] = x[i] if equal else (x[i] + level * s[i]) / np.sqrt(s[i])
+            scratch[2, size] = x[i] if equal else (x[i] + cutoff * s[i]) / np.sqrt(s[i])
             size += 1
             total += y[i]
     if size < 2:
@@ -187,7 +162,7 @@ def _solve(
     for i in range(size):
         inside = ranks[i] > edge[0]
         if ranks[i] == edge[0]:
-            inside = gets_one(place, hashed, edge[1], ties)
+            inside = receives_leftover_unit(place, hashed, edge[1], ties)
             if not alike:
                 inside = place >= ties - edge[1]
             place += 1
@@ -238,7 +213,7 @@ class Sparse:
         check_combine(self.combine)
 
     def to_dict(self) -> dict[str, Any]:
-        """Method and parameters for the manifest."""
+        """Return method and parameters for the manifest."""
         return {"method": self.name, "penalty": self.penalty, "combine": self.combine}
 
     def project(
@@ -248,7 +223,7 @@ class Sparse:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records.
 
         Args:
             noisy: int64 or float64 (cells), records, within ±2^40.

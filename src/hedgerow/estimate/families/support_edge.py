@@ -13,7 +13,7 @@ from hedgerow.kernels import kernel
 
 @kernel
 def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:  # noqa: FBT001
-    """What giving up a cell would cost, in a set with these sums of x and s that holds it."""
+    """Return what giving up a cell would cost, given the sums of x and s of a set that holds it."""
     rest = sums[1] - s
     if rest <= 0.0:
         return np.inf
@@ -27,7 +27,7 @@ def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool
 
 @kernel
 def _evenly(gap: float, cells: float) -> float:
-    """The sum of squares of as many integers, as equal as can be, with this sum."""
+    """Return the sum of squares of as many integers, as equal as can be, with this sum."""
     share = np.floor(gap / cells)
     more = gap - share * cells
     return float(more * (share + 1.0) * (share + 1.0) + (cells - more) * share * share)
@@ -40,7 +40,7 @@ def last_worthwhile(
     price: float,
     whole: bool,  # noqa: FBT001
 ) -> tuple[int, tuple[float, int]]:
-    """How many cells the support has; the rank of its last one, and how many of that rank it has.
+    """Return the size of the support, the rank of its last cell, and how many of that rank it has.
 
     Bisection between ranks for the lowest whose first cell gains more than the price, given all
     higher ones; then bisection between the cells of this rank.
@@ -78,7 +78,7 @@ def _lowest_worthwhile(
     price: float,
     whole: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
 ) -> float:
-    """The lowest rank whose first cell gains more than the price, given all of higher rank."""
+    """Return the lowest rank whose first cell gains more than the price, given all higher ranks."""
     x, s, ranks = cells[0], cells[1], cells[2]
     low = ranks.min()
     high = ranks.max()
@@ -107,7 +107,7 @@ def _lowest_worthwhile(
 
 @kernel
 def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[float, int]) -> bool:
-    """Whether rounding may make the last cell inside or the first one outside cross the price."""
+    """Return whether rounding may carry the last cell inside or the first outside past it."""
     x = cells[0]
     sum_x = 0.0
     outside = -np.inf
@@ -136,7 +136,7 @@ def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[fl
 
 @kernel
 def wider(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
-    """The edge of the support with the next cell; no ties if there is none."""
+    """Return the edge of the support with the next cell; no ties if there is none."""
     ties = 0
     below = -np.inf
     for rank in ranks:
@@ -149,7 +149,7 @@ def wider(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
 
 @kernel
 def narrower(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
-    """The edge of the support without its last cell; no ties if that is the only one."""
+    """Return the edge of the support without its last cell; no ties if that is the only one."""
     if edge[1] > 1:
         return edge[0], edge[1] - 1
     above = np.inf

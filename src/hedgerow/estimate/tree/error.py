@@ -1,21 +1,10 @@
 """The exact variance of the estimates of a whole tree, from its real family sizes.
 
-*Combined*: the least-squares estimate from the measurements of all depths (Hay et al. 2010, with
-families and variances of any size). With own variance v_t of a measurement of depth t, from the
-leaves up: S is the sum of the children's combined variances and u = 1/(1/v_t + 1/S) the variance of
-what a node and its subtree say. From the root down: the root has variance u, and a child c of a
-parent p, whose family is corrected by x_c += (u_c/S) (x_p - Σ x), has
-
-    Var(x_c) = (u_c/S)² Var(x_p) + u_c - u_c²/S.
-
-*Projected*: families are projected onto their parents' counts from the root down, and measurements
-of different depths are not combined: u = v_t where a depth is measured and u = S where it is not
-(its counts are sums of what is measured next). While no count is cut off at 0 the same formula
-holds; where all depths are measured it is Var(x_p)/n² + v_t (1 - 1/n) for a child among n.
-
-A variance of 0 is a public depth, an infinite one an unmeasured depth. All is exact for real-valued
-estimates; rounding to integers and cutting off at 0 are not in it. The work is that of the distinct
-subtrees (`Shapes`), never that of the nodes.
+*Combined* estimates are least squares over all depths (Hay et al. 2010, any families and
+variances). *Projected* ones are projected family by family from the root down. A variance of 0 is a
+public depth, an infinite one an unmeasured depth. All is exact for real-valued estimates; rounding
+and cutting off at 0 are not in it. The work is that of the distinct subtrees (`Shapes`), never that
+of the nodes. Formulas: `docs/proofs.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence
@@ -31,18 +20,10 @@ Numbers = Sequence[float] | Float64
 
 
 def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
-    """The mean variance of the estimates of the nodes of each depth: float64 (T + 1), records².
-
-    Args:
-        shapes: of the tree.
-        own_variance: one a depth 0..T, records²: 0 for a public depth, inf for an unmeasured one.
-        combine: by least squares over all depths; otherwise projected from the root down.
+    """Return the mean variance of the estimates of each depth's nodes: float64 (T + 1), records².
 
     Returns:
         inf for a depth about which the measurements do not say enough.
-
-    Raises:
-        EstimateError: these are no variances, nothing is measured, or too many distinct subtrees.
     """
     own = _checked(shapes, own_variance)
     if not combine and _is_measured_throughout(shapes, own):
@@ -53,7 +34,7 @@ def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> F
 
 
 def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
-    """The largest variance among the nodes of each depth: float64 (T + 1), records².
+    """Return the largest variance among the nodes of each depth: float64 (T + 1), records².
 
     Exact; but where a tree has too many distinct subtrees and is projected, an upper bound: every
     parent is taken for the worst one of its depth. Arguments and errors are those of
@@ -74,23 +55,14 @@ def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -
 def weighted_variance_and_gradient(
     shapes: Shapes, own_variance: Numbers, weights: Numbers, *, combine: bool
 ) -> tuple[float, Float64]:
-    """Σ_t weights_t Σ_{nodes of t} Var, and its derivatives by the depths' precisions 1/v_t.
+    """Return Σ_t weights_t Σ_{nodes of t} Var, and its derivatives by the depths' precisions 1/v_t.
 
     By reverse differentiation of the two passes, so both cost a few evaluations.
-
-    Args:
-        shapes: of the tree.
-        own_variance: as in `mean_variances`.
-        weights: one a depth 0..T, at least 0: what a squared error of one node costs there.
-        combine: as in `mean_variances`.
 
     Returns:
         The sum (inf where a weighted depth is not determined), and float64 (T + 1): at most 0, and
         0 for public depths. Combined, it says of an unmeasured depth what measuring it would begin
         to gain; projected, it is 0 there, for a bad measurement would be worse than none.
-
-    Raises:
-        EstimateError: as `mean_variances`, or weights that are no weights.
     """
     own = _checked(shapes, own_variance)
     weight = _numbers(shapes, weights, "weights")
@@ -120,7 +92,7 @@ def _checked(shapes: Shapes, own_variance: Numbers) -> Float64:
 
 
 def _numbers(shapes: Shapes, given: Numbers, name: str) -> Float64:
-    """The numbers, one a depth and none below 0."""
+    """Return the numbers, one a depth and none below 0."""
     numbers = np.asarray(given, dtype=np.float64)
     if numbers.shape != (shapes.depth + 1,):
         raise EstimateError(
@@ -132,19 +104,19 @@ def _numbers(shapes: Shapes, given: Numbers, name: str) -> Float64:
 
 
 def _is_measured_throughout(shapes: Shapes, own: Float64) -> bool:
-    """Whether all depths down to the last measured one are, but for those of only children."""
+    """Return whether all depths to the last measured one are measured, only children aside."""
     unmeasured = np.flatnonzero(np.isinf(own[: last_measured(own)]))
     return all(t > 0 and shapes.is_single(int(t)) for t in unmeasured)
 
 
 def _by_source(projection: Float64, own: Float64) -> Float64:
-    """What each depth's own variance adds to each depth's sum; an only child's adds nothing."""
+    """Return what each depth's own variance adds to each depth's sum."""
     with np.errstate(invalid="ignore"):
         return np.where(projection > 0, projection * own, 0.0)
 
 
 def _with_unmeasured_tail(shapes: Shapes, own: Float64, found: Float64) -> Float64:
-    """Depths below the last measured one: only children are as good as their parents."""
+    """Append the unmeasured depths at the end: only children are as good as their parents."""
     whole = np.append(found, np.zeros(len(own) - len(found)))
     for t in range(len(found), len(own)):
         whole[t] = whole[t - 1] if shapes.is_single(t) else np.inf

@@ -26,7 +26,7 @@ Column: TypeAlias = tuple[Float64, int]
 
 @kernel
 def decreases(family_start: Int64) -> bool:
-    """Whether a family begins before the one in front of it."""
+    """Return whether a family begins before the one in front of it."""
     found = 0
     for family in range(len(family_start) - 1):
         found += family_start[family + 1] < family_start[family]
@@ -73,7 +73,7 @@ def combine_families(
 
 
 @kernel
-def spread_families(
+def distribute_families(
     parent_estimate: Float64,
     above: Column,
     estimate: Noisy,
@@ -132,7 +132,7 @@ def spread_families(
 def first_contradiction(
     parent_estimate: Float64, estimate: Float64, variance: Float64, family_start: Int64
 ) -> int:
-    """The first family of exact children that does not sum to its parent; -1 if there is none."""
+    """Return the first family of exact children that does not sum to its parent, or -1."""
     for family in range(len(family_start) - 1):
         begin = family_start[family]
         end = family_start[family + 1]
@@ -229,11 +229,7 @@ class Estimate:
 
 
 def check_layers(layers: Sequence[Layer]) -> None:
-    """Refuse layers that are no tree.
-
-    Raises:
-        EstimateError: see `least_squares`.
-    """
+    """Refuse layers that are no tree."""
     if not layers or layers[0].nodes != 1 or len(start_of(layers[0])) != 2:
         raise EstimateError("layers must begin with the root, one node")
     for depth in range(1, len(layers)):
@@ -246,12 +242,12 @@ def check_layers(layers: Sequence[Layer]) -> None:
 
 
 def start_of(layer: Layer) -> Int64:
-    """Where the families of a layer begin, and the end; the root is a family of one."""
+    """Return where the families of a layer begin, and the end; the root is a family of one."""
     return np.array([0, 1]) if layer.family_start is None else layer.family_start
 
 
 def column(name: str, values: float | Float64, length: int) -> Column:
-    """The values and the step from one entry to the next: 0 where one value stands for all."""
+    """Return the values and the step between entries: 0 where one value stands for all."""
     if isinstance(values, np.ndarray) and values.ndim:
         check_vector(name, values, np.float64)
         check_length(name, values, length)
@@ -266,7 +262,7 @@ def check_length(name: str, values: Noisy, length: int) -> None:
 
 
 def family_count(family_start: Int64, cells: int | None = None) -> int:
-    """The number of families, once they are known to partition the cells."""
+    """Return the number of families, once they are known to partition the cells."""
     check_vector("family_start", family_start, np.int64)
     if not len(family_start) or family_start[0] != 0 or decreases(family_start):
         raise EstimateError("family_start must begin with 0 and not decrease")

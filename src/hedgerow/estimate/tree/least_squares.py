@@ -1,22 +1,13 @@
-"""Best linear unbiased counts of a tree: one pass up to combine, one pass down to spread.
+"""Best linear unbiased counts of a tree: one pass up to combine, one pass down to distribute.
 
-Write x for a node's noisy count (records) and v for its variance (records²). The problem is
+With x a node's noisy count (records) and v its variance (records²), the problem is
 
     minimise Σ (y - x)² / v over all nodes, where every y is the sum of its children's y.
 
-*Up.* z, the estimate of a node from the measurements of its own subtree, is the mean of its own x
-and of the sum of its children's z, weighted by inverse variances: the two are independent, and the
-measurements below say nothing more about the node than their sum does (`combine`).
-
-*Down.* The root's z has seen every measurement, so y = z there. Below a parent p that is final, the
-children's z must move to sum to y_p at the smallest cost Σ (y - z)² / v, v being the variances of z
-now: each takes a share of the gap in proportion to v (`spread`).
-
-Source: Hay et al. (2010), Section 4, where all variances and all families are equal; Honaker (2015)
-for unequal variances, on binary trees. Here both are any. Each pass reads every node once.
-
-A variance of 0 holds a count exactly (a public total, an invariant), infinity leaves it unmeasured;
-both are limits of the problem above and are taken as such, not by a large or a small number.
+A variance of 0 holds a count exactly, infinity leaves it unmeasured: both are taken as limits.
+Source: Hay et al. (2010), Section 4, for equal variances and families; Honaker (2015) for unequal
+variances on binary trees. Each pass reads every node once: `docs/proofs.md`, "Least squares on a
+tree".
 """
 
 from collections.abc import Sequence
@@ -37,14 +28,22 @@ from hedgerow.estimate.tree.layers import (
     check_length,
     column,
     combine_families,
+    distribute_families,
     family_count,
     first_contradiction,
-    spread_families,
     start_of,
 )
 from hedgerow.kernels import over_families
 
-__all__ = ["Estimate", "Layer", "LeastSquares", "combine", "least_squares", "spread", "upward"]
+__all__ = [
+    "Estimate",
+    "Layer",
+    "LeastSquares",
+    "combine",
+    "distribute_down",
+    "least_squares",
+    "upward",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class LeastSquares:
     combine: ClassVar[bool | None] = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The method, as a manifest says it."""
+        """Return the method, as a manifest says it."""
         return {"method": self.name}
 
     def project(
@@ -80,33 +79,26 @@ class LeastSquares:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """The nearest consistent counts; see `Euclidean.project`."""
+        """Return the nearest consistent counts; see `Euclidean.project`."""
         return Euclidean().project(noisy, family_start, totals, variance)
 
     def estimate(self, layers: Sequence[Layer]) -> list[Estimate]:
-        """The estimates of every depth; see `least_squares`."""
+        """Return the estimates of every depth; see `least_squares`."""
         return least_squares(layers)
 
 
 def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
-    """The best linear unbiased estimates and their variances, for each depth 0..T.
+    """Return the best linear unbiased estimates and their variances, for each depth 0..T.
 
     A node without children is a leaf, at any depth. A node that the measurements do not identify
     has an infinite variance; its estimate is one of those that fit best.
-
-    Args:
-        layers: a whole tree, or subtree, from the root down; the root is one node.
-
-    Raises:
-        EstimateError: layers that do not fit below each other; exact counts (variance 0) that
-            contradict each other.
     """
     combined = upward(layers)
     final = [combined[0]]
     for layer, (estimate, variance) in zip(layers[1:], combined[1:], strict=True):
         above = final[-1]
         family_start = start_of(layer)
-        final.append(spread(*above, estimate, variance, family_start))
+        final.append(distribute_down(*above, estimate, variance, family_start))
         if first_contradiction(above[0], *final[-1], family_start) >= 0:
             raise EstimateError(
                 f"depth {len(final) - 1}: exact counts (variance 0) of a family do not sum to "
@@ -116,14 +108,7 @@ def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
 
 
 def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
-    """The estimate and variance of each node from its own subtree alone, for each depth 0..T.
-
-    Args:
-        layers: as in `least_squares`.
-
-    Raises:
-        EstimateError: layers that do not fit below each other.
-    """
+    """Return estimate and variance of each node from its own subtree alone, for each depth 0..T."""
     check_layers(layers)
     combined = [_measured(layers[-1])]
     for depth in range(len(layers) - 2, -1, -1):
@@ -134,7 +119,7 @@ def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
 
 
 def _measured(layer: Layer) -> tuple[Float64, Float64]:
-    """The measurements of the deepest layer as estimates."""
+    """Return the measurements of the deepest layer as estimates."""
     variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
     if layer.noisy is None:
         return np.zeros(layer.nodes), variance
@@ -148,7 +133,7 @@ def combine(
     child_variance: float | Float64,
     family_start: Int64,
 ) -> tuple[Float64, Float64]:
-    """The combined estimate and variance of each node: its own count and its children's sum.
+    """Return the combined estimate and variance of each node: its own count and its children's sum.
 
     With s and S the sums of the children's estimates and variances, ``z = x + (s - x) v / (v + S)``
     with variance ``v S / (v + S)``. A node with v = 0 keeps x; one with v infinite gets s and S;
@@ -162,9 +147,6 @@ def combine(
         child_estimate: int64 or float64 (children), records: the children's combined estimates.
         child_variance: one float, or float64 (children), records².
         family_start: int64 (nodes + 1): where each node's children begin, and the end.
-
-    Raises:
-        EstimateError: arrays that do not fit together.
     """
     nodes = family_count(family_start, len(child_estimate))
     if noisy is None:
@@ -182,14 +164,14 @@ def combine(
     return combined
 
 
-def spread(
+def distribute_down(
     parent_estimate: Float64,
     parent_variance: float | Float64,
     estimate: Noisy,
     variance: float | Float64,
     family_start: Int64,
 ) -> tuple[Float64, Float64]:
-    """The final estimates and variances of the children, which sum to their parents' final ones.
+    """Return final estimates and variances of the children, which sum to their parents'.
 
     With z and v a child's combined estimate and variance and S the family's sum of v,
     ``y = z + (y_p - Σz) v / S`` with variance ``(v / S)² Var(y_p) + v - v² / S``. If one v in a
@@ -203,9 +185,6 @@ def spread(
         estimate: int64 or float64 (children), records: the children's combined estimates.
         variance: one float, or float64 (children), records²: the variances of these.
         family_start: int64 (parents + 1): where each parent's children begin, and the end.
-
-    Raises:
-        EstimateError: arrays that do not fit together.
     """
     parents = family_count(family_start, len(estimate))
     check_length("parent_estimate", parent_estimate, parents)
@@ -213,7 +192,7 @@ def spread(
     own = column("variance", variance, len(estimate))
     final = np.empty(len(estimate)), np.empty(len(estimate))
     over_families(
-        lambda first, last: spread_families(
+        lambda first, last: distribute_families(
             parent_estimate, above, estimate, own, family_start, (first, last), final
         ),
         family_start,

@@ -56,7 +56,7 @@ class Passes:
             object.__setattr__(self, name, value)
 
     def totals(self) -> dict[int, Float64]:
-        """For each depth from ``top`` the sum of variances over the nodes of a distinct subtree."""
+        """Return, for each depth from ``top``, the summed variances by distinct subtree."""
         found = {max(self.top, 0): np.zeros_like(self.shapes.nodes(max(self.top, 0)))}
         if self.top < 0:
             found[0] = self.combined[0]
@@ -72,14 +72,14 @@ class Passes:
         return found
 
     def sums(self) -> Float64:
-        """The sum of the variances of each depth 0..last."""
+        """Return the sum of the variances of each depth 0..last."""
         found = np.zeros(self.last + 1)
         for t, totals in self.totals().items():
             found[t] = totals.sum()
         return found
 
     def largest(self) -> Float64:
-        """The largest variance of each depth 0..last."""
+        """Return the largest variance of each depth 0..last."""
         found = np.zeros(self.last + 1)
         above = np.zeros_like(self.shapes.nodes(max(self.top, 0)))
         if self.top < 0:
@@ -97,7 +97,7 @@ class Passes:
         return found
 
     def value_and_gradient(self, weight: Float64) -> tuple[float, Float64]:
-        """Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
+        """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
         The passes backwards: first the one down, whose adjoints begin at the leaves, then the one
         up, whose adjoints begin at the root.
@@ -124,7 +124,7 @@ class Passes:
         return value, self._gradient(by_combined, by_family)
 
     def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
-        """The pass up, backwards: adjoints of u and S to derivatives by precision."""
+        """Return the pass up, backwards: adjoints of u and S to derivatives by precision."""
         found = np.zeros(len(self.own))
         for t in range(max(self.top, 0), self.last + 1):
             if t > self.top:
@@ -146,7 +146,7 @@ class Passes:
 
 
 def last_measured(own: Float64) -> int:
-    """The deepest depth whose own variance is finite."""
+    """Return the deepest depth whose own variance is finite."""
     return int(np.flatnonzero(np.isfinite(own))[-1])
 
 
@@ -209,7 +209,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     by_combined: Float64,
     by_family: Float64,
 ) -> None:
-    """`_sum_down` backwards: adds to the last three arrays."""
+    """Return `_sum_down` backwards: adds to the last three arrays."""
     for i in range(above.shape[0]):
         for p in range(above.shape[1]):
             for e in range(start[p], start[p + 1]):
@@ -228,7 +228,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 def _backwards_down(
     start: Int64, child: Int64, times: Float64, by_family: Float64, by_combined: Float64
 ) -> None:
-    """`_sum_families` backwards: adds to the last array."""
+    """Return `_sum_families` backwards: adds to the last array."""
     for i in range(by_family.shape[0]):
         for p in range(by_family.shape[1]):
             for e in range(start[p], start[p + 1]):

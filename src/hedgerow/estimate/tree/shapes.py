@@ -44,7 +44,7 @@ class LevelShapes:
         return self.over_children(np.ones(int(self.child.max()) + 1))
 
     def over_children(self, values: Float64) -> Float64:
-        """For each shape the sum, over a node's children, of the values of their shapes."""
+        """Return for each shape the sum, over a node's children, of the values of their shapes."""
         return np.add.reduceat(self.times * values[self.child], self.start[:-1])
 
 
@@ -65,7 +65,7 @@ class Shapes:
 
     @classmethod
     def of(cls, tree: Tree) -> "Shapes":
-        """The shapes of a tree."""
+        """Return the shapes of a tree."""
         return cls(tuple(_axis_shapes(axis) for axis in tree.axes), tree.steps)
 
     @property
@@ -94,18 +94,15 @@ class Shapes:
         return max(prod(len(level.nodes) for level in at) for at in self.cuboids) <= MOST_SHAPES
 
     def is_single(self, depth: int) -> bool:
-        """Whether no node of a depth has a sibling."""
+        """Return whether no node of a depth has a sibling."""
         axis, level = self.steps[depth - 1]
         return bool((self.levels[axis][level - 1].families == 1).all())
 
     def refined(self, depth: int) -> tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]:
-        """How the depth refines the one before: (level of the parents, parents, children).
+        """Return how the depth refines the one before: (level of the parents, parents, children).
 
         The distinct subtrees of either depth as an array of three dimensions: axes before the one
         that is refined, that axis, axes after it.
-
-        Raises:
-            EstimateError: there are more distinct subtrees than fit in memory.
         """
         axis, level = self.steps[depth - 1]
         counts = [len(at.nodes) for at in self.cuboids[depth]]
@@ -120,7 +117,7 @@ class Shapes:
         return self.levels[axis][level - 1], (before, upper, after), (before, lower, after)
 
     def nodes(self, depth: int) -> Float64:
-        """How many nodes have each distinct subtree of a depth: float64, one dimension an axis."""
+        """Return how many nodes have each distinct subtree of a depth: one dimension an axis."""
         found = np.ones(())
         for level in self.cuboids[depth]:
             found = np.multiply.outer(found, level.nodes)
@@ -153,7 +150,7 @@ class Shapes:
 def _axis_projection(
     levels: tuple[LevelShapes, ...],
 ) -> tuple[Float64, Float64]:
-    """Two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
+    """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
     times 1 - 1/n of level s.
@@ -171,7 +168,7 @@ def _axis_projection(
 
 
 def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
-    """The shapes of every level of an axis, found from the leaves up."""
+    """Return the shapes of every level of an axis, found from the leaves up."""
     leaves = axis.size(axis.depth)
     nothing = np.zeros(0, dtype=np.int64)
     found = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
@@ -185,7 +182,7 @@ def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
 def _level_shapes(
     child_start: Int64, shape: NDArray[np.integer], shapes: int
 ) -> tuple[Int64, LevelShapes]:
-    """The shape of each node of a level, and the distinct ones, from its children's shapes.
+    """Return the shape of each node of a level, and the distinct ones, from its children's shapes.
 
     Nodes with equal fingerprints are compared with the first of them, entry by entry; one that
     differs (it never does in practice) becomes a shape of its own, which is exact as well.
@@ -206,7 +203,7 @@ def _level_shapes(
 def _entries(
     child_start: Int64, shape: NDArray[np.integer], shapes: int
 ) -> tuple[Int64, Int64, Int64]:
-    """For each node its children's distinct shapes in order, and how many have each."""
+    """Return for each node its children's distinct shapes in order, and how many have each."""
     sizes, parents = np.diff(child_start), len(child_start) - 1
     if shapes == 1:
         return np.arange(parents + 1), np.zeros(parents, np.int64), sizes
@@ -218,7 +215,7 @@ def _entries(
 
 
 def _mixed(child: Int64, times: Int64) -> UInt64:
-    """A fingerprint of each entry: two rounds of the SplitMix64 finaliser (Steele et al. 2014)."""
+    """Return a fingerprint of each entry: two rounds of SplitMix64 (Steele et al. 2014)."""
     bits = child.astype(np.uint64)
     for more in (times.astype(np.uint64), np.uint64(0)):
         bits = (bits + more) * np.uint64(0x9E3779B97F4A7C15)
@@ -235,7 +232,7 @@ def _differs(
     times: Int64,
     other: Int64,
 ) -> NDArray[np.bool_]:
-    """For each node whether its entries differ from those of another."""
+    """Return for each node whether its entries differ from those of another."""
     found = np.zeros(len(other), dtype=np.bool_)
     for node in range(len(other)):
         begin, there = start[node], start[other[node]]

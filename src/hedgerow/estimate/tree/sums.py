@@ -1,28 +1,10 @@
-"""Least-squares estimates of sums of leaves that are no nodes, with exact variances, in one pass.
+"""Least-squares estimates of sums of leaves that are no nodes, and covariances of nodes.
 
-Below a parent p, `hedgerow.estimate.tree.least_squares.spread` gives a child c the final estimate
-
-    y_c = a_c y_p + r_c,   a_c = u_c / S,
-
-u being the family's combined variances (records²) and S their sum. The residuals r of a family
-are uncorrelated with y_p and with everything outside p's subtree, and Cov(r_c, r_d) is
-``u_c [c = d] - u_c u_d / S``: see `hedgerow.estimate.tree.sums` for why.
-
-*The variance of a sum.* Write the sum over a group of leaves as Σ g_c y_c over the leaves, with
-g_c = 1 in the group and 0 elsewhere. Over one family, with ``g_p = Σ a_c g_c``,
-
-    Σ g_c y_c = g_p y_p + Σ g_c r_c,   Var(Σ g_c r_c) = Σ g_c² u_c - S g_p² = Σ u_c (g_c - g_p)².
-
-The two terms are uncorrelated, and the first is a weighted sum over the depth above. So, from the
-leaves up, the group's variance is the sum of Σ u_c (g_c - g_p)² over all families, plus
-g_root² Var(y_root). Terms are positive, and 0 where a group holds a family whole. Each depth keeps
-the pairs (node, group) with g other than 0: as groups are disjoint, never more than leaves.
-
-*Limits.* S = 0: children are exact and stay, so they take nothing from above, g_p = 0. Infinite u
-(what was measured does not tell): the children that have one take what the others leave of y_p;
-their sum follows, none of several alone. So g_p is their common g if they have one, with terms from
-the others alone; if they differ, the group is not identified and its variance is infinite. Such g
-are 0 or 1 exactly, as they come down to those of leaves without any mean taken.
+Below a parent p, `least_squares.distribute_down` gives a child c the estimate y_c = a_c y_p + r_c
+with a_c = u_c / S, u being the family's combined variances (records²) and S their sum. The
+residuals r are uncorrelated with everything outside p's subtree, so variances of sums add up family
+by family from the leaves up, and covariances need the lowest common ancestor alone:
+`docs/proofs.md`, "Sums and covariances on a tree".
 """
 
 from collections.abc import Sequence
@@ -38,30 +20,6 @@ from hedgerow.estimate.estimator import check_vector
 from hedgerow.estimate.tree.layers import Estimate, Layer, check_length, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.kernels import kernel
-
-# Covariances between least squares estimates of chosen nodes, found by climbing the tree.
-#
-# Below a parent p, `hedgerow.estimate.tree.least_squares.spread` gives a child c the final estimate
-#
-# y_c = a_c y_p + r_c,   a_c = v_c / S,   r_c = z_c - a_c Σ z,
-#
-# z being the family's combined estimates, each from its own subtree, v their variances, S = Σ v.
-#
-# *The residual r_c is uncorrelated with all that is decided above and beside it.* The z of a family
-# come from disjoint measurements, so they are independent, and
-# ``Cov(r_c, Σz) = v_c - a_c S = 0``. All measurements below p enter y_p, and every estimate outside
-# p's subtree, through Σz alone (that is `combine`); all other measurements are independent of z. So
-# r_c is uncorrelated with y_p and with everything outside p's subtree, and by the same argument
-# with the residuals of other families. Within the family
-#
-# Cov(r_c, r_d) = -v_c v_d / S,   Var(r_c) = v_c - v_c² / S.
-#
-# So a covariance needs the lowest common ancestor p of u and w alone. With A_u the product of a
-# from u up to, but without, the child c of p on the way, and A_w up to d,
-#
-# Cov(y_u, y_w) = A_u A_w (a_c a_d Var(y_p) + Cov(r_c, r_d)),
-#
-# and ``Cov(y_u, y_w) = A_u Var(y_w)`` where w is itself an ancestor of u, A_u then up to w.
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +38,10 @@ def covariance(
     nodes: Sequence[tuple[int, int]],
     combined: Sequence[tuple[Float64, Float64]] | None = None,
 ) -> Float64:
-    """The covariance matrix of the estimates of some nodes, records², float64 (nodes, nodes).
+    """Return the covariance matrix (records²) of the estimates of some nodes.
 
     C is that of `least_squares`; a sum of nodes with coefficients k has the variance ``k @ C @ k``.
     After one upward pass it takes O(families on the way) a node and O(depth) a pair.
-
-    Args:
-        layers: the tree, as in `least_squares`.
-        nodes: (depth, index in the depth's tree order) of each.
-        combined: what `upward` returned for these layers, to spare that pass.
-
-    Raises:
-        EstimateError: a node that is not in the tree, or that the measurements do not identify.
     """
     combined = upward(layers) if combined is None else combined
     paths = [_path(layers, combined, depth, index) for depth, index in nodes]
@@ -108,7 +58,7 @@ def _path(
     depth: int,
     index: int,
 ) -> list[_Step]:
-    """The steps from the root down to a node."""
+    """Return the steps from the root down to a node."""
     if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:
         raise EstimateError(f"the tree has no node {index} at depth {depth}")
     indices = [index]
@@ -129,7 +79,7 @@ def _path(
 
 
 def _step(index: int, family: Float64, place: int, above: float) -> _Step:
-    """The step to one child, by its place in the family; ``above`` is Var(y_p)."""
+    """Return the step to one child, by its place in the family; ``above`` is Var(y_p)."""
     v = float(family[place])
     rest = float(family[:place].sum() + family[place + 1 :].sum())
     if v == inf:  # Alone with an infinite variance it is what the others leave; else unknown.
@@ -143,7 +93,7 @@ def _step(index: int, family: Float64, place: int, above: float) -> _Step:
 
 
 def _pair(one: list[_Step], other: list[_Step]) -> float:
-    """The covariance of the nodes at the ends of two paths."""
+    """Return the covariance of the nodes at the ends of two paths."""
     common = 0
     for a, b in zip(one, other, strict=False):
         if a.index != b.index:
@@ -164,7 +114,7 @@ def _product(steps: Sequence[_Step]) -> float:
 
 
 def _times(share: float, variance: float) -> float:
-    """The product; of what is not identified a share of 0 takes nothing."""
+    """Return the product; of what is not identified a share of 0 takes nothing."""
     return share * variance if share else 0.0
 
 
@@ -173,14 +123,11 @@ Pairs: TypeAlias = tuple[Int64, Int64, Float64]
 
 
 def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
-    """The best linear unbiased estimate of the sum of each group of leaves, and its variance.
+    """Return the best linear unbiased estimate, and its variance, of each group of leaves.
 
     Args:
         layers: the tree, as in `least_squares`; its leaves are the nodes of the last layer.
         groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
-
-    Raises:
-        EstimateError: arrays that do not fit together, a negative group; see `least_squares`.
     """
     variance = variance_of_sums(layers, groups)
     leaves = least_squares(layers)[-1].estimate
@@ -193,7 +140,7 @@ def variance_of_sums(
     groups: Int64,
     combined: Sequence[tuple[Float64, Float64]] | None = None,
 ) -> Float64:
-    """The variance of the least-squares estimate of each group's sum: float64 (groups), records².
+    """Return the variance of each group's least-squares estimate: float64 (groups), records².
 
     It is infinite for a group that the measurements do not identify. Takes O(nodes).
 
@@ -201,9 +148,6 @@ def variance_of_sums(
         layers: as in `sums_of_leaves`.
         groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
         combined: what `upward` returned for these layers, to spare that pass.
-
-    Raises:
-        EstimateError: arrays that do not fit together; a negative group.
     """
     combined = upward(layers) if combined is None else combined
     check_vector("groups", groups, np.int64)
@@ -223,7 +167,7 @@ def variance_of_sums(
 
 
 def _climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
-    """The pairs of the depth above; adds what the families' residuals say to the variances."""
+    """Return the pairs of the depth above, and add the families' residuals to the variances."""
     node, group, weight = pairs
     start = np.searchsorted(node, family_start)
     above = np.empty(len(node), np.int64), np.empty(len(node), np.int64), np.empty(len(node))
@@ -280,7 +224,7 @@ def _climb_families(
 
 @kernel
 def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
-    """The sum of the finite u, and how many are infinite."""
+    """Return the sum of the finite u, and how many are infinite."""
     finite = 0.0
     infinite = 0
     for c in range(begin, end):
@@ -293,7 +237,7 @@ def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
 
 @kernel
 def _share_from_above(weighted: float, unknown: int, finite: float, infinite: int) -> float:
-    """The g of a parent from Σ g u over its children in the group."""
+    """Return the g of a parent from Σ g u over its children in the group."""
     if infinite > 0:
         return 1.0 if unknown == infinite else 0.0
     return weighted / finite if finite > 0.0 else 0.0
@@ -301,7 +245,7 @@ def _share_from_above(weighted: float, unknown: int, finite: float, infinite: in
 
 @kernel
 def _without_zeros(above: Pairs, first: int, last: int) -> int:
-    """The end of the pairs once those of this family with g = 0 are dropped."""
+    """Return the end of the pairs once those of this family with g = 0 are dropped."""
     parents, members, mean = above
     for i in range(first, last):
         if mean[i] != 0.0:

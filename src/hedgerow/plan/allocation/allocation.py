@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import PlanError, kind_of, listed
+from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measure
 from hedgerow.plan.prior import Prior
@@ -120,7 +120,7 @@ class Shares:
     def __init__(self, given: Sequence[Exact]) -> None:
         fractions = tuple(
             exact(share, f"share {i}", PlanError)
-            for i, share in enumerate(listed("shares", given, SHARES, PlanError), start=1)
+            for i, share in enumerate(as_list("shares", given, SHARES, PlanError), start=1)
         )
         for i, share in enumerate(fractions, start=1):
             if share < 0:
@@ -184,7 +184,7 @@ def check_importance(importance: Importance) -> None:
     if importance is None or isinstance(importance, Relative | PerLevel):
         return
     numbers = importance.values() if isinstance(importance, Mapping) else importance
-    given = listed("importance", numbers, "numbers, Relative() or PerLevel()", PlanError)
+    given = as_list("importance", numbers, "numbers, Relative() or PerLevel()", PlanError)
     for number in given:
         if not isinstance(number, Real):
             raise PlanError(f"an importance must be a number, got {kind_of(number)}")

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import PlanError, check_kind, listed
+from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.fairness import along, tree_classes
 from hedgerow.plan.depths import Survivors
@@ -56,13 +56,13 @@ class Fair:
     importance: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_kind("a ratio of variances", self.ratio, Real, "a number", PlanError)
+        check_type("a ratio of variances", self.ratio, Real, "a number", PlanError)
         if not 1 <= self.ratio < float("inf"):
             raise PlanError(f"a ratio of variances must be at least 1 and finite, got {self.ratio}")
         given = self.importance
         if given is not None:
-            for number in listed("importance", given, "numbers", PlanError):
-                check_kind("an importance", number, Real, "a number", PlanError)
+            for number in as_list("importance", given, "numbers", PlanError):
+                check_type("an importance", number, Real, "a number", PlanError)
         if given is not None and not (min(given, default=-1) >= 0 and 0 < sum(given) < np.inf):
             raise PlanError(
                 f"importance must be numbers of at least 0, not all 0, got {list(given)}"

@@ -36,13 +36,9 @@ class TooFineError(BudgetError):
 
 @lru_cache(maxsize=1024)
 def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
-    """Proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
+    """Return proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
 
     Kept: a plan, its manifest, its page and the terminal state the same figures of one composition.
-
-    Raises:
-        BudgetError: ε is no finite number.
-        TooFineError: neither accountant can hold the composition.
     """
     if not math.isfinite(epsilon):
         raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
@@ -61,7 +57,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
 
 
 def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known: float) -> float:
-    """The smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
+    """Return the smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
 
     Args:
         delta_above: proved upper bounds of δ(ε).
@@ -97,42 +93,35 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
     step = _NARROW
     while delta_above(found) > target:  # the bound, not only the root, must be on the private side
         found, step = found * (1 + step), 2 * step
-    return asked_again(min(found, high))
+    return next_above(min(found, high))
 
 
-def asked_again(epsilon: float) -> float:
-    """ε, or a little more: of which the decimal that it prints as is no less than ε.
+def next_above(epsilon: float) -> float:
+    """Return ε, or a little more: of which the decimal that it prints as is no less than ε.
 
-    A float in a question stands for both (`hedgerow.text.asked`), and δ at this ε is to
+    A float in a question stands for both (`hedgerow.text.exact_or_smaller`), and δ at this ε is to
     be what it was.
     """
     return math.nextafter(epsilon, math.inf) if epsilon else epsilon
 
 
 def tradeoff_below(losses: Losses, alpha: float) -> float:
-    """A proved lower bound of T(α), the least type II error at type I error α.
+    """Return a proved lower bound of T(α), the least type II error at type I error α.
 
     From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
-
-    Args:
-        losses: the composition.
-        alpha: in [0, 1].
-
-    Raises:
-        BudgetError: α is outside.
     """
     if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
-        return lattice_tradeoff_bounds(losses, probable(alpha))[0]
+        return lattice_tradeoff_bounds(losses, check_alpha(alpha))[0]
     return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
 
 
 def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
-    """T(α) from below by T(α) = max over ε of 1 - δ(ε) - e^ε α (Dong, Roth & Su 2022, Prop. 2.12).
+    """Return max over ε of 1 - δ(ε) - e^ε α, T(α) from below (Dong, Roth & Su 2022, Prop. 2.12).
 
     Every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
     close to the best. Arguments as of `epsilon_above` and `tradeoff_below`.
     """
-    steepest = -math.log(max(probable(alpha), 1e-290))
+    steepest = -math.log(max(check_alpha(alpha), 1e-290))
     left, right = -steepest - 60, steepest + 1
     for _ in range(80):
         a, b = left + (right - left) / 3, right - (right - left) / 3
@@ -143,23 +132,13 @@ def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
 
 
 def height(epsilon: float, delta: float, alpha: float) -> float:
-    """1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below.
-
-    Args:
-        epsilon: at most 700.
-        delta: such that (ε, δ) holds.
-        alpha: in [0, 1].
-    """
+    """Return 1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below."""
     slope = math.exp(epsilon) * alpha
     return 1 - delta - slope - 1e-15 * (1 + slope)
 
 
-def probable(alpha: float) -> float:
-    """A type I error, which is in [0, 1].
-
-    Raises:
-        BudgetError: it is not.
-    """
+def check_alpha(alpha: float) -> float:
+    """Return a type I error, which is in [0, 1]."""
     if not 0 <= alpha <= 1:
         raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
     return alpha

@@ -2,22 +2,12 @@
 
 For c > 0 and K(s) = log E[e^(sL); L < ∞] (Mellin's inversion of (1 - e^(ε-ℓ))₊ in s),
 
-    δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds.
+    δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds,
 
-The line passes through the saddle point, where K(c) - cε - log c - log(c+1) is least: there nothing
-cancels, however small δ is. The trapezoidal rule of spacing h gives Σ_k e^(ckT) δ(ε + kT) with
-T = 2π/h over all integers k (Poisson) instead of its term k = 0. All terms are positive, so it errs
-upwards only, and by Chernoff bounds, (1 - e^-u)₊ ≤ C(z) e^(zu) with C(z) = z^z/(1+z)^(1+z), by at
-most
-
-    C(z₁) e^(K(z₁) - z₁ε) / (e^((c-z₁)T) - 1) + C(z₂) e^(K(z₂) - z₂ε) / (e^((z₂-c)T) - 1)
-
-for any 0 ≤ z₁ < c < z₂. `contour_kernel` has the weights that make finitely many nodes enough,
-`contour_sieve` finds those worth a visit, `contour_sum` adds them up. Until the end everything is
-relative to e^(K(c) - c·target), so δ may be as small as a float can be.
-
-Round-off is bounded under one assumption: that exp, log, sin, … of NumPy and the C library are
-right to 4 units in the last place.
+by the trapezoidal rule on the line through the saddle point, where nothing cancels. The rule errs
+upwards only, by aliases that Chernoff bounds cover (`docs/proofs.md`, "δ(ε) as a contour
+integral"). All is relative to e^(K(c) - c·target) until the end, so δ may be as small as a float
+can be. Round-off is bounded assuming that exp, log, sin, … are right to 4 units in the last place.
 """
 
 import math
@@ -52,7 +42,7 @@ from hedgerow.privacy.accountant.cumulant import (
     cumulant,
     cumulant_error,
     log_finite,
-    tilted,
+    tilt_loss,
 )
 
 # Which weights and which nodes compute δ(ε): all of the contour but the values on it.
@@ -112,7 +102,7 @@ class Contour:
 
 
 def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
-    """Ways to compute δ(ε), the cheapest first; none if all need too many nodes."""
+    """Yield ways to compute δ(ε), the cheapest first; none if all need too many nodes."""
     for grid, most in _grids(losses, epsilon):
         contour = _surveyed(grid, most // max(len(losses), 2))
         if contour is not None:
@@ -120,7 +110,7 @@ def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
 
 
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
-    """Grids with the most visits that they may take."""
+    """Return grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
     offset, unit = lattice(losses)
     close = _smoothed(line, _CLOSE)
@@ -132,7 +122,7 @@ def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
 
 
 def lattice(losses: Losses) -> tuple[Fraction, Fraction]:
-    """(o, u) such that every finite value of the sum of the losses is in o + u·Z."""
+    """Return (o, u) such that every finite value of the sum of the losses is in o + u·Z."""
     offset, unit = Fraction(0), Fraction(0)
     for loss, times in losses:
         offset += times * loss.offset
@@ -143,7 +133,7 @@ def lattice(losses: Losses) -> tuple[Fraction, Fraction]:
 
 
 def _folded(losses: Losses, epsilon: Fraction, offset: Fraction, unit: Fraction) -> Grid:
-    """Over one period of a lattice, cut into an odd number of equal parts: no node at its end."""
+    """Return a grid over one period of a lattice, cut into an odd number of equal parts."""
     gap = (offset - epsilon) % unit or unit  # a loss of ε itself contributes nothing
     kernel = Folded.of(unit, gap)
     line = line_through_saddle(losses, float(epsilon + gap), kernel.log_weight, kernel.unit)
@@ -162,7 +152,7 @@ def _folded(losses: Losses, epsilon: Fraction, offset: Fraction, unit: Fraction)
 
 
 def _smoothed(line: Line, tolerance: float) -> Grid:
-    """On the whole line, as far as the smoothed weights are of any size."""
+    """Return a grid on the whole line, as far as the smoothed weights matter."""
     kernel = Smoothed.within(line.tilt, tolerance)
     bounds = aliases(line, kernel.log_chernoff)
     period = bounds.period_for(_ALIASED * line.scale)
@@ -180,9 +170,9 @@ def _smoothed(line: Line, tolerance: float) -> Grid:
 
 
 def _surveyed(grid: Grid, most: int) -> Contour | None:
-    """The grid with the nodes to visit: all but some whose terms add up to a known little."""
+    """Return the grid with the nodes to visit: all but some whose terms are known to be small."""
     line = grid.line
-    factors = tuple((tilted(loss, line.tilt), times) for loss, times in line.losses)
+    factors = tuple((tilt_loss(loss, line.tilt), times) for loss, times in line.losses)
     product = Product(factors, sum((times * f.origin for f, times in factors), -grid.target))
     share = _LEFT_OUT * line.scale / len(node_blocks(grid.last))
 
@@ -218,33 +208,23 @@ class _Figures:
 
 
 def delta(losses: Losses, epsilon: float) -> float | None:
-    """δ(ε), within `delta_bounds` and mostly far closer to the truth than they are apart.
+    """Return δ(ε), within `delta_bounds` and mostly far closer to the truth than they are apart.
 
     Returns:
         None where `delta_bounds` returns None.
-
-    Raises:
-        BudgetError: ε is no finite number.
     """
     figures = _figures(losses, epsilon)
     return None if figures is None else figures.point
 
 
 def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
-    """Numbers between which δ(ε) certainly lies, round-off included, at most 1e-6 apart relatively.
+    """Return certified bounds of δ(ε), round-off included, at most 1e-6 apart relatively.
 
     Below `SMALLEST` they are 0 and twice that.
-
-    Args:
-        losses: the composition.
-        epsilon: any finite number; 0 asks for the total variation distance.
 
     Returns:
         None where the integrand has too many revivals to follow (few uses with wide steps on a
         very fine common lattice): enumerate or convolve there.
-
-    Raises:
-        BudgetError: ε is no finite number.
     """
     figures = _figures(losses, epsilon)
     return None if figures is None else (figures.low, figures.high)
@@ -268,7 +248,7 @@ def _checked(epsilon: float) -> float:
 
 
 def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
-    """The finite part of δ where it is plain: none is above ε, all are 0, or all far above."""
+    """Return the finite part of δ in simple cases: no loss above ε, all 0, or all far above."""
     finite = math.exp(_log_finite(losses))
     if not any(isinstance(loss, GaussianLoss) for loss, _ in losses):
         # Laplace losses and pairs lie between their offset and its negative.
@@ -286,7 +266,7 @@ def _about(value: float) -> _Figures:
 
 
 def _missing(losses: Losses, epsilon: float) -> float:
-    """At least 1 - δ(ε)/P[L < ∞], δ without P[L = ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
+    """Return a bound of 1 - δ(ε)/P[L < ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
 
     Of a finite loss 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
     """
@@ -296,7 +276,7 @@ def _missing(losses: Losses, epsilon: float) -> float:
 
 
 def _evaluated(contour: Contour) -> _Figures:
-    """The sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
+    """Return the sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
     grid, line = contour.grid, contour.grid.line
     sums, error = weighted_sums(
         contour.product, grid.kernel, line.tilt, grid.spacing, contour.nodes
@@ -315,7 +295,7 @@ def _evaluated(contour: Contour) -> _Figures:
 
 
 def _with_infinite(losses: Losses, finite: _Figures) -> _Figures:
-    """With P[L = ∞] = 1 - Π (1-δ)^times added; its exponent is a sum of terms of one sign."""
+    """Add P[L = ∞] = 1 - Π (1-δ)^times; its exponent is a sum of terms of one sign."""
     infinite = -math.expm1(_log_finite(losses))
     doubt = infinite * (len(losses) + 20) * UNIT_ROUNDOFF
     low = max(infinite - doubt + finite.low * (1 - 4 * UNIT_ROUNDOFF), 0.0)

@@ -11,16 +11,9 @@ from hedgerow.arrays import Complex128, Float64
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.cumulant import cumulant
 
-# What multiplies the transform of a loss under the contour integral for δ(ε), and its bounds.
-#
-# The trapezoidal sum over the nodes s = c + imh, m any integer, of E[e^(s(L-ε))] w(s) stands for
-# δ(ε) with w(s) = 1/(s(s+1)), which decays like 1/m² only. Two other weights need finitely many
-# nodes:
-#
-# - `Folded`, where all of L lies on one lattice: the transform has a period in m, and w is summed
-# over all periods in closed form. Exact.
-# - `Smoothed`, for any L: w times a factor that falls like 1/m⁴ more, and turns δ into averages of
-# itself that lie above and below it. Its two sums enclose δ(ε) whatever the law of L is.
+# Weights w(s) of the trapezoidal sum over s = c + imh. The plain 1/(s(s+1)) decays like 1/m² only;
+# `Folded` (all of L on one lattice: exact) and `Smoothed` (any L: sums that enclose δ) need
+# finitely many nodes.
 
 POINT, LOW, HIGH = range(3)
 
@@ -51,19 +44,19 @@ class Folded:
 
     @classmethod
     def of(cls, unit: Fraction, gap: Fraction) -> "Folded":
-        """From exact u and r."""
+        """Return the weight for exact u and r."""
         far = -math.exp(-float(gap)) * math.expm1(-float(unit - gap))
         return cls(float(unit), float(gap), -math.expm1(-float(gap)), far)
 
     def weights(self, tilt: float, height: Float64) -> Complex128:
-        """At s = tilt + i·height: complex (3, n), thrice the same as nothing is smoothed."""
+        """Return the weights at s = tilt + i·height: complex (3, n), three equal rows."""
         point = (tilt + 1j * height) * self.unit
         above = self.near + self.far * np.exp(-point)
         below = np.expm1(-point) * np.expm1(-point - self.unit)
         return np.broadcast_to(self.unit * above / below, (3, height.size))
 
     def envelope(self, tilt: float, height: Float64) -> Float64:
-        """At least the modulus at each height in [0, π/u], where it does not increase.
+        """Return a bound of the modulus at each height in [0, π/u], which does not increase.
 
         |1 - e^(-(a+ib))|² = (1 - e^-a)² + 4e^-a sin²(b/2).
         """
@@ -72,13 +65,13 @@ class Folded:
         return np.asarray(self.unit * above / np.sqrt(first * second))
 
     def log_weight(self, tilts: Float64) -> Float64:
-        """Log w(c) at real c > 0."""
+        """Return log w(c) at real c > 0."""
         real = tilts * self.unit
         below = np.log(-np.expm1(-real)) + np.log(-np.expm1(-real - self.unit))
         return np.asarray(np.log(self.unit * (self.near + self.far * np.exp(-real))) - below)
 
     def log_chernoff(self, tilts: Float64) -> Float64:
-        """A log C for which (1 - e^(ε-ℓ))₊ ≤ C e^(z(ℓ-y)) at all ℓ of the lattice, for each z ≥ 0.
+        """Return a log C with (1 - e^(ε-ℓ))₊ ≤ C e^(z(ℓ-y)) on the lattice, for each z ≥ 0.
 
         The one of `log_chernoff`, or the larger of 1 - e^-r, at j = 0, and e^(-zu).
         """
@@ -95,22 +88,13 @@ class Folded:
 class Smoothed:
     """Weights whose sums lie above and below δ(ε), for a loss with any law.
 
-    Let b be the density of V, the sum of four independent uniforms on [-w, w], b̂(s) = E e^(sV), and
-    A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies by
-    k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
+    Let b be the density of V, the sum of four independent uniforms on [-w, w], b̂(s) = E e^(sV),
+    and A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies
+    by k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
+
+    Proof: `docs/proofs.md`, "δ(ε) as a contour integral".
 
         (1+λ)Aδ - λA²δ  ≤  δ  ≤  Aδ.
-
-    Proof. δ is a mixture of kinks (1 - e^(ε-ℓ))₊, and A commutes with mixtures. Times e^(-ε/2), and
-    apart from a positive constant, a kink is S(u) = 2 sinh(u/2)₊ at u = ℓ - ε, and A becomes
-    convolution with the even β = b/b̂(1/2). It keeps sinh, so H = β*S - S is even; H(u) = (β*S)(u)
-    ≥ 0 for u < 0: the upper bound. For the lower one show λ β*H ≥ H. S'' - S/4 is a unit mass at 0,
-    so H'' = H/4 + β ≥ 0 off 0: H is convex on (0, ∞), zero from 4w on, hence decreasing. Pairing
-    ±v, for u ≥ 0: H(u-v) + H(u+v) is at least 2H(u) if v ≤ u, and 2H(v) if v > u. So β*H(u)/H(u) ≥
-    J(u) = 2∫_0^u β + 2∫_u^∞ β H/H(u), and J' = 2∫_u^∞ β H · (-H'/H²)(u) ≥ 0: the worst is J(0) =
-    β*H(0)/H(0) = E|sinh((V-V')/2)| / (b̂(1/2) E|sinh(V/2)|) - 1. As |y| ≤ |sinh y| ≤ |y| sinh(x)/x
-    for |y| ≤ x, this is at least E|V-V'|/E|V| / (cosh(x) sinh(x)/x) - 1 at x = 2w, where the first
-    quotient is 7435/5292; at w = 1/40 that is 0.4026 > 1/λ.
 
     Attributes:
         width: w.
@@ -124,7 +108,7 @@ class Smoothed:
 
     @classmethod
     def within(cls, tilt: float, tolerance: float) -> "Smoothed":
-        """About as wide as keeps the two averages within ``tolerance`` of each other, relatively.
+        """Return the weights of about the width at which both averages agree within ``tolerance``.
 
         Aδ - δ is about half the variance 4w²/3 of V times δ'' - δ', which is about c(c+1)δ.
         """
@@ -132,7 +116,7 @@ class Smoothed:
         return cls(min(math.sqrt(tolerance / scale), cls.LARGEST_WIDTH))
 
     def weights(self, tilt: float, height: Float64) -> Complex128:
-        """At s = tilt + i·height: complex (3, n): for the plain δ, below it, above it."""
+        """Return the weights at s = tilt + i·height: complex (3, n): plain, below and above δ."""
         point = tilt + 1j * height
         plain = 1 / (point * (point + 1))
         bent = self.width * (point + 0.5)
@@ -142,7 +126,7 @@ class Smoothed:
         return np.stack([plain, plain * below, plain * average])
 
     def envelope(self, tilt: float, height: Float64) -> Float64:
-        """At least the modulus of all but the plain weights; it does not increase."""
+        """Return a bound of the modulus of all but the plain weights; it does not increase."""
         plain = np.hypot(tilt, height) * np.hypot(tilt + 1, height)
         falling = self._cosh(tilt) / np.maximum(self.width * height, 1e-9)
         largest = np.exp(self._log_growth(np.array(tilt)))
@@ -150,27 +134,27 @@ class Smoothed:
         return np.asarray((1 + 2 * self.EXCESS) * bound * np.maximum(bound, 1) / plain)
 
     def beyond(self, tilt: float, height: float) -> float:
-        """At least (1/π) ∫ of the envelope from ``height`` on; |sinh(x+iy)| ≤ cosh x."""
+        """Return a bound of (1/π) ∫ of the envelope from ``height`` on; |sinh(x+iy)| ≤ cosh x."""
         falling = (self._cosh(tilt) / (self.width * height)) ** self.FACTORS
         rest = (1 + 2 * self.EXCESS) * falling * max(falling, 1) / (self.FACTORS + 1)
         return rest / (math.pi * height)
 
     def height_for(self, tilt: float, rest: float) -> float:
-        """About the height beyond which no more than ``rest`` is left."""
+        """Return about the height beyond which no more than ``rest`` is left."""
         scale = (1 + 2 * self.EXCESS) / ((self.FACTORS + 1) * math.pi)
         falling = (self._cosh(tilt) / self.width) ** self.FACTORS
         return float((scale * falling / rest) ** (1 / (self.FACTORS + 1)))
 
     def log_weight(self, tilts: Float64) -> Float64:
-        """Log w(c) at real c > 0, before smoothing."""
+        """Return log w(c) at real c > 0, before smoothing."""
         return plain_log_weight(tilts)
 
     def log_chernoff(self, tilts: Float64) -> Float64:
-        """Log C for both averages: that of δ, times (1+λ)k̂(z)² at most."""
+        """Return log C for both averages: that of δ, times (1+λ)k̂(z)² at most."""
         return log_chernoff(tilts) + 2 * self._log_growth(tilts) + math.log(1 + self.EXCESS)
 
     def _log_growth(self, tilts: Float64) -> Float64:
-        """At least log k̂ at real s ≥ 0: sinh(y)/y ≤ e^(y²/6)."""
+        """Return a bound of log k̂ at real s ≥ 0: sinh(y)/y ≤ e^(y²/6)."""
         return np.asarray(self.FACTORS * (self.width * (tilts + 0.5)) ** 2 / 6)
 
     def _cosh(self, tilt: float) -> float:
@@ -178,12 +162,12 @@ class Smoothed:
 
 
 def plain_log_weight(tilts: Float64) -> Float64:
-    """Log of 1/(c(c+1))."""
+    """Return log of 1/(c(c+1))."""
     return np.asarray(-np.log(tilts) - np.log1p(tilts))
 
 
 def log_chernoff(tilts: Float64) -> Float64:
-    """Log of C(z) = z^z/(1+z)^(1+z), the maximum of (1 - e^-u) e^(-zu) over u ≥ 0."""
+    """Return log of C(z) = z^z/(1+z)^(1+z), the maximum of (1 - e^-u) e^(-zu) over u ≥ 0."""
     positive = np.maximum(tilts, 1e-300)
     return np.asarray(-positive * np.log1p(1 / positive) - np.log1p(positive))
 
@@ -228,14 +212,14 @@ class Aliases:
     sides: tuple[tuple[Float64, Float64], ...]
 
     def bound(self, period: float) -> float:
-        """Of the sum of all aliases for T = ``period``."""
+        """Return of the sum of all aliases for T = ``period``."""
         return sum(
             math.exp(float(np.min(heads - gaps * period - np.log(-np.expm1(-gaps * period)))))
             for heads, gaps in self.sides
         )
 
     def period_for(self, bound: float) -> float:
-        """A period T whose aliases are about ``bound`` or less."""
+        """Return a period T whose aliases are about ``bound`` or less."""
         log_bound = math.log(bound)
         return max(float(np.min(np.maximum(h - log_bound, 1) / gaps)) for h, gaps in self.sides)
 
@@ -243,15 +227,9 @@ class Aliases:
 def line_through_saddle(
     losses: Losses, target: float, log_weight: OfTilts, unit: float = 0.0
 ) -> Line:
-    """The line of the c at which K(c) - cy + log w(c), a convex function, is about least.
+    """Return the line of the c at which K(c) - cy + log w(c), a convex function, is about least.
 
     Where only the largest loss exceeds ε it falls for ever, and c stays where it hardly falls.
-
-    Args:
-        losses: the composition.
-        target: y.
-        log_weight: log w at real c.
-        unit: of the lattice, for weights that are folded over it.
     """
 
     def height(tilts: Float64) -> Float64:
@@ -272,12 +250,7 @@ def line_through_saddle(
 
 
 def aliases(line: Line, log_chernoff: OfTilts) -> Aliases:
-    """Bound the aliases by Chernoff bounds at a few dozen z on either side of c (see `contour`).
-
-    Args:
-        line: the line.
-        log_chernoff: log C at z ≥ 0, where C e^(z(ℓ-y)) bounds what a loss ℓ contributes.
-    """
+    """Bound the aliases by Chernoff bounds at a few dozen z on either side of c (see `contour`)."""
     tilt = line.tilt
     at_tilt = float(cumulant(line.losses, np.array([tilt]))[0])
 

@@ -37,15 +37,7 @@ def surviving_nodes(
     room: Callable[[int, int], float],
     most: int,
 ) -> Int64 | None:
-    """The m in 0..last at which the product at t = m · spacing may be above what the room allows.
-
-    Args:
-        waves: the factors.
-        spacing: of the nodes.
-        last: the last node.
-        room: of the block of nodes ``start .. stop - 1``: the Λ such that nodes whose product is
-            at most e^-Λ may go; where it is not positive all of them may.
-        most: how many nodes may come up.
+    """Return the nodes m in 0..last at which the product may be above what the room allows.
 
     Returns:
         Int64 in ascending order; None if they are more than ``most``, or too hard to find.
@@ -68,7 +60,7 @@ def surviving_nodes(
 
 
 def node_blocks(last: int) -> list[tuple[int, int]]:
-    """0..last cut at 64, 128, 256, …: within a block the rest of the integrand varies little."""
+    """Cut 0..last at 64, 128, 256, …: within a block the rest of the integrand varies little."""
     edges = [0]
     while edges[-1] <= last:
         edges.append(min(max(2 * edges[-1], _FIRST_BLOCK), last + 1))
@@ -76,7 +68,7 @@ def node_blocks(last: int) -> list[tuple[int, int]]:
 
 
 def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: float) -> Int64 | None:
-    """The nodes of one block; None if it should be halved first, to save memory."""
+    """Return the nodes of one block; None if it should be halved first, to save memory."""
     pieces = _decisive_pieces(waves, (block[0] * spacing, (block[1] - 1) * spacing), room)
     if pieces is not None:
         nodes = _between(*_within_room(*pieces, waves, room), spacing, block)
@@ -94,7 +86,7 @@ def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: floa
 def _decisive_pieces(
     waves: list[Wave], ends: tuple[float, float], room: float
 ) -> tuple[Float64, Float64] | None:
-    """Short intervals near the revivals of every factor that alone could exceed the room."""
+    """Return short intervals near the revivals of every factor that alone exceeds the room."""
     low, high = np.array([ends[0]]), np.array([ends[1]])
     for step, strength in waves:
         if 2 * strength > room:
@@ -109,7 +101,7 @@ def _decisive_pieces(
 def _near_revivals(
     low: Float64, high: Float64, step: float, radius: float
 ) -> tuple[Float64, Float64]:
-    """The parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
+    """Return the parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
     wide = np.minimum(radius + _slack(high * step), math.pi)
     count = _revivals(low, high, step, wide)
     source = np.repeat(np.arange(low.size), count)
@@ -122,14 +114,14 @@ def _near_revivals(
 
 
 def _revivals(low: Float64, high: Float64, step: float, radius: Float64 | float) -> Int64:
-    """How many multiples of 2π lie within ``radius`` of each interval."""
+    """Return how many multiples of 2π lie within ``radius`` of each interval."""
     first = np.ceil((low * step - radius) / math.tau)
     count = np.floor((high * step + radius) / math.tau) - first + 1
     return np.asarray(np.maximum(count, 0), dtype=np.int64)
 
 
 def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
-    """Into how many pieces each interval is cut, so that most factors turn little within one."""
+    """Return how many pieces to cut each interval into, so that most factors turn little."""
     weight = sum(strength for _, strength in waves)
     turning = sum(strength * step * step for step, strength in waves)
     shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
@@ -146,7 +138,7 @@ def _cut_short(low: Float64, high: Float64, count: Int64) -> tuple[Float64, Floa
 def _within_room(
     low: Float64, high: Float64, waves: list[Wave], room: float
 ) -> tuple[Float64, Float64]:
-    """The intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
+    """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
     spent = np.zeros(low.size)
     for step, strength in waves:
         middle = math.tau * np.rint((low + high) * (step / 2 / math.tau))
@@ -158,12 +150,12 @@ def _within_room(
 
 
 def _slack(angle: Float64) -> Float64:
-    """More than the round-off of an angle, so that the bounds do not hang on the last digit."""
+    """Return more than the round-off of an angle, so that bounds do not hang on the last digit."""
     return 1e-9 + 4e-15 * angle
 
 
 def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]) -> Int64:
-    """The nodes in ascending intervals, each once; the ends are a little wider than they are."""
+    """Return the nodes in ascending, slightly widened intervals, each once."""
     start, stop = block
     first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
     end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
@@ -173,7 +165,7 @@ def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]
 
 
 def _ranks(count: Int64) -> Int64:
-    """0 .. count - 1 for each count, one after the other."""
+    """Return 0 .. count - 1 for each count, one after the other."""
     return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
 
 
@@ -204,7 +196,7 @@ def weighted_sums(
     spacing: float,
     nodes: Int64,
 ) -> tuple[Float64, float]:
-    """(h/2π) Σ over ±nodes of the product times each weight of the kernel, and its round-off.
+    """Return (h/2π) Σ over ±nodes of the product times each weight, and a bound of its error.
 
     Returns:
         The sums (3), and a bound of the absolute error of each.
@@ -227,7 +219,7 @@ def weighted_sums(
 
 
 def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
-    """Modulus and angle of the product at each height, and a bound of its absolute error.
+    """Return modulus and angle of the product at each height, and a bound of its error.
 
     With u the unit round-off, the angle t · step, less its turns, is right to 7u|t · step|. It
     enters φ by its centre (an angle) and by φ₀, whose error adds up to q relative to |φ₀|; the
@@ -258,6 +250,6 @@ def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64
 
 
 def _reduced(angle: Float64) -> Float64:
-    """The angle less the nearest multiple of 2π."""
+    """Return the angle less the nearest multiple of 2π."""
     turns = np.rint(angle / math.tau)
     return np.asarray((angle - turns * math.tau) - turns * _TURN_REST)

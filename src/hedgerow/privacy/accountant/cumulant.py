@@ -1,20 +1,11 @@
 """Transforms of privacy losses on a vertical line: E[e^(cL)] for real c, and how it turns beyond.
 
-Tilting a loss L by c reweighs its law with e^(cL). As L = origin + step · X for an integer X,
+With L = origin + step · X for an integer X, and φ the characteristic function of X under the law of
+L tilted by c (reweighed with e^(cL)), which has period 2π and φ(0) = 1,
 
-    E[e^((c+it)L); L < ∞] = E[e^(cL); L < ∞] · e^(it·origin) · φ(t·step),
+    E[e^((c+it)L); L < ∞] = E[e^(cL); L < ∞] · e^(it·origin) · φ(t·step).
 
-with φ the characteristic function of X under the tilted law. It has period 2π and φ(0) = 1.
-
-Gaussian loss of shift s: X is discrete Gaussian about a = cs, P(x) ∝ e^(-(x-a)²/2σ²), and
-
-    E[e^(cL)] = e^((c²+c)s²/2σ²) · R(a)/R(0),    R(a) = Σ_x e^(-(x-a)²/2σ²),
-
-a theta function: summed as it stands for small σ², and by Poisson summation otherwise,
-R(a) = √(2πσ²) Σ_k cos(2πka) e^(-2π²σ²k²). All terms of the first and nearly all of the second
-are positive, and the large exponent stands apart, so no digits cancel for any σ², s and c.
-
-Laplace loss and pair: L = origin - step · X with X in 0..s and a geometric law between the ends.
+The formulas for each kind of loss: `docs/proofs.md`, "Transforms of privacy losses".
 """
 
 import math
@@ -61,7 +52,7 @@ class TiltedLoss:
 
 
 def cumulant(losses: Losses, tilt: Float64) -> Float64:
-    """K(c) = Σ times · log E[e^(cL); L < ∞] for each real c > -1/2 in ``tilt``."""
+    """Return K(c) = Σ times · log E[e^(cL); L < ∞] for each real c > -1/2 in ``tilt``."""
     total = np.zeros_like(tilt)
     for loss, times in losses:
         total += times * _log_moment(loss, tilt)
@@ -69,7 +60,7 @@ def cumulant(losses: Losses, tilt: Float64) -> Float64:
 
 
 def cumulant_error(losses: Losses, tilt: float) -> float:
-    """A bound of the absolute round-off of K(c).
+    """Return a bound of the absolute round-off of K(c).
 
     The two parts of each log-moment, each right to 8 units of itself (products, a quotient, a
     logarithm) and 60 units of 1 (a sum of at most 19 positive terms, each an exponential).
@@ -82,8 +73,8 @@ def cumulant_error(losses: Losses, tilt: float) -> float:
     return units * UNIT_ROUNDOFF
 
 
-def tilted(loss: Loss, tilt: float) -> TiltedLoss:
-    """The loss under its law tilted by ``tilt`` > 0."""
+def tilt_loss(loss: Loss, tilt: float) -> TiltedLoss:
+    """Return the loss under its law tilted by ``tilt`` > 0."""
     if isinstance(loss, GaussianLoss):
         wide = loss.sigma2 >= _POISSON_SIGMA2
         return _wide_gaussian(loss, tilt) if wide else _narrow_gaussian(loss, tilt)
@@ -100,14 +91,14 @@ def _log_moment(loss: Loss, tilt: Float64) -> Float64:
 
 
 def _exponent(loss: Loss, tilt: Float64) -> Float64:
-    """What stands before the logarithm of a sum: the loss at X = 0, or of the shifted Gaussian."""
+    """Return what stands before the logarithm of a sum in the log-moment."""
     if isinstance(loss, GaussianLoss):
         return (tilt * tilt + tilt) * float(loss.offset)
     return tilt * float(-loss.offset)
 
 
 def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
-    """Log R(a)/R(0) at each a; it depends on a mod 1 only."""
+    """Return log R(a)/R(0) at each a; it depends on a mod 1 only."""
     fraction = centre - np.rint(centre)
     if sigma2 >= _POISSON_SIGMA2:
         first = 2 * math.exp(-2 * math.pi**2 * sigma2)
@@ -120,21 +111,12 @@ def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
 
 
 def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
-    """e^(-((y-f)²-f²)/2σ²) at y = -9..9: the tilted masses about the integer nearest to a."""
+    """Return e^(-((y-f)²-f²)/2σ²) at y = -9..9: tilted masses about the integer nearest to a."""
     return np.asarray(np.exp(_ATOMS * (2 * fraction - _ATOMS) / (2 * sigma2)))
 
 
 def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
-    """By Poisson summation φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²).
-
-    Sharpness: by Jacobi's triple product, X is a sum of independent Bernoulli variables up to a
-    constant (its generating function Σ q^(x²) z^x = Π_m (1-q^(2m)) (1+q^(2m-1)z) (1+q^(2m-1)/z) has
-    only negative zeros). One with chance p has |1-p+pe^(iv)|² = 1 - 4p(1-p) sin²(v/2), at most
-    e^(-4p(1-p) sin²(v/2)); so |φ(v)| ≤ exp(-2 Var(X) sin²(v/2)), and |φ| falls on [0, π].
-    Here Var(X) = σ² + σ⁴ (log R)''(a) ≥ σ²(1 - 9π²σ² e^(-2π²σ²)) ≥ σ²(1 - 1e-6).
-
-    Spread: E|X-a| ≤ √E(X-a)², and E(X-a)² ≤ 1.01σ² by the second derivative of the sum above.
-    """
+    """Use Poisson summation: φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²)."""
     sigma2, centre = float(loss.sigma2), tilt * loss.shift
     turn = 2j * math.pi * (centre - round(centre))
     total = 1 + 2 * math.exp(-2 * math.pi**2 * sigma2) * math.cos(turn.imag)
@@ -160,7 +142,7 @@ def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
 
 
 def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
-    """By the sum over the atoms; the bounds are those of `_wide_gaussian`.
+    """Sum over the atoms; the bounds are those of `_wide_gaussian`.
 
     The round-off of a moves each weight by |y|/σ² of it, hence φ₀ by at most 2 E|y|/σ².
     """
@@ -186,14 +168,14 @@ def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
 
 
 def _geometric_parts(loss: LaplaceLoss | PairLoss) -> tuple[float, int, float]:
-    """1/scale, s, and log P[L < ∞]: a pair is a Laplace loss of shift 1 and scale 1/ε."""
+    """Return 1/scale, s and log P[L < ∞]; a pair is a Laplace loss of shift 1 and scale 1/ε."""
     if isinstance(loss, LaplaceLoss):
         return float(1 / loss.scale), loss.shift, 0.0
     return float(loss.epsilon), 1, log_finite(loss)
 
 
 def log_finite(loss: Loss) -> float:
-    """Log P[L < ∞], to 4 units of round-off of itself."""
+    """Return log P[L < ∞], to 4 units of round-off of itself."""
     if not isinstance(loss, PairLoss):
         return 0.0
     if loss.delta < Fraction(1, 2):
@@ -202,7 +184,7 @@ def log_finite(loss: Loss) -> float:
 
 
 def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> Complex128:
-    """Σ_x P(x) r^x / q^x over x = 0..s for r = e^-exponent and q = e^-rate.
+    """Return Σ_x P(x) r^x / q^x over x = 0..s for r = e^-exponent and q = e^-rate.
 
     P(0) = 1/(1+q), P(x) = (1-q)/(1+q) q^x, P(s) = q^s/(1+q): noise at or below 0, x, or at least s.
     The inner sum is r (1 - r^(s-1))/(1 - r).
@@ -215,11 +197,7 @@ def _geometric_sum(rate: float, shift: int, exponent: Float64 | Complex128) -> C
 
 
 def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
-    """L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`, tilted.
-
-    Sharpness: of independent integers X, X' with the same law, |φ(v)|² = E cos(v(X-X')) =
-    1 - 2E sin²(v(X-X')/2) ≤ 1 - 2P(|X-X'| = 1) sin²(v/2) ≤ exp(-4B sin²(v/2)), B = Σ P(x) P(x+1).
-    """
+    """Tilt L = s/scale - (2/scale) X with the geometric law of `_geometric_sum`."""
     rate, shift, _ = _geometric_parts(loss)
     falling = (1 + 2 * tilt) * rate
     total = float(_geometric_sum(rate, shift, np.array(falling)).real)
@@ -240,7 +218,7 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
 
 
 def _neighbouring(rate: float, shift: int, falling: float) -> float:
-    """Σ_x P(x) P(x+1) of the law in `_geometric_sum` before it is divided by its total."""
+    """Return Σ_x P(x) P(x+1) of the law in `_geometric_sum` before it is divided by its total."""
     end, inner = 1 / (1 + math.exp(-rate)), -math.expm1(-rate) / (1 + math.exp(-rate))
     if shift == 1:
         return end * end * math.exp(-falling)
@@ -254,5 +232,5 @@ def _complex(real: float, imaginary: Float64) -> Complex128:
 
 
 def _safe_log(values: Complex128) -> Complex128:
-    """The logarithm, of 1e-30 where there is less: far below every bound of the error."""
+    """Return the logarithm, of 1e-30 where there is less: far below every bound of the error."""
     return np.asarray(np.log(np.where(np.abs(values) < 1e-30, 1e-30, values)))

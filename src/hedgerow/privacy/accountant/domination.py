@@ -1,46 +1,14 @@
 """What Gaussian noise promises whatever the changes are, if their ℓ2 norms are bounded.
 
-The exact profile (`accountant`) needs the one change that is worst. Where none is proved to be (a
-unit of several records, measurements that are no counts) the norm Δ of the change still says nearly
-all, as a discrete Gaussian is nearly a rounded continuous one.
+Theorem. Let M measure vectors of whole numbers, each chosen in the light of what came before, the
+t-th with independent noise N_Z(0, σ_t²), neighbours being at most Δ_t apart. For any
+0 < s² < min σ_t² let q = e^(-2π²s²), η = 2q/(1 - q), C = Σ Δ_t² ln((1 + η)/(1 - η)) and
+μ² = Σ Δ_t²/(σ_t² - s²). Then M satisfies (ε, δ) for δ = e^C δ_μ(ε - 2C), with
 
-Theorem. Let M measure vectors of whole numbers, one after the other, each chosen in the light of
-what came before; the t-th with independent noise N_Z(0, σ_t²), neighbours being at most Δ_t apart.
-For any 0 < s² < min σ_t² let
+    δ_μ(ε) = Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ)    (Balle & Wang 2018, Theorem 8).
 
-    q = e^(-2π²s²),  η = 2q/(1 - q),  C = Σ Δ_t² ln((1 + η)/(1 - η)),  μ² = Σ Δ_t²/(σ_t² - s²).
-
-Then M satisfies (ε, δ) for δ = e^C δ_μ(ε - 2C), where δ_μ is the profile of μ-Gaussian differential
-privacy, δ_μ(ε) = Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ) (Balle & Wang 2018, Theorem 8).
-
-Proof. *One coordinate.* Draw y from the continuous N(c, σ² - s²), c whole, then a whole number z
-with probability e^(-(z-y)²/2s²)/S(y), S(y) = Σ_k e^(-(k-y)²/2s²). By Poisson summation
-S(y) = √(2π)s Σ_m e^(-2π²s²m²) cos(2πmy), which is within a factor 1 ± η of √(2π)s, as m² >= m.
-Without it the integral over y is a convolution of two Gaussians: z has probability (1 ± η)^-1 times
-the density of N(c, σ²) at z. N_Z(c, σ²) has that density over its sum over Z, which is 1 ± η too,
-for σ² > s². So its probabilities and those of z differ by a factor of at most (1 + η)/(1 - η).
-(Peikert 2010, Theorem 3.1, is this for lattices.)
-
-*All of them.* Fix neighbours. What they do not change has the same noise under both and needs no
-y; a change of whole numbers with norm Δ_t has at most Δ_t² coordinates that are not 0. Let P and Q
-be the laws of all that M says, P' and Q' those with z in the place of its noise: P <= e^C P' and
-Q >= e^-C Q'. P' and Q' come from measuring with continuous noise of variance σ_t² - s² and
-rounding at random, so they are no further apart than an adaptive composition of Gaussian
-mechanisms, which is μ-Gaussian differentially private (Dong, Roth & Su 2022, Theorem 4 and
-Corollary 2). Hence P(E) - e^ε Q(E) <= e^C (P'(E) - e^(ε-2C) Q'(E)) <= e^C δ_μ(ε - 2C). ∎
-
-Every s² proves a bound; the least of a few counts (`SPREADS`). For σ² = 400 it is within half a
-percent of the variance that the exact worst case of a known change asks for.
-
-*Cases.* Where one unit's change is one of several cases (`Neighbours.changes`) the bound is taken
-with the largest μ and the largest C of any: e^C δ_μ(ε - 2C) grows with both, as more noise-free
-signal and a larger doubt only make two laws easier to tell apart (δ_μ(ε) grows with μ and falls
-with ε). It holds for changes in between as well, whose squared norms are at most a mean of those of
-two cases at every depth at once: then so are their μ² and C.
-
-Other guarantees of the same composition take part by the pair of laws that dominates them
-(`hedgerow.noise.loss.PairLoss`), whose losses are few: with p(l) the law of their finite sum,
-δ = P[L = ∞] + (1 - P[L = ∞]) Σ_l p(l) e^C δ_μ(ε - 2C - l) (Zhu, Dong & Wang 2022, Theorem 10).
+Proof, the cases of `Neighbours.changes`, and other guarantees in the composition: `docs/proofs.md`,
+"Gaussian noise and bounded norms".
 """
 
 import math
@@ -57,7 +25,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.budget import float_above
 
-SPREADS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
+SMOOTHINGS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
 """Values of s², records²: C is 0.03 a changed count at the first, 2e-34 at the last."""
 
 MOST_LOSSES = 1 << 16
@@ -94,14 +62,7 @@ class Domination:
     pairs: tuple[tuple[PairLoss, int], ...] = ()
 
     def delta(self, epsilon: float) -> float:
-        """δ such that the composition is (ε, δ)-differentially private, rounded up; 1 at worst.
-
-        Args:
-            epsilon: any finite number, taken as the exact binary fraction that it is.
-
-        Raises:
-            BudgetError: ε is no finite number.
-        """
+        """Return δ such that the composition is (ε, δ)-DP, rounded up; at most 1."""
         if not math.isfinite(epsilon):
             raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
         losses, chances, sound = self._others()
@@ -113,20 +74,20 @@ class Domination:
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     def _bounds(self) -> list[tuple[float, float]]:
-        """The largest μ and C for each s² that is small enough, rounded up; none beyond floats."""
+        """Return the largest μ and C for each s² that is small enough, rounded up."""
         cases = [case for case in self.cases if case]
         if not cases:
             return [(0.0, 0.0)]
         found = []
-        for spread in SPREADS:
-            if all(spread < g.sigma2 for case in cases for g in case):
+        for smoothing in SMOOTHINGS:
+            if all(smoothing < g.sigma2 for case in cases for g in case):
                 with suppress(OverflowError):
-                    mu = max(_mu(case, spread) for case in cases)
-                    found.append((mu, max(_doubt(case, spread) for case in cases)))
+                    mu = max(_mu(case, smoothing) for case in cases)
+                    found.append((mu, max(_doubt(case, smoothing) for case in cases)))
         return found
 
     def _others(self) -> tuple[Float64, Float64, float]:
-        """The finite losses of the other guarantees, their chances, and ln P[L < ∞].
+        """Return the finite losses of the other guarantees, their chances, and ln P[L < ∞].
 
         More than MOST_LOSSES are not told apart: all count as their largest.
         """
@@ -150,7 +111,7 @@ class Domination:
 
 
 def _binomial(uses: int, epsilon: float) -> Float64:
-    """The chances of 0, …, n losses +ε of n, each with probability 1/(1 + e^-ε), rounded up."""
+    """Return the chances of 0, …, n losses +ε of n, each of chance 1/(1 + e^-ε), rounded up."""
     k = np.arange(uses + 1)
     ways = gammaln(uses + 1) - gammaln(k + 1) - gammaln(uses - k + 1)
     exponents = ways - epsilon * (uses - k) - uses * math.log1p(math.exp(-epsilon))
@@ -159,20 +120,20 @@ def _binomial(uses: int, epsilon: float) -> Float64:
     return chances
 
 
-def _mu(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
-    exact = sum((g.times * g.squared / (g.sigma2 - spread) for g in gaussians), Fraction(0))
+def _mu(gaussians: tuple[Gaussians, ...], smoothing: Fraction) -> float:
+    exact = sum((g.times * g.squared / (g.sigma2 - smoothing) for g in gaussians), Fraction(0))
     return math.sqrt(float_above(exact)) * (1 + ROUND_OFF)
 
 
-def _doubt(gaussians: tuple[Gaussians, ...], spread: Fraction) -> float:
-    q = math.exp(-2 * math.pi**2 * float(spread))
+def _doubt(gaussians: tuple[Gaussians, ...], smoothing: Fraction) -> float:
+    q = math.exp(-2 * math.pi**2 * float(smoothing))
     eta = 2 * q / (1 - q)
     coordinates = sum((g.times * g.squared for g in gaussians), Fraction(0))
     return float(coordinates) * math.log1p(2 * eta / (1 - eta)) * (1 + ROUND_OFF)
 
 
 def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
-    """e^C δ_μ(ε - 2C), rounded up: float64 in the shape of ε."""
+    """Return e^C δ_μ(ε - 2C), rounded up: float64 in the shape of ε."""
     moved = epsilon - 2 * doubt
     moved -= 4e-16 * (np.abs(epsilon) + doubt)
     delta = gaussian_delta_above(moved, mu) if mu else -np.expm1(np.minimum(moved, 0.0))
@@ -181,24 +142,12 @@ def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
 
 
 def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
-    """δ_μ(ε), rounded up, of μ-Gaussian differential privacy: float64 in the shape of ε.
+    """Return δ_μ(ε), rounded up, of μ-Gaussian differential privacy: float64 in the shape of ε.
 
     For ε >= 0, with a = ε/μ - μ/2, b = a + μ and Mills' ratio R, δ_μ(ε) = φ(a) (R(a) - R(b)), and
     δ_μ(-ε) = 1 - e^-ε + e^-ε δ_μ(ε).
 
-    *Round-off.* With u = 2^-53 and s = ε/μ + μ/2, a and b are computed to 2us. That moves φ(a)R(a),
-    whose logarithm has a slope of at most |a| + 1, and φ(a)R(b) by at most 2us(|a| + 1) of
-    themselves; the square in φ by a²u/2 more, and erfcx and a few products by less than ROUND_OFF.
-    So 8u(s + 1)(|a| + 1) + ROUND_OFF of both is added to their difference.
-
-    *Small μ*, where they are nearly the same: R(a) - R(b) is the integral of -R'(t) = 1 - tR(t),
-    which is convex (R is the Laplace transform of e^(-t²/2), so its derivatives alternate), and at
-    most its trapezoid. Each end is right to ROUND_OFF, as the slope of -R' is at most R''(0) < 1.3
-    there and 2us < 1e-13.
-
-    Args:
-        epsilon: any finite numbers.
-        mu: above 0.
+    Round-off is bounded in `docs/proofs.md`, "Gaussian noise and bounded norms".
     """
     size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
     a, b = size / mu - mu / 2, size / mu + mu / 2
@@ -218,10 +167,10 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
 
 
 def _mills(x: Float64) -> Float64:
-    """(1 - Φ(x))/φ(x)."""
+    """Return (1 - Φ(x))/φ(x)."""
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
 
 
 def _mills_slope(x: Float64) -> Float64:
-    """How fast Mills' ratio falls."""
+    """Return how fast Mills' ratio falls."""
     return np.asarray(1 - x * _mills(x))

@@ -8,9 +8,9 @@ on offset + u·Z, and its law is a discrete convolution (`lattice_convolution`).
 All terms are positive, and c near the minimum of K(c) - cε - ln c - ln(c+1) puts the bulk of p̃
 where w lives, so the sum loses nothing to cancellation, however small δ is.
 
-The bounds: with p̂ what is computed of p̃, |Σ(p̂ - p̃)w| ≤ ‖p̂ - p̃‖₂ ‖w‖₂ (Cauchy-Schwarz), plus the
-mass outside the window, which is missing at one place and folded in at another: at most once each
-times max w. Sums are made of blocks of 256 terms in any order, then exactly (math.fsum).
+The bounds: with p̂ what is computed of p̃, |Σ(p̂ - p̃)w| ≤ ‖p̂ - p̃‖₂ ‖w‖₂ (Cauchy-Schwarz), plus
+the mass outside the window, which is missing at one place and folded in at another: at most once
+each times max w. Sums are made of blocks of 256 terms in any order, then exactly (math.fsum).
 """
 
 import math
@@ -23,10 +23,10 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
-    Composed,
+    ComposedLaw,
     cells_at,
     common_unit,
-    composed,
+    compose_law,
     lowest,
     twelve_bits,
 )
@@ -40,35 +40,28 @@ DOUBT = (BLOCK + 40) * ROUND
 
 
 def cells(losses: Losses, epsilon: float) -> int:
-    """How many lattice points δ(ε) needs; it is refused above `LARGEST_CELLS`."""
+    """Return how many lattice points δ(ε) needs; it is refused above `LARGEST_CELLS`."""
     return cells_at(losses, saddle(losses, epsilon))
 
 
 def delta(losses: Losses, epsilon: float) -> float:
-    """δ(ε), to about 1e-12 of itself; nearest to the truth, on neither side for sure.
+    """Return δ(ε), to about 1e-12 of itself; nearest to the truth, on neither side for sure.
 
     Less is certain, and the bounds say so, with very many folds (20,000: 2e-9 wide), and where the
     law is a comb on a far finer lattice: noise of σ² below about 1/100, which hides nothing, mixed
     with wide noise. Then only a tooth far above ε may count, and the rounding near ε drowns it.
-
-    Args:
-        losses: the composition.
-        epsilon: any finite number, taken as the exact binary fraction that it is.
-
-    Raises:
-        BudgetError: more lattice points than LARGEST_CELLS.
     """
     return _delta(losses, epsilon)[1]
 
 
 def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
-    """Proved lower and upper bounds of δ(ε): see the top of this file. Arguments as in `delta`."""
+    """Return proved lower and upper bounds of δ(ε); arguments as in `delta`."""
     lower, _, upper = _delta(losses, epsilon)
     return lower, upper
 
 
 def saddle(losses: Losses, epsilon: float) -> Fraction:
-    """The c > 0 near the minimum of K(c) - cε - ln c - ln(c+1), in twelve bits.
+    """Return the c > 0 near the minimum of K(c) - cε - ln c - ln(c+1), in twelve bits.
 
     Any c is valid; twelve bits keep later exact arithmetic short.
     """
@@ -86,7 +79,7 @@ def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
     top = largest(losses)
     if top is not None and epsilon >= top:
         return never * (1 - 16 * ROUND), never, min(1.0, never * (1 + 16 * ROUND))
-    law = composed(losses, saddle(losses, epsilon))
+    law = compose_law(losses, saddle(losses, epsilon))
     total, error = _hockey_stick(law, Fraction(epsilon))
     scale = exp_of_fraction(law.exponent - law.tilt * Fraction(epsilon))
     lower = never + scale * max(0.0, total - error)
@@ -99,8 +92,8 @@ def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
     )
 
 
-def _hockey_stick(law: Composed, epsilon: Fraction) -> tuple[float, float]:
-    """Σ_{l > ε} p̂(l) w(l - ε), and how far it is from the sum over p̃ at most.
+def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> tuple[float, float]:
+    """Return Σ_{l > ε} p̂(l) w(l - ε), and how far it is from the sum over p̃ at most.
 
     w(t) is nowhere above 1/(c+1), nor above e^(-ct), and t is at least the way to the first lattice
     point above ε: where atoms are far apart, that is what keeps the stray mass small.
@@ -131,28 +124,21 @@ def _hockey_stick(law: Composed, epsilon: Fraction) -> tuple[float, float]:
 
 
 def block_sums(terms: Float64) -> list[float]:
-    """Sums of up to BLOCK terms each, for math.fsum to add exactly."""
+    """Return sums of up to BLOCK terms each, for math.fsum to add exactly."""
     sums: list[float] = np.add.reduceat(terms, np.arange(0, len(terms), BLOCK)).tolist()
     return sums
 
 
 def exp_of_fraction(exponent: Fraction) -> float:
-    """e^exponent, to a relative error below 4u; an error below 1e-300 where that is all."""
+    """Return e^exponent to a relative error below 4u, or an absolute one below 1e-300."""
     near = float(exponent)
     return math.exp(near) * (1 + float(exponent - Fraction(near)))
 
 
-# The trade-off curve of a composition on its lattice: how well a test can tell neighbours apart.
-#
-# T(α) is the least type II error of a test, at type I error α, of "the table is y" (law Q) against
-# "the table is x" (law P). By Neyman & Pearson the best test rejects where the loss L = ln P/Q is
-# large, and flips a coin on one atom l. So T is piecewise linear with the knots
-#
-# (Q[L > l], P[L ≤ l]),   Q(l) = P(l) e^(-l),
-#
-# and slope -e^l on the segment that atom l adds; T(0) = 1 - P[L = ∞]. The noises are symmetric, so
-# P and Q may change places. For every ε, the line of slope -e^ε that supports T from below gives
-# δ(ε) = 1 - min_α (T(α) + e^ε α) (Dong, Roth & Su 2022, Proposition 2.12).
+# The trade-off curve on the lattice: T(α) is the least type II error of a test, at type I error α,
+# of Q against P. The best test rejects where L = ln P/Q is large (Neyman & Pearson), so T is
+# piecewise linear with the knots (Q[L > l], P[L ≤ l]), Q(l) = P(l) e^(-l), and slope -e^l on the
+# segment of l.
 
 
 TINY = 1e-300
@@ -176,12 +162,12 @@ class Atoms:
 
 
 def atoms(losses: Losses) -> Atoms:
-    """All atoms that matter to P or to Q, for pictures of the whole curve.
+    """Return all atoms that matter to P or to Q, for pictures of the whole curve.
 
     They come from the tilt -1/2, halfway from P to Q: absolute errors are about 1e-16 e^(ρ/4) for
     Gaussian noise of total ρ. Use `tradeoff` for figures in the tails.
     """
-    law = composed(losses, Fraction(-1, 2))
+    law = compose_law(losses, Fraction(-1, 2))
     places: Float64 = float(law.first) + float(law.unit) * np.arange(len(law.masses), dtype=float)
     half = law.masses * exp_of_fraction(law.exponent)
     steep = np.clip(places / 2, -700, 700)
@@ -189,20 +175,12 @@ def atoms(losses: Losses) -> Atoms:
 
 
 def tradeoff(losses: Losses, alpha: float) -> float:
-    """T(α), to about 1e-12 of itself for α up to a half, and to 1e-15 absolutely beyond.
-
-    Args:
-        losses: the composition.
-        alpha: the type I error, in [0, 1], taken as the exact binary fraction that it is.
-
-    Raises:
-        BudgetError: more lattice points than LARGEST_CELLS.
-    """
+    """Return T(α), to about 1e-12 of itself for α up to a half, and to 1e-15 absolutely beyond."""
     return _tradeoff(losses, alpha)[1]
 
 
 def tradeoff_bounds(losses: Losses, alpha: float) -> tuple[float, float]:
-    """Proved lower and upper bounds of T(α); arguments as in `tradeoff`.
+    """Return proved lower and upper bounds of T(α); arguments as in `tradeoff`.
 
     A segment's line supports the whole convex curve, so it is a lower bound even if α were in the
     next one; it is an upper bound if α is proved to be within the segment, and else the height of
@@ -222,7 +200,7 @@ def _tradeoff(losses: Losses, alpha: float) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     if alpha < TINY:  # T falls, and here e^l might overflow
         return _tradeoff(losses, TINY)[0], start[1], start[2]
-    law = composed(losses, _tilt(losses, alpha))
+    law = compose_law(losses, _tilt(losses, alpha))
     place = _threshold(law, alpha)
     over, over_error = _null_above(law, place, place + 1)
     reached, reached_error = _null_above(law, place, place)
@@ -242,15 +220,15 @@ def _bracket(value: float, error: float) -> tuple[float, float, float]:
 
 
 def _tilt(losses: Losses, alpha: float) -> Fraction:
-    """About the c at which Chernoff's bound of Q[L > K'(c)], e^(K(c) - (c+1)K'(c)), is α."""
+    """Return about the c at which Chernoff's bound of Q[L > K'(c)], e^(K(c) - (c+1)K'(c)), is α."""
     above = np.geomspace(2.0**-20, 2.0**30, 1500)  # c + 1
     heights = cumulant(losses, above - 1)
     reached = heights - above * np.gradient(heights, above)
     return twelve_bits(float(above[np.argmin(np.abs(reached - math.log(alpha)))])) - 1
 
 
-def _threshold(law: Composed, alpha: float) -> int:
-    """The highest atom l with Q[L ≥ l] ≥ α, or the lowest of all; about, where α is at a knot."""
+def _threshold(law: ComposedLaw, alpha: float) -> int:
+    """Return the highest atom l with Q[L ≥ l] ≥ α, or the lowest of all."""
     power, peak = law.tilt + 1, int(np.argmax(law.masses))
     falls = float(power * law.unit) * (np.arange(len(law.masses)) - peak)
     reached = np.cumsum((law.masses * np.exp(-np.clip(falls, -600, 600)))[::-1])
@@ -258,21 +236,21 @@ def _threshold(law: Composed, alpha: float) -> int:
     return len(reached) - 1 - min(int(np.searchsorted(reached, alpha * scale)), len(reached) - 1)
 
 
-def _null_above(law: Composed, place: int, first: int) -> tuple[float, float]:
-    """Q of all atoms from ``first`` on, and a bound of its error."""
+def _null_above(law: ComposedLaw, place: int, first: int) -> tuple[float, float]:
+    """Return Q of all atoms from ``first`` on, and a bound of its error."""
     return _sum(law, law.tilt + 1, place, np.arange(first, len(law.masses)))
 
 
-def _missed(law: Composed, place: int, never: float) -> tuple[float, float]:
-    """P[L ≤ l], and a bound of its error: from below, or from what is above where that is less."""
+def _missed(law: ComposedLaw, place: int, never: float) -> tuple[float, float]:
+    """Return P[L ≤ l] and a bound of its error, from below or above, where there is less."""
     if law.tilt < 0:
         return _sum(law, law.tilt, place, np.arange(place + 1))
     above, error = _sum(law, law.tilt, place, np.arange(place + 1, len(law.masses)))
     return 1 - never - above, error + 20 * ROUND
 
 
-def _sum(law: Composed, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
-    """Σ p(l) e^((tilt - power) l) over some atoms, all on the side where e^(-power·l) falls.
+def _sum(law: ComposedLaw, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
+    """Return Σ p(l) e^((tilt - power) l) over some atoms, all on the side where e^(-power·l) falls.
 
     Weights relative to the atom ``place`` are at most 1, so the stray mass counts once.
     """

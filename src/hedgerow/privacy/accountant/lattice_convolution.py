@@ -1,25 +1,9 @@
 """The exact law of a composition on its lattice: an FFT convolution with a proved error.
 
-The law is tilted by c: P(l) e^(cl) = e^A p̃(l), with A exact and p̃ summing to about 1. With p̂ for
-what is computed, the bound of ‖p̂ - p̃‖₂ is made of these (u = 2^-53; elementary functions are
-trusted to 4 ulp, which NumPy's and the C library's keep):
-
-- *Masses*: each factor f has |f̂ - f|₁ ≤ error (`lattice_masses`), hence no point of its spectrum is
-  off by more.
-- *Forward FFT* of length 2^t: every output is reached from every input on one path of unit factors.
-  A level errs by at most κ times the absolute sum of what it adds, so an output errs by at most
-  ((1+κ)^t - 1)|f|₁. Twiddles are good to 9u (angles reduced to an octant, products of two
-  tabulated ones), a complex product to √5 u (Brent, Percival & Zimmermann 2007), a sum to u: below
-  16u for *two* levels, one radix-4 pass of SciPy's pocketfft. Charged: κ = 16u a level.
-- *Powers and products*: F^n by repeated squaring errs by (n-1)√5 u of itself; and
-  |(F+e)^n - F^n| ≤ n|e|(|F|+|e|)^(n-1). Each frequency carries its own bound through all factors;
-  their 2-norm is that of the law's error (Parseval).
-- *Inverse FFT*: a level multiplies a relative error κ by at most √2 in the 2-norm (as in Higham
-  2002, Theorem 24.2): √2·8u a level, charged as 16u. Masses below 0 are raised to it, which only
-  helps.
-
-*Wrap-around* is bounded by itself. The length covers all l between Chernoff bounds of the mass of p̃
-outside, P̃[L ≥ h] ≤ e^(K(c+t) - A - th) for every t > 0; outside lies at most e^-TAIL either side.
+The law is tilted by c: P(l) e^(cl) = e^A p̃(l), with A exact and p̃ summing to about 1. The bound
+of ‖p̂ - p̃‖₂ for the computed p̂ is charged κ = 16u a level of the FFT, u = 2^-53, plus the errors
+of the masses and powers; the window leaves at most e^-TAIL on either side. Where each charge comes
+from: `docs/proofs.md`, "Convolution on a lattice".
 """
 
 import math
@@ -35,7 +19,13 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Complex128, Float64
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import LaplaceLoss, Losses
-from hedgerow.privacy.accountant.lattice_masses import ROUND, Tilted, cumulant, largest, tilted
+from hedgerow.privacy.accountant.lattice_masses import (
+    ROUND,
+    TiltedMasses,
+    cumulant,
+    largest,
+    tilt_masses,
+)
 
 Number = TypeVar("Number", np.float64, np.complex128)
 
@@ -46,7 +36,7 @@ STRIP = 1 << 14  # frequencies handled together: a few arrays of this length sta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Composed:
+class ComposedLaw:
     """A composition's finite losses, tilted: P(first + unit·i) = e^(exponent - tilt·l) masses[i].
 
     Attributes:
@@ -69,7 +59,7 @@ class Composed:
 
 
 def common_unit(losses: Losses) -> Fraction | None:
-    """The largest u that divides every step, exactly; None if no loss has more than one atom."""
+    """Return the largest u that divides every step, exactly; None if no loss has two atoms."""
     unit = Fraction(0)
     for loss, _ in losses:
         step = loss.step
@@ -81,16 +71,12 @@ def common_unit(losses: Losses) -> Fraction | None:
 
 
 def cells_at(losses: Losses, tilt: Fraction) -> int:
-    """How many lattice points the law tilted by c needs."""
+    """Return how many lattice points the law tilted by c needs."""
     return _cells(losses, _window(losses, tilt))
 
 
-def composed(losses: Losses, tilt: Fraction) -> Composed:
-    """The law of the sum of all finite losses, tilted by c.
-
-    Raises:
-        BudgetError: more lattice points than LARGEST_CELLS.
-    """
+def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
+    """Return the law of the sum of all finite losses, tilted by c."""
     start, size = window = _window(losses, tilt)
     needed = _cells(losses, window)
     if needed > LARGEST_CELLS:
@@ -99,7 +85,7 @@ def composed(losses: Losses, tilt: Fraction) -> Composed:
             f"{LARGEST_CELLS}; use noise parameters with small denominators"
         )
     unit = common_unit(losses) or Fraction(1)
-    parts = [(tilted(loss, tilt), int(loss.step / unit), times) for loss, times in losses]
+    parts = [(tilt_masses(loss, tilt), int(loss.step / unit), times) for loss, times in losses]
     spectrum, doubts = _spectrum(parts, size)
     # half a spectrum stands for the whole: each frequency but two has a mirror image
     error = math.sqrt(2 * float(doubts @ doubts) / size)
@@ -108,17 +94,17 @@ def composed(losses: Losses, tilt: Fraction) -> Composed:
     masses = np.roll(np.maximum(masses, 0, out=masses), -(start % size))
     exponent = sum((part.exponent * times for part, _, times in parts), Fraction(0))
     first = _offset(losses) + unit * start
-    return Composed(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
+    return ComposedLaw(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
 
 
 def twelve_bits(value: float) -> Fraction:
-    """A number near ``value`` whose numerator is short."""
+    """Return a number near ``value`` whose numerator is short."""
     mantissa, power = math.frexp(value)
     return Fraction(round(mantissa * 4096)) * Fraction(2) ** (power - 12)
 
 
 def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
-    """The first lattice point (in units above the offset) and the number of them, a power of two.
+    """Return the first lattice point, in units above the offset, and their number, a power of two.
 
     Outside, the tilted mass is at most e^-TAIL on either side.
     """
@@ -143,7 +129,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
 
 def lowest(height: Callable[[Float64], Float64]) -> float:
-    """About where a function of t > 0 without a second valley is lowest."""
+    """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
     found = coarse[np.argmin(height(coarse))]
     fine = found * np.geomspace(0.8, 1.25, 33)
@@ -160,17 +146,12 @@ def _offset(losses: Losses) -> Fraction:
 
 
 def _levels(size: int) -> float:
-    """The charge for one FFT: κ a level, and two levels for entering and leaving."""
+    """Return the charge for one FFT: κ a level, and two levels for entering and leaving."""
     return LEVEL * (size.bit_length() + 1)
 
 
-def _spectrum(parts: list[tuple[Tilted, int, int]], size: int) -> tuple[Complex128, Float64]:
-    """The first half of the spectrum of the composition, and a bound of each entry's error.
-
-    Args:
-        parts: of each loss the tilted masses, its step in units, and its times.
-        size: of the window, a power of two.
-    """
+def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Complex128, Float64]:
+    """Return the first half of the composition's spectrum, and a bound of each entry's error."""
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     doubts = np.zeros(size // 2 + 1)
     for part, stride, times in parts:
@@ -203,7 +184,7 @@ def _multiply(
 
 
 def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
-    """base^times by repeated squaring; times ≥ 0."""
+    """Return base^times by repeated squaring; times ≥ 0."""
     result = np.ones_like(base)
     while times:
         if times & 1:
@@ -213,13 +194,13 @@ def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
     return result
 
 
-def _folded(part: Tilted, stride: int, size: int) -> Float64:
-    """The masses at their places modulo the size."""
+def _folded(part: TiltedMasses, stride: int, size: int) -> Float64:
+    """Return the masses at their places modulo the size."""
     steps = np.arange(len(part.masses), dtype=np.int64)
     places = (part.start * stride % size + stride % size * steps) % size
     return np.bincount(places, part.masses, minlength=size).astype(np.float64, copy=False)
 
 
-def _crowd(part: Tilted, stride: int, size: int) -> float:
-    """The relative rounding of `_folded`: as many additions as atoms share a place."""
+def _crowd(part: TiltedMasses, stride: int, size: int) -> float:
+    """Return the relative rounding of `_folded`: as many additions as atoms share a place."""
     return ROUND * (len(part.masses) * math.gcd(stride, size) // size)

@@ -27,7 +27,7 @@ WIDE = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tilted:
+class TiltedMasses:
     """One loss tilted by c: the atom ``start + i`` has p(l) e^(c l) = e^exponent · masses[i].
 
     Attributes:
@@ -43,8 +43,8 @@ class Tilted:
     error: float
 
 
-def tilted(loss: Loss, tilt: Fraction) -> Tilted:
-    """The law of one loss tilted by c, any real number."""
+def tilt_masses(loss: Loss, tilt: Fraction) -> TiltedMasses:
+    """Return the law of one loss tilted by c, any real number."""
     near = float(cumulant(((loss, 1),), np.array([float(tilt)]))[0])
     exponent = Fraction(round(Fraction(near) * 2**32), 2**32)
     if isinstance(loss, GaussianLoss):
@@ -52,8 +52,8 @@ def tilted(loss: Loss, tilt: Fraction) -> Tilted:
     return _ladder(loss, tilt, exponent)
 
 
-def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
-    """Of discrete Gaussian noise.
+def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> TiltedMasses:
+    """Return of discrete Gaussian noise.
 
     p(x) e^(cL(x)) = e^((c+c²)s²/2σ²) · e^(-(x-cs)²/2σ²)/θ(0): the same bell about cs. Atoms
     further than R from the centre are left out. From distance d on, one side has at most
@@ -73,11 +73,11 @@ def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
     # distance errs by u/2 + u|distance|, its square, the factor and the product by u each
     doubt = ROUND * (8 * falls + half + abs(lift) + 20)
     error = 1.001 * (float(masses @ doubt) + height * omitted) + len(masses) * 1e-300
-    return Tilted(centre - reach, masses, exponent, error)
+    return TiltedMasses(centre - reach, masses, exponent, error)
 
 
-def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) -> Tilted:
-    """Of discrete Laplace noise, or of a pair, which is the ladder of a single rung.
+def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) -> TiltedMasses:
+    """Return of discrete Laplace noise, or of a pair, which is the ladder of a single rung.
 
     With x = min(max(X, 0), s): L = (s - 2x)/scale, and P(x) is e^(-x/scale) times 1/(1+q) at both
     ends and (1-q)/(1+q) between them, q = e^(-1/scale). The atoms go up from x = s.
@@ -91,18 +91,18 @@ def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) ->
     masses = weights * np.exp(slopes + lift)
     doubt = ROUND * (4 * (np.abs(slopes) + abs(lift)) + 20)
     # below e^-700 floating point loses digits, then everything
-    return Tilted(0, masses, exponent, 1.001 * float(masses @ doubt) + (rungs + 1) * 1e-300)
+    return TiltedMasses(0, masses, exponent, 1.001 * float(masses @ doubt) + (rungs + 1) * 1e-300)
 
 
 def _ladder_parts(loss: LaplaceLoss | PairLoss) -> tuple[Fraction, int, float]:
-    """1/scale, the number of rungs s, and P[L < ∞]."""
+    """Return 1/scale, the number of rungs s, and P[L < ∞]."""
     if isinstance(loss, LaplaceLoss):
         return 1 / loss.scale, loss.shift, 1.0
     return loss.epsilon, 1, float(1 - loss.delta)
 
 
 def normaliser(sigma2: Fraction) -> float:
-    """θ(0) = Σ_x e^(-x²/2σ²) over the integers, to a relative error below 8u.
+    """Return θ(0) = Σ_x e^(-x²/2σ²) over the integers, to a relative error below 8u.
 
     By Poisson summation it is also √(2πσ²) Σ_j e^(-2π²σ²j²). In either form, on its side of
     σ² = 1/2, the terms left out are below e^-80 of the sum.
@@ -116,7 +116,7 @@ def normaliser(sigma2: Fraction) -> float:
 
 
 def cumulant(losses: Losses, tilts: Float64) -> Float64:
-    """K(c) of a composition at many c, from above and to about 1e-12 of the largest |K(c)|.
+    """Return K(c) of a composition at many c, from above and to about 1e-12 of the largest |K(c)|.
 
     For wide Gaussians the value is (c+c²)s²/2σ², which is an upper bound, θ(cs) ≤ θ(0) (all terms
     of its Poisson sum are positive at 0), and within e^-9 of exact.
@@ -145,7 +145,7 @@ def _narrowing(loss: GaussianLoss, tilts: Float64) -> Float64:
 
 
 def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Float64) -> Float64:
-    """The sum of the masses in `_ladder`, the rungs between its ends as a geometric series.
+    """Return the sum of the masses in `_ladder`, the rungs between its ends as a geometric series.
 
     By the symmetry of the noise K(c) = K(-1-c), so c ≥ -1/2 may be assumed.
     """
@@ -160,7 +160,7 @@ def _ladder_cumulant(loss: LaplaceLoss | PairLoss, tilts: Float64) -> Float64:
 
 
 def largest(losses: Losses) -> Fraction | None:
-    """The largest finite loss; the smallest is its negative. None where Gaussian noise has none."""
+    """Return the largest finite loss; None with Gaussian noise. The smallest is its negative."""
     total = Fraction(0)
     for loss, times in losses:
         if isinstance(loss, GaussianLoss):
@@ -170,7 +170,7 @@ def largest(losses: Losses) -> Fraction | None:
 
 
 def infinite(losses: Losses) -> float:
-    """P[L = ∞] = 1 - Π (1 - δ_i)^times, to a relative error below 16u."""
+    """Return P[L = ∞] = 1 - Π (1 - δ_i)^times, to a relative error below 16u."""
     return 0.0 - math.expm1(
         math.fsum(
             times * _log_complement(loss.delta)

@@ -1,21 +1,9 @@
-"""The ledger's SQLite file: its form, how it is opened, and what its failures are called.
+"""The ledger's SQLite file: its schema, how it is opened, and how its failures are named.
 
-A charge must be on the disk before noise is drawn, and stay there. The file is kept with a
-*rollback journal* that is deleted at each commit, under ``synchronous = EXTRA``:
-
-- kill -9 at any instant leaves either no journal (the charge is in) or one that the next to open
-  the file rolls back (it is not). `Ledger.charge` returns after the former only.
-- Power loss: EXTRA alone also syncs the *directory* after the journal is deleted. Under FULL the
-  journal may come back with the power, and with it the ledger from before the charge, after the
-  noise was drawn.
-- A write-ahead log under FULL would be as safe and three times as fast (0.4 ms a charge, not
-  1.2 ms), but it keeps recent charges in a second file, which a copy of the ledger misses, and
-  shared memory, which network disks do not have. A release is charged once; the milliseconds buy
-  nothing.
-
-(SQLite: "PRAGMA synchronous", "Write-Ahead Logging".) The file is opened by SQLite alone: to close
-it by any other handle of this process would drop SQLite's POSIX locks (SQLite: "How To Corrupt An
-SQLite Database File", 2.2). So its kind is told by its ``application_id``, not by looking inside.
+A charge must be on the disk before noise is drawn, and stay there: a rollback journal under
+``synchronous = EXTRA``, which also syncs the directory (`docs/proofs.md`, "The ledger's file"). The
+file is opened by SQLite alone: any other handle of this process would drop SQLite's POSIX locks
+(SQLite: "How To Corrupt An SQLite Database File", 2.2). Hence the ``application_id``.
 """
 
 import os
@@ -89,10 +77,6 @@ def create_file(path: Path, patience: float) -> None:
     """Make an empty ledger, readable by its owner alone, unless there is one already.
 
     A run that is killed half-way leaves an empty file, which the next one fills.
-
-    Raises:
-        BudgetError: the file is something else.
-        MachineError: it cannot be written.
     """
     _check_name(path)
     with machine_errors(f"cannot create the ledger {str(path)!r}"), suppress(FileExistsError):
@@ -109,25 +93,16 @@ def create_file(path: Path, patience: float) -> None:
 
 
 def read_id(connection: sqlite3.Connection, path: Path) -> str:
-    """The random name that a ledger was given when it was made: it and its copies have it alone.
-
-    Raises:
-        MachineError: it has none.
-    """
+    """Return the random name that a ledger was given when it was made; its copies share it."""
     rows = connection.execute("SELECT id FROM identity").fetchall()
     if len(rows) != 1:
-        raise damaged(path, "it has lost its name")
+        raise damaged_ledger(path, "it has lost its name")
     return str(rows[0][0])
 
 
 @contextmanager
-def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection to a ledger that is one, closed afterwards; closing rolls back what is open.
-
-    Raises:
-        BudgetError: there is no file, or it is no ledger that this version can read.
-        MachineError: it is damaged, cannot be read or written, or stays locked.
-    """
+def open_ledger_file(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
+    """Open a ledger and check that it is one; closing rolls back what is open."""
     _check_name(path)
     check_plain(path, f"the ledger {str(path)!r}", BudgetError)
     with _connected(path, patience) as connection:
@@ -145,17 +120,17 @@ def opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
                 f"reads format {VERSION}; use the version that wrote it, {other}"
             )
         if _form(connection) != set(_FORM):
-            raise damaged(path, "its tables or their guards were changed")
+            raise damaged_ledger(path, "its tables or their guards were changed")
         # An index that lost an entry would hide a charge, and no digest would miss it.
         (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
-            raise damaged(path, found)
+            raise damaged_ledger(path, found)
         yield connection
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing. IMMEDIATE holds the only write lock from the first statement on.
+    """Run a transaction: all or nothing.
 
     What is read in it is then still so when it commits: two runs cannot both see the last of a
     budget. An error leaves it open, and closing the connection rolls it back.
@@ -165,8 +140,8 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
     connection.execute("COMMIT")
 
 
-def damaged(path: Path, why: str) -> MachineError:
-    """The error for a ledger that cannot be trusted."""
+def damaged_ledger(path: Path, why: str) -> MachineError:
+    """Return the error for a ledger that cannot be trusted."""
     return MachineError(
         f"the ledger {str(path)!r} is damaged ({why}); nothing can be charged to it: restore a "
         f"copy, and add by hand what was released since"
@@ -195,7 +170,7 @@ def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _form(connection: sqlite3.Connection) -> set[str]:
-    """The statements that made the file's tables and triggers, as SQLite keeps them."""
+    """Return the statements that made the file's tables and triggers, as SQLite keeps them."""
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {sql for (sql,) in rows}
 
@@ -214,7 +189,7 @@ def _explained(error: sqlite3.Error, path: Path, patience: float) -> HedgerowErr
     if code == sqlite3.SQLITE_NOTADB:
         return _no_ledger(path)
     if code == sqlite3.SQLITE_CORRUPT:
-        return damaged(path, str(error))
+        return damaged_ledger(path, str(error))
     return MachineError(f"cannot use the ledger {str(path)!r}: {error}")
 
 

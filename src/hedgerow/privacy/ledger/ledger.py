@@ -1,28 +1,11 @@
 """A ledger of privacy loss: what has been spent on each dataset, and what may still be.
 
-An *account* is one dataset under one neighbouring relation (with its contributions, its unit, and
-what is public by declaration, so that neighbours agree on it), with a cap. Every release is charged
+An *account* is one dataset under one neighbouring relation, with a cap. Every release is charged
 before its noise is drawn; a charge that would exceed the cap is refused and costs nothing; no
-charge is ever taken back, for its noise may have been drawn.
-
-Why a cap in ρ holds although each ρ_i may be chosen after seeing the releases before it (a *privacy
-filter*: Rogers, Roth, Ullman & Vadhan 2016; for zCDP Whitehouse, Ramdas, Rogers & Wu 2023, and for
-one Rényi order Feldman & Zrnic 2021). Fix neighbours, an order α > 1, and let L_n be the privacy
-loss of the first n releases. Given those, release n + 1 is ρ_{n+1}-zCDP, so it multiplies the
-expectation of e^{(α-1)L_n} by at most e^{(α-1)αρ_{n+1}}, and hence
-
-    e^{(α-1)(L_n - α(ρ_1 + … + ρ_n))}
-
-is a supermartingale from 1. The ledger keeps ρ_1 + … + ρ_n ≤ ρ whatever happens, therefore
-E e^{(α-1)L_n} ≤ e^{(α-1)αρ} for each α: all together are ρ-zCDP. A cap in pure ε is simpler yet:
-the losses are bounded by ε_1, ε_2, …, and so is their sum. Releases that run at the same time
-compose alike (Haney et al. 2023, for Rényi orders and pure ε). The tight (ε, δ) profile has no such
-filter: it is shown for releases that were planned together (`PLANNED_TOGETHER`).
-
-All of it holds for each pair of tables, and so for neighbours that agree on something: a release
-is charged to the account of its own relation, and to no other, for what both promise together holds
-where both relations do. An account bounds what it was charged for and nothing else: two accounts of
-one dataset, under other neighbours or restrictions, do not know of each other.
+charge is ever taken back. A cap in ρ or pure ε holds although each release may be chosen after
+seeing those before it: `docs/proofs.md`, "A cap on adaptive releases". The tight (ε, δ) profile is
+shown only for releases that were planned together (`PLANNED_TOGETHER`). Two accounts of one
+dataset, under other neighbours or restrictions, do not know of each other.
 """
 
 import sqlite3
@@ -36,8 +19,8 @@ from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger.file import (
     OPEN,
     create_file,
-    damaged,
-    opened,
+    damaged_ledger,
+    open_ledger_file,
     read_id,
     transaction,
 )
@@ -45,12 +28,12 @@ from hedgerow.privacy.ledger.records import (
     Account,
     Charge,
     Standing,
-    described,
+    account_row,
+    charge_row,
+    describe_account,
     read_account,
     read_charge,
-    sealed,
-    written_account,
-    written_charge,
+    seal_row,
 )
 from hedgerow.privacy.promise import Protection
 
@@ -77,7 +60,7 @@ class Ledger:
     patience: float = PATIENCE
 
     def __post_init__(self) -> None:
-        with opened(self.path, self.patience):
+        with open_ledger_file(self.path, self.patience):
             pass
 
     @property
@@ -87,7 +70,7 @@ class Ledger:
             return read_id(connection, self.path)
 
     def accounts(self) -> tuple[Account, ...]:
-        """All accounts, in the order in which they were opened.
+        """Return all accounts, in the order in which they were opened.
 
         Several of one dataset, under other neighbours or restrictions, do not limit each other.
         """
@@ -95,7 +78,7 @@ class Ledger:
             return tuple(entry.account for entry in self._entries(connection))
 
     def account(self, dataset: str, protection: Protection) -> Account:
-        """The account of a dataset under these neighbours and restrictions.
+        """Return the account of a dataset under these neighbours and restrictions.
 
         Raises:
             BudgetError: there is none.
@@ -104,14 +87,14 @@ class Ledger:
             return self._entry(connection, dataset, protection).account
 
     def open_account(self, dataset: str, protection: Protection, cap: Rho | Epsilon) -> Account:
-        """The account with this cap, which is opened unless it is there already.
+        """Return the account with this cap; open it unless it exists.
 
         Raises:
             BudgetError: it is there with another cap. A cap that moves with what was seen caps
                 nothing, so it is fixed for ever.
         """
         wanted = Account(dataset, protection, cap)
-        row = written_account(wanted)
+        row = account_row(wanted)
         with self._transaction("IMMEDIATE") as connection:
             for entry in self._entries(connection):
                 if (entry.account.dataset, entry.account.protection) == (dataset, protection):
@@ -119,12 +102,12 @@ class Ledger:
             connection.execute(
                 "INSERT INTO account (dataset, protection, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (*row, sealed(read_id(connection, self.path), row)),
+                (*row, seal_row(read_id(connection, self.path), row)),
             )
         return wanted
 
     def standing(self, account: Account) -> Standing:
-        """What was charged to an account, what is spent and left, and the profile of it all.
+        """Return what was charged to an account, what is spent and left, and the profile of it all.
 
         Raises:
             BudgetError: the ledger has no such account.
@@ -134,7 +117,7 @@ class Ledger:
             return self._standing(connection, entry)
 
     def charge(self, account: Account, charge: Charge) -> Charge:
-        """The charge as the ledger now holds it, on the disk for certain; then draw the noise.
+        """Return the charge once it is on the disk; only then draw the noise.
 
         The same release again (a resumed run) is not charged again, and its first charge is
         returned. What counts is the ledger's own cap. Where this raises, no noise may be drawn:
@@ -145,7 +128,7 @@ class Ledger:
             BudgetError: it would exceed the cap, has no price in this account, or its id was
                 charged for another composition or plan.
         """
-        row = written_charge(charge)
+        row = charge_row(charge)
         with self._transaction("IMMEDIATE") as connection:
             entry = self._entry(connection, account.dataset, account.protection)
             standing = self._standing(connection, entry)
@@ -157,13 +140,16 @@ class Ledger:
             connection.execute(
                 "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
                 "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (entry.id, number, *row, sealed(standing.digest, row)),
+                (entry.id, number, *row, seal_row(standing.digest, row)),
             )
         return charge
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
-        with opened(self.path, self.patience) as connection, transaction(connection, kind):
+        with (
+            open_ledger_file(self.path, self.patience) as connection,
+            transaction(connection, kind),
+        ):
             yield connection
 
     def _entry(
@@ -177,7 +163,7 @@ class Ledger:
         near = next((f"; the promise of its account {lack}" for lack in lacks if lack), "")
         raise BudgetError(
             f"the ledger {str(self.path)!r} has no account of "
-            f"{described(dataset, protection)}{near}; open one, with its cap: {OPEN}"
+            f"{describe_account(dataset, protection)}{near}; open one, with its cap: {OPEN}"
         )
 
     def _entries(self, connection: sqlite3.Connection) -> list["_Entry"]:
@@ -205,11 +191,11 @@ class Ledger:
 
     @contextmanager
     def _trusted(self) -> Iterator[None]:
-        """Rows that cannot be what a ledger wrote are damage, whatever is wrong with them."""
+        """Report rows that no ledger wrote as damage, whatever is wrong with them."""
         try:
             yield
         except (ValueError, TypeError, KeyError) as error:
-            raise damaged(self.path, "an entry is not as it was written") from error
+            raise damaged_ledger(self.path, "an entry is not as it was written") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,26 +208,22 @@ class _Entry:
 
 
 def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
-    """The ledger at a path, made if nothing is there; its accounts are opened one by one.
+    """Return the ledger at a path, made if nothing is there; its accounts are opened one by one.
 
     To make one is a step of its own: a release that made its ledger where it finds none would have
     all of the budget again whenever the path is misspelt.
-
-    Raises:
-        BudgetError: something else is there.
-        MachineError: it cannot be written.
     """
     create_file(path, patience)
     return Ledger(path, patience)
 
 
 def _check_seal(digest: str, before: str, row: list[str]) -> None:
-    if digest != sealed(before, row):
+    if digest != seal_row(before, row):
         raise ValueError("the seal does not fit")
 
 
 def _with_cap(there: Account, wanted: Account) -> Account:
-    """The account that is there, if its cap is the one wanted."""
+    """Return the account that is there, if its cap is the one wanted."""
     if there.cap != wanted.cap:
         raise BudgetError(
             f"the account of {there.describe()} has the cap {there.symbol} = {there.amount}, and "
@@ -252,7 +234,7 @@ def _with_cap(there: Account, wanted: Account) -> Account:
 
 
 def _repeated(earlier: Charge, charge: Charge) -> Charge:
-    """The earlier charge, if this is the same release again."""
+    """Return the earlier charge, if this is the same release again."""
     if not charge.repeats(earlier):
         raise BudgetError(
             f"release {charge.release_id!r} was charged at {earlier.at:%Y-%m-%d %H:%M} UTC for "

@@ -15,7 +15,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
-from hedgerow.privacy.promise import Promise, Protection, Restriction, together
+from hedgerow.privacy.promise import Promise, Protection, Restriction, compose_profiles
 from hedgerow.privacy.use import Use, read_use
 from hedgerow.text import Exact
 
@@ -72,11 +72,7 @@ class Account:
         return "ρ" if isinstance(self.cap, Rho) else "ε"
 
     def cost(self, profile: Profile) -> Fraction:
-        """What a release costs here, exact.
-
-        Raises:
-            BudgetError: it has no price in what the account is kept in.
-        """
+        """Return what a release costs here, exact."""
         if isinstance(self.cap, Rho):
             cost, others = profile.rho, "mere (epsilon, delta) guarantees do not add to a rho"
         else:
@@ -89,8 +85,8 @@ class Account:
         return cost
 
     def describe(self) -> str:
-        """Dataset, neighbours and restrictions, for a sentence."""
-        return described(self.dataset, self.protection)
+        """Return dataset, neighbours and restrictions, for a sentence."""
+        return describe_account(self.dataset, self.protection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +116,7 @@ class Charge:
         object.__setattr__(self, "at", self.at.astimezone(UTC))
 
     def repeats(self, earlier: "Charge") -> bool:
-        """Whether this is the same release again, whenever."""
+        """Return whether this is the same release again, whenever."""
         return (self.release_id, self.profile, self.plan_hash) == (
             earlier.release_id,
             earlier.profile,
@@ -156,17 +152,19 @@ class Standing:
     @property
     def together(self) -> Profile | None:
         """The profile of all charges, None without any; read `PLANNED_TOGETHER` with it."""
-        return together([charge.profile for charge in self.charges]) if self.charges else None
+        return (
+            compose_profiles([charge.profile for charge in self.charges]) if self.charges else None
+        )
 
     def statement(self, delta: Exact | float) -> str:
-        """What all charges together promise, and to whom, ε at δ included; of none, to whom."""
+        """Return what all charges together promise, and to whom, with ε at δ."""
         if self.together is None:
             return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"
         promise = Promise(self.account.protection, self.together)
-        return f"{promise.statement(delta, what=ALL)} {PLANNED_TOGETHER}"
+        return f"{promise.statement(delta, subject=ALL)} {PLANNED_TOGETHER}"
 
     def describe(self) -> str:
-        """Spent and left in one sentence; what is spent is rounded up, what is left down."""
+        """Return what is spent (rounded up) and left (rounded down) in one sentence."""
         symbol, spent = self.account.symbol, self.spent
         return (
             f"{self.account.describe()}: of the cap {symbol} = {_below(self.account.amount)}, "
@@ -174,11 +172,7 @@ class Standing:
         )
 
     def check(self, profile: Profile) -> None:
-        """Refuse a release that would exceed the cap.
-
-        Raises:
-            BudgetError: it would, or it has no price here.
-        """
+        """Refuse a release that would exceed the cap."""
         cost = self.account.cost(profile)
         if self.spent + cost > self.account.amount:
             raise BudgetError(
@@ -187,12 +181,12 @@ class Standing:
             )
 
 
-def described(dataset: str, protection: Protection) -> str:
-    """A dataset and who is protected in it, for a sentence."""
+def describe_account(dataset: str, protection: Protection) -> str:
+    """Return a dataset and who is protected in it, for a sentence."""
     return f"dataset {dataset!r} ({protection.label})"
 
 
-def _check_line(what: str, text: str) -> None:
+def _check_line(subject: str, text: str) -> None:
     if (
         not isinstance(text, str)
         or not 0 < len(text) <= LONGEST_TEXT
@@ -200,7 +194,7 @@ def _check_line(what: str, text: str) -> None:
         or text != text.strip()
     ):
         raise BudgetError(
-            f"a ledger's {what} is one printable line of at most {LONGEST_TEXT} characters, "
+            f"a ledger's {subject} is one printable line of at most {LONGEST_TEXT} characters, "
             f"without spaces around it, got {text!r:.100}"
         )
 
@@ -214,17 +208,13 @@ def _below(value: Fraction) -> str:
 
 
 def _shown(value: Fraction, direction: str) -> str:
-    """Six significant digits, rounded as told."""
+    """Return six significant digits, rounded in a direction."""
     digits = _SHOWN[direction].divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"{digits.normalize():{'f' if -6 <= digits.adjusted() <= 12 else 'g'}}"
 
 
-def written_account(account: Account) -> tuple[str, str, str, str]:
-    """Dataset, protection, measure and cap as the ledger's columns hold them.
-
-    Raises:
-        BudgetError: neighbours that could not be read back as they are.
-    """
+def account_row(account: Account) -> tuple[str, str, str, str]:
+    """Return dataset, protection, measure and cap as the ledger's columns hold them."""
     with _short_enough("cap"):
         cap = str(account.amount)
     measure = "rho" if isinstance(account.cap, Rho) else "epsilon"
@@ -232,19 +222,16 @@ def written_account(account: Account) -> tuple[str, str, str, str]:
 
 
 def read_account(dataset: str, protection: str, measure: str, cap: str) -> Account:
-    """The account that `written_account` wrote."""
+    """Return the account that `account_row` wrote."""
     amount = Fraction(cap)
     kept_in = Rho(amount) if measure == "rho" else Epsilon(amount)
     return Account(dataset, _read_protection(protection), kept_in)
 
 
-def written_charge(charge: Charge) -> tuple[str, str, str, str]:
-    """Release id, time, plan hash and profile as the ledger's columns hold them.
+def charge_row(charge: Charge) -> tuple[str, str, str, str]:
+    """Return release id, time, plan hash and profile as the ledger's columns hold them.
 
     What is written of the profile is what was done, its uses; what they cost follows from them.
-
-    Raises:
-        BudgetError: a profile that could not be read back exactly.
     """
     with _short_enough("profile"):
         uses = [use.to_dict() for use in charge.profile.uses]
@@ -260,24 +247,20 @@ def written_charge(charge: Charge) -> tuple[str, str, str, str]:
 
 
 def read_charge(release_id: str, at: str, plan_hash: str, profile: str) -> Charge:
-    """The charge that `written_charge` wrote."""
+    """Return the charge that `charge_row` wrote."""
     facts = json.loads(profile)
     uses = tuple(_read_use(use) for use in facts["uses"])
     done = Profile(uses, is_worst=facts["is_worst"])
     return Charge(release_id, done, plan_hash, datetime.fromisoformat(at))
 
 
-def sealed(before: str, row: Sequence[str]) -> str:
-    """SHA-256 of a row and the digest before it."""
+def seal_row(before: str, row: Sequence[str]) -> str:
+    """Return the SHA-256 of a row and the digest before it."""
     return hashlib.sha256(_canonical([before, *row]).encode()).hexdigest()
 
 
 def _written_protection(protection: Protection) -> str:
-    """The relation, its unit and restrictions as JSON: the same text for the same protection.
-
-    Raises:
-        BudgetError: neighbours that could not be read back as they are.
-    """
+    """Return relation, unit and restrictions as JSON: one text for one protection."""
     neighbours = protection.neighbours
     with _short_enough("number of contributions"):
         text = _canonical(
@@ -308,7 +291,7 @@ def _read_neighbours(facts: dict[str, Any]) -> Neighbours:
 
 
 def _read_use(facts: dict[str, Any]) -> Use:
-    """The use that was written; its numbers may be longer than any that a person may type."""
+    """Return the use that was written; its numbers may be longer than any that people may type."""
     texts = {name: text for name, text in facts.items() if isinstance(text, str)}
     numbers = {name: Fraction(text) for name, text in texts.items() if name != "mechanism"}
     return read_use({**facts, **numbers})
@@ -319,11 +302,11 @@ def _canonical(facts: object) -> str:
 
 
 @contextmanager
-def _short_enough(what: str) -> Iterator[None]:
-    """Python refuses to write numbers of more than 4300 digits."""
+def _short_enough(subject: str) -> Iterator[None]:
+    """Raise a BudgetError for numbers of more than 4300 digits, which Python refuses to write."""
     try:
         yield
     except BudgetError:
         raise
     except ValueError:
-        raise BudgetError(f"this {what} has too many digits for a ledger; round it") from None
+        raise BudgetError(f"this {subject} has too many digits for a ledger; round it") from None

@@ -14,7 +14,7 @@ from typing import Any
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.machine import small_file
+from hedgerow.machine import read_small_file
 from hedgerow.plan.plan import Plan
 from hedgerow.text import is_visible, visible
 
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ReleaseError(f"{str(folder)!r} is no release directory: {_lack(folder)}")
     check_plain(folder, path)
-    text = small_file(path, MOST_BYTES, repr(str(path)), ReleaseError)
+    text = read_small_file(path, MOST_BYTES, repr(str(path)), ReleaseError)
     try:
         manifest = _parsed(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:

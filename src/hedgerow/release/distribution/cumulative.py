@@ -139,8 +139,8 @@ class Cumulative:
         if self.public_total == 0:
             return np.zeros(len(variance))
         if self.mechanism is None:
-            return confidence.reach_of_sums(variance, self.bins)
-        reach = confidence.reach(self.mechanism, variance, self.bins, measured=False)
+            return confidence.half_width_of_sums(variance, self.bins)
+        reach = confidence.half_width(self.mechanism, variance, self.bins, measured=False)
         return np.asarray(reach, dtype=np.float64)
 
 

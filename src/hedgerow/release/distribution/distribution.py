@@ -274,7 +274,7 @@ def picture_of_distribution(
         kind = "all edges at once" if confidence.simultaneous else "each edge"
         axes.fill_between(
             x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=BLUE,
-            label=f"{100 * confidence.level:g} % interval ({kind})",
+            label=f"{100 * confidence.coverage:g} % interval ({kind})",
         )  # fmt: skip
         axes.plot(x, cdf, color=BLUE, lw=1.3, label="released")
         axes.set(

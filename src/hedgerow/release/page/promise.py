@@ -17,7 +17,7 @@ from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.page.markup import Line, Scale, even_ticks, legend, picture, table
-from hedgerow.text import delta_text, figure_above
+from hedgerow.text import format_delta, format_rounded_up
 
 # A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures.
 
@@ -243,8 +243,8 @@ def _figures(plan: Plan, priced: Priced) -> str:
     is_exact = priced.is_exact and priced.tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = [figure_above(ask(delta)) for ask in asked]
-        rows.append([delta_text(delta), *figures])
+        figures = [format_rounded_up(ask(delta)) for ask in asked]
+        rows.append([format_delta(delta), *figures])
     caption = "ε at several δ, rounded up" + (
         "" if is_exact else "; the first column is what is promised"
     )
