@@ -223,10 +223,10 @@ def test_how_many_values_were_moved_to_a_bound_is_told_on_a_terminal_alone(
     code, out, err = run("release", incomes)
     assert code == 0
     assert "2 of 3" not in out + err
-    assert "values outside the bounds are counted in the bin beside them" in err
+    assert "values outside the bounds are counted in the outermost bins" in err
     (incomes.parent / "out").rename(incomes.parent / "first")
-    assert "2 of 3 values lie outside the bounds" in run_on_terminal("release", incomes)[2]
-    assert "2 of 3 values lie outside the bounds" in run("compare", incomes)[1]
+    assert "2 of 3 values outside the bounds are counted" in run_on_terminal("release", incomes)[2]
+    assert "2 of 3 values outside the bounds are counted" in run("compare", incomes)[1]
 
 
 def test_an_empty_table_is_a_valid_release_without_quantiles(run, incomes):

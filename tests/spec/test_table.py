@@ -67,14 +67,14 @@ def test_a_database_needs_a_query_and_a_query_a_database(spec_of):
 def test_what_spark_alone_reads_is_known_and_not_read_here(spec_of):
     spec = spec_of('source = "table:census.people"', engine="spark")
     assert spec.table.source == SparkSource("table:census.people")
-    with pytest.raises(SpecError, match="one that Spark alone reads"):
+    with pytest.raises(SpecError, match="can be read by Spark only"):
         spec.table.counts(spec.tree())
     assert spec_of('source = "table:census.people"').table.source.name == "table:census.people"
 
 
 def test_a_query_is_not_run_on_spark(spec_of):
     spec = spec_of('source = "sqlite:///people.db"\nquery = "SELECT 1"', engine="spark")
-    with pytest.raises(SpecError, match="on Spark a database is read over JDBC"):
+    with pytest.raises(SpecError, match="on Spark a database is read by JDBC"):
         spec.table.on_spark(None, spec.tree())
 
 
