@@ -75,7 +75,7 @@ def test_a_picture_follows_no_link_and_takes_the_place_of_no_folder(tmp_path):
     (tmp_path / "a.png").mkdir()
     (tmp_path / "b.png").symlink_to(tmp_path / "gone")
     for name in ("a.png", "b.png"):
-        with pytest.raises(ReleaseError, match="exists already"):
+        with pytest.raises(ReleaseError, match="the file exists and is not"):
             check_picture_place(tmp_path / name, PlanError)
 
 
@@ -88,7 +88,7 @@ def test_a_free_place_beside_a_release_is_fine(release, name):
 def test_a_place_that_cannot_be_is_refused_by_the_name_of_its_option(tmp_path):
     refused(tmp_path / "a.xlsx", r"must end in \.csv or \.parquet", suffixes=TABLES)
     refused(tmp_path / "no" / "a.csv", "the directory does not exist; create it")
-    refused(tmp_path / "no" / "a.svg", "its folder is not there", option="--picture")
+    refused(tmp_path / "no" / "a.svg", "the directory does not exist", option="--picture")
 
 
 @pytest.mark.parametrize("inner", ["a.csv", "counts/a.csv", "counts/../a.csv"])

@@ -162,7 +162,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
 
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The errors of simulated releases of the file's public prior, and of sums of their counts."""
+    """Return the errors of simulated releases of the public prior, and of sums off the chain."""
     prior = spec.allocation.prior(made.tree)
     if prior is None:
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')

@@ -102,7 +102,7 @@ def not_stated(counts: Counts) -> list[Note]:
     """Return for each axis how many records are counted as not stated, and why.
 
     Codes that lost their leading zeros end there unnoticed, so records that have the code
-    themselves are told from those that are not in the list.
+    themselves are counted apart from those that are not in the list.
     """
     notes = []
     unlisted = counts.unlisted or (None,) * len(counts.codes)
@@ -182,7 +182,7 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
 
 @contextmanager
 def stage(task: str) -> Iterator[None]:
-    """Show a spinner on a terminal, a plain line elsewhere."""
+    """Show a spinner on a terminal, or a plain line in a log."""
     if on_terminal():
         with stderr.status(task):
             yield

@@ -115,7 +115,7 @@ def _depth_of(release: Release, level: str) -> int:
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
-    """Which of the sorted draws is the low end, from 0; the high end is as far from the last."""
+    """Return the index of the low end in sorted draws; the high end is as far from the last."""
     if confidence.simultaneous:
         raise EstimateError(
             "intervals of shares hold one at a time; simultaneous ones are unavailable"

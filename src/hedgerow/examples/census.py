@@ -75,11 +75,11 @@ def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> I
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
-        found = rng.multinomial(population[part], _shares(rng, len(part)))
-        block, cell = np.nonzero(found)
+        people = rng.multinomial(population[part], _shares(rng, len(part)))
+        block, cell = np.nonzero(people)
         age, sex = np.divmod(cell.astype(np.int32), len(SEXES))
         names = blocks[part].to_arrow().cast(pa.string())
-        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], found[block, cell]
+        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], people[block, cell]
 
 
 def _shares(rng: np.random.Generator, blocks: int) -> Float64:
@@ -166,9 +166,9 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, I
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 4 for the block (from 1000 on).
     """
-    state_of = parents_of(rng, size.states, size.counties, spread=0.8)
-    county_of = parents_of(rng, size.counties, size.tracts, spread=1.2)
-    tract_of = parents_of(rng, size.tracts, size.blocks, spread=0.6)
+    state_of = parents_of(rng, size.states, size.counties, sigma=0.8)
+    county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
+    tract_of = parents_of(rng, size.tracts, size.blocks, sigma=0.6)
     states = np.array(STATE_CODES[: size.states])
     counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
     tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)

@@ -125,9 +125,9 @@ def _flows(
         part = slice(first, last)
         start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
         stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
-        flow, found = np.unique(start * many + stop, return_counts=True)
+        flow, trips_of = np.unique(start * many + stop, return_counts=True)
         ends = np.divmod(flow, many)
-        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], found
+        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], trips_of
 
 
 def _running(pull: Float64) -> Float64:
@@ -144,9 +144,9 @@ def _drawn(
     """Return a section of the municipality for each trip: int64 (all trips)."""
     low, high = running[start[municipality]], running[start[municipality + 1]]
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
-    found = np.searchsorted(running, spot, side="right") - 1
+    section = np.searchsorted(running, spot, side="right") - 1
     # a spot may be rounded up to the next municipality's first section
-    return np.minimum(found, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
+    return np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
     """
-    region_of = parents_of(rng, size.regions, size.provinces, spread=0.5)
-    province_of = parents_of(rng, size.provinces, size.municipalities, spread=0.7)
+    region_of = parents_of(rng, size.regions, size.provinces, sigma=0.5)
+    province_of = parents_of(rng, size.provinces, size.municipalities, sigma=0.7)
     numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
     region_rows = region_of[province_of]
     areas = [

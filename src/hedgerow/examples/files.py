@@ -15,13 +15,13 @@ from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
 
-def parents_of(rng: np.random.Generator, parents: int, children: int, spread: float) -> Int64:
+def parents_of(rng: np.random.Generator, parents: int, children: int, sigma: float) -> Int64:
     """Return the parent of each child, in order: every parent has one, and families are uneven."""
-    return families_by(rng, rng.lognormal(sigma=spread, size=parents), children)
+    return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
 def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64:
-    """The parent of each child, in order: one for each parent, the rest in proportion to pulls."""
+    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
     parents = len(pull)
     family = 1 + rng.multinomial(children - parents, pull / pull.sum())
     return np.repeat(np.arange(parents), family)
@@ -51,7 +51,7 @@ Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], Int64]
 SEED = 20_110_828
 
 _START = """\
-# {what}, released under differential privacy.
+# {title}, released under differential privacy.
 #
 #     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
 #     hedgerow release release.toml    makes the release
@@ -74,7 +74,7 @@ directory = "out"               # appears when the release is complete; must not
 
 
 def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """Return the size of a name; other names are known as well."""
+    """Return the size of a name; ``others`` are valid too."""
     if size not in sizes:
         *first, last = [*sizes, *others]
         raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
@@ -94,9 +94,9 @@ def free(directory: Path, *names: str) -> list[Path]:
     return paths
 
 
-def write_release_file(path: Path, what: str, table: str, choices: str = _USUAL) -> None:
+def write_release_file(path: Path, title: str, table: str, choices: str = _USUAL) -> None:
     """Write a release file."""
-    text = "\n".join([_START.format(what=what), table, choices, _END])
+    text = "\n".join([_START.format(title=title), table, choices, _END])
     path.write_text(text, encoding="utf-8")
 
 

@@ -47,7 +47,7 @@ SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be ha
 MOST_CELLS = (1 << 127) - 1
 """A frame holds no larger count; for a wider tree the noise is forecast, and no error."""
 MOST_AXES = 64
-"""NumPy's limit: subtrees are told apart by an array with one dimension an axis."""
+"""NumPy's limit: subtrees are numbered by an array with one dimension an axis."""
 
 
 class Planned(Protocol):
@@ -121,7 +121,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
 
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the mean and the largest variance of each depth; inf where they are not known."""
+    """Return the mean and the largest variance of each depth; inf where unknown."""
     if isinstance(plan.measure, RunningSums):
         return _variances_of_sums(plan)
     own = noise_variances(plan.depths)

@@ -207,7 +207,7 @@ class Comparison:
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
-        """The file's own setting with uniform shares, unless a combination is that already."""
+        """Yield the file's own setting with uniform shares, unless a combination equals it."""
         own = self.own()
         given = Combination(budget, own.mechanism, AllocationSection(), own.measure, own.estimator)
         if not any(map(given.is_same, self.combinations())):

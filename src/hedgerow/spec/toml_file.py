@@ -218,6 +218,6 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
     """Return the section that a field holds, or a list of it."""
     inner = get_args(annotation)
     if inner:
-        return next((found for each in inner if (found := _section_in(each))), None)
+        return next(filter(None, map(_section_in, inner)), None)
     is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     return annotation if is_section else None

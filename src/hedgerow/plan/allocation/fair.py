@@ -112,7 +112,7 @@ def least_ratio(problem: Problem) -> float:
 
 
 def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
-    """For each depth the distinct nonzero rows c; and the mean row of each measurable depth."""
+    """Return each depth's distinct nonzero rows c, and the mean row of measurable depths."""
     if not isinstance(problem.measure, Survivors):
         raise PlanError(
             'fair shares need measure = "survivors"; where all nodes are measured use another '

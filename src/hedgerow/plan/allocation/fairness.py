@@ -206,11 +206,11 @@ def fairness(plan: Plan) -> pl.DataFrame:
     rows = []
     for t in range(1, plan.tree.depth + 1):
         axis, level = classes.refined(t)
-        found, nodes = by_depth[t], classes.nodes(t)
-        others = tuple(i for i in range(found.ndim) if i != axis)
-        reference = _least_above_zero(found)
-        sums, counts = (nodes * found).sum(axis=others), nodes.sum(axis=others)
-        least, largest = found.min(axis=others), found.max(axis=others)
+        variance, nodes = by_depth[t], classes.nodes(t)
+        others = tuple(i for i in range(variance.ndim) if i != axis)
+        reference = _least_above_zero(variance)
+        sums, counts = (nodes * variance).sum(axis=others), nodes.sum(axis=others)
+        least, largest = variance.min(axis=others), variance.max(axis=others)
         for n in np.unique(level.siblings):
             of = level.siblings == n
             count = counts[of].sum()
@@ -234,16 +234,16 @@ def fairness_rows(plan: Plan) -> list[str]:
     classes, by_depth = _variances(plan)
     sentences = []
     for t in range(1, plan.tree.depth + 1):
-        (_, level), found = classes.refined(t), by_depth[t]
-        most = int(found.argmax())
-        reference = _least_above_zero(found)
-        if not reference or found[most] <= reference * (1 + 1e-9):
+        (_, level), variance = classes.refined(t), by_depth[t]
+        most = int(variance.argmax())
+        reference = _least_above_zero(variance)
+        if not reference or variance[most] <= reference * (1 + 1e-9):
             continue
-        least = int(np.flatnonzero(found == reference)[0])
+        least = int(np.flatnonzero(variance == reference)[0])
         worse, better = (_area(plan, t, c, classes) for c in (most, least))
         sentences.append(
             f"{plan.tree.cuboid_name(t)}: {worse}: {_siblings(level.siblings[most])}, "
-            f"{found[most] / reference - 1:.1%} more variance than {better} with "
+            f"{variance[most] / reference - 1:.1%} more variance than {better} with "
             f"{_siblings(level.siblings[least])}"
         )
     return sentences
@@ -259,8 +259,8 @@ def _variances(plan: Plan) -> tuple[Classes, list[Float64]]:
     return classes, variances(classes, own, combine=combine)
 
 
-def _least_above_zero(found: Float64) -> float | None:
-    above = found[found > 0]
+def _least_above_zero(variance: Float64) -> float | None:
+    above = variance[variance > 0]
     return float(above.min()) if len(above) else None
 
 

@@ -63,7 +63,7 @@ class PriorCells:
     sensitivity: float
 
     def derivative(self, budget: float, order: int = 0) -> float:
-        """See `LevelCost.derivative`."""
+        """Return g, g' or g''; see `LevelCost`."""
         moment = (self.kind.mse, self.kind.mse_slope, self.kind.mse_curvature)[order]
         precision = budget / self.sensitivity
         far = max(45 / precision, 10 / math.sqrt(2 * precision))
@@ -94,7 +94,7 @@ class LargeCounts:
     sensitivity: float
 
     def derivative(self, budget: float, order: int = 0) -> float:
-        """See `LevelCost.derivative`."""
+        """Return g, g' or g''; see `LevelCost`."""
         error = self.cost * (self.sensitivity / budget) ** self.power
         factors = 1, -self.power, self.power * (self.power + 1)
         return factors[order] * error / budget**order

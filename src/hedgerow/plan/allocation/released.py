@@ -77,7 +77,7 @@ def descended(objective: Function, y: Float64, power: int) -> tuple[float, float
 
 
 def _distance(y: Float64, gradient: Float64) -> float:
-    """How far y is from a minimum on y ≥ 0: slopes that fall, and slopes of what is above 0."""
+    """Return the distance of y from a minimum on y ≥ 0: negative slopes, slopes where y > 0."""
     return max(-float(gradient.min()), float(np.abs(gradient * y).max()))
 
 
@@ -221,7 +221,7 @@ class _Objective:
         return self.power == 1 or not self.combine
 
     def _starts(self) -> Iterator[Float64]:
-        """Where to begin: equal shares, and program (6) for every choice of depths to try."""
+        """Yield starting points: equal shares, and program (6) for each choice of depths to try."""
         count = len(self.depths)
         yield np.full(count, 1 / count)
         closed = np.maximum(self.for_large_counts, 1e-3)
