@@ -16,13 +16,12 @@ import typer
 
 from hedgerow import __version__
 from hedgerow.cli.distribution import distribution
-from hedgerow.cli.estimate import estimate
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
 from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
-from hedgerow.cli.released import check, report, table
+from hedgerow.cli.released import check, estimate, report, table
 from hedgerow.cli.simulate import simulate
 from hedgerow.cli.terminal import (
     PLAIN,

@@ -1,8 +1,8 @@
-"""The commands on a release directory: `check`, `report` and `table`."""
+"""The commands on a release directory: `check`, `report`, `table` and `estimate`."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -17,15 +17,33 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
 from hedgerow.release.directory.depth_errors import USUAL
 from hedgerow.release.directory.manifest import made_by, read_manifest
-from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
+from hedgerow.release.directory.output import check_output
 from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.page.report import REPORT, page
+from hedgerow.release.preflight import usual_method
+from hedgerow.release.reestimate.reestimate import (
+    RELEASED,
+    Estimates,
+    estimate_measurements,
+    reestimate,
+)
 from hedgerow.release.release import Release, axis_level, read_release
+from hedgerow.spec.measurement_file import read_measurements
 from hedgerow.text import one_line, visible
 
 NOT_VERIFIED = 3
@@ -189,3 +207,89 @@ def _word(name: str, value: object) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
+
+
+ESTIMATE_HEADINGS = (
+    "depth", "cuboid", "rows", "total", "mean standard error", "differs from the release by",
+)  # fmt: skip
+
+
+def estimate(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."
+        ),
+    ] = None,
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="For sparse: the penalty of a positive count, in variances."),
+    ] = None,
+    combine: Annotated[
+        bool | None,
+        typer.Option("--combine/--no-combine", help="Whether to combine depths first."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where the estimates go. Default: beside the source.")
+    ] = None,
+) -> None:
+    """Re-estimate published noisy counts, beside the released ones, at no privacy cost.
+
+    The source is a release directory, which is not changed, or a TOML file that describes noisy
+    counts from another source (see hedgerow.release.reestimate.external for their layout).
+    """
+    if method is None:
+        method = Euclidean.name
+        if source.is_dir():
+            method = usual_method(read_release(source).plan.measure)
+    given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
+    estimator = read_estimator({name: value for name, value in given.items() if value is not None})
+    place = output or _beside(source, method)
+    try:
+        check_output(place)
+    except ReleaseError as error:
+        raise ReleaseError(str(error).replace("[output] directory", "--output", 1)) from None
+    with stage("estimating"):
+        estimates = (
+            reestimate(source, estimator)
+            if source.is_dir()
+            else estimate_measurements(read_measurements(source), estimator)
+        )
+    estimates.write(place)
+    stdout.print(f"\n{escape(estimates.described['claim'].capitalize())}.\n")
+    rows = [_estimate_row(estimates, t, frame) for t, frame in enumerate(estimates.frames)]
+    stdout.print(escape(aligned([ESTIMATE_HEADINGS, *rows])))
+    stdout.print(f"\nEstimates: {escape(str(place))}")
+
+
+def _beside(source: Path, method: str) -> Path:
+    """Return the default place of estimates."""
+    named = source.resolve() if source.name in {"", ".."} else source
+    if not named.name:
+        raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")
+    return named.with_name(f"{named.stem}.{method}")
+
+
+def _estimate_row(estimates: Estimates, depth: int, frame: pl.DataFrame) -> tuple[str, ...]:
+    value = COUNT if COUNT in frame.columns else ESTIMATE
+    differs = ""
+    if RELEASED in frame.columns:
+        difference = _mean((frame[value] - frame[RELEASED]).abs())
+        differs = f"{difference:,.3g} on average"
+    return (
+        str(depth),
+        estimates.tree.cuboid_name(depth),
+        f"{len(frame):,}",
+        f"{frame[value].sum():,.0f}",
+        f"{_mean(frame[STANDARD_ERROR]):,.4g}",
+        differs,
+    )
+
+
+def _mean(values: pl.Series) -> float:
+    numbers = values.drop_nulls().to_numpy()
+    return float(numbers.mean()) if len(numbers) else 0.0
