@@ -35,11 +35,11 @@ from tests.hostile import directories
 from tests.hostile.commands import ran
 from tests.hostile.directories import EDITS, HARMLESS, honest
 from tests.hostile.mutations import toml
-from tests.hostile.walking import walked
+from tests.hostile.walking import walkers
 
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 PATIENCE = 300  # seconds, for a machine that does much else
-MOST_MEGABYTES = 400
+MOST_MEGABYTES = 160
 LONGEST = 1600  # letters of a line
 
 
@@ -48,9 +48,15 @@ def unseen(text):
     return {letter for letter in text if unicodedata.category(letter) in UNSEEN} - {"\n"}
 
 
+@pytest.fixture(scope="module")
+def walked():
+    with walkers(PATIENCE) as begun:
+        yield begun
+
+
 @pytest.mark.parametrize("edit", EDITS)
-def test_a_forged_directory_is_told_of_in_one_sentence(tmp_path, edit):
-    found = walked(edit, tmp_path, PATIENCE)
+def test_a_forged_directory_is_told_of_in_one_sentence(tmp_path, edit, walked):
+    found = walked(edit, tmp_path)
     assert isinstance(found, list), found
     for command, code, out, err, megabytes in found:
         said = f"{command} ended with {code}: {err[-2000:]}"
