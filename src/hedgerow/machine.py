@@ -82,6 +82,10 @@ KINDS = {
 }
 
 
+_OPEN_SAFELY = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+"""A pipe that is opened does not wait; and what Windows calls a binary file."""
+
+
 def kind_of_file(path: Path) -> str | None:
     """Return what is there that is no plain file; None for a plain file."""
     mode = path.stat().st_mode
@@ -102,7 +106,7 @@ def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowErr
     """Return the content of a plain file of at most ``most`` bytes."""
     check_plain(path, subject, error)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | _OPEN_SAFELY)
         with os.fdopen(handle, "rb") as file:
             found = file.read(most + 1)
     except (OSError, ValueError) as failure:

@@ -103,10 +103,10 @@ def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, k
         ({"objective": "released"}, 'goes with method = "optimal" or "distribution"'),
         ({"method": "optimal", "objective": "ranges"}, 'goes with method = "distribution"'),
         ({"quantiles": ["1/2"]}, 'goes with method = "distribution"'),
-        ({"method": "distribution", "quantiles": ["1/2"]}, 'needs objective = "quantiles"'),
+        ({"method": "distribution", "quantiles": ["1/2"]}, 'goes with objective = "quantiles"'),
         (
             {"method": "distribution", "objective": "quantiles"},
-            'needs objective = "quantiles"',
+            'goes with objective = "quantiles"',
         ),
     ],
     ids=str,
