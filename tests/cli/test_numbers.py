@@ -202,7 +202,7 @@ def test_a_picture_that_has_no_place_is_refused(refused, census, place, command)
     uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
     picture = census.parent / place if place != "." else "."
     said = refused(command, census if command == "plan" else uses, "--picture", picture)
-    assert ("its folder" if "nowhere" in place else "must end in") in said
+    assert ("the directory does not exist" if "nowhere" in place else "must end in") in said
     assert not list(census.parent.glob("noext*"))
 
 
