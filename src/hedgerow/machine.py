@@ -102,12 +102,13 @@ def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowErr
     """Return the content of a plain file of at most ``most`` bytes."""
     check_plain(path, subject, error)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            found = file.read(most + 1)
+        # O_NONBLOCK: a pipe that took the file's place must not block. Windows has no such flag.
+        flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, os.O_RDONLY | flags), "rb") as file:
+            content = file.read(most + 1)
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "it has no name that a file can have"
         raise error(f"cannot read {subject}: {reason}") from None
-    if len(found) > most:
+    if len(content) > most:
         raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
-    return found
+    return content

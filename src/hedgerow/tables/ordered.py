@@ -4,7 +4,7 @@ Sorting comes cheaper than grouping where few rows share a leaf, and rows that c
 room: equal leaves stand side by side, and are added up as they stream by.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -134,6 +134,8 @@ def _mixed(word: UInt64) -> UInt64:
 
 
 Leaves = tuple[Codes, Int64]
+Sums = Callable[[Int64, Int64], Int64]
+"""``(values, start)``: the sums of the groups that begin at ``start``."""
 
 ROWS_A_BATCH = 1 << 20
 
@@ -227,7 +229,9 @@ class Ordering:
             found = [column[kept] for column in (*codes, values)]
             if waiting:
                 found = [np.append(*pair) for pair in zip(waiting, found, strict=True)]
-            found = _merged(found)
+            *codes, values = found
+            merged, values = merge_equal(tuple(codes), values, _cut_sums)
+            found = [*merged, values]
             waiting = [column[-1:] for column in found]
             for column, part in zip(columns, found, strict=True):
                 column.append(part[:-1])
@@ -274,18 +278,18 @@ class Ordering:
         return joins, [" + ".join(term) for term in terms if term] or names[:1]
 
 
-def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Sum neighbours with equal codes, up to `LARGEST_LEAF`; the last column holds the counts.
-
-    A batch of 2²⁰ rows cannot wrap, and what is cut on the way is cut in the end.
-    """
-    *codes, values = columns
+def merge_equal(codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
+    """Return each run of neighbours with equal codes once, with the sum of its values."""
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False
     for code in codes:
         changed[1:] |= code[1:] != code[:-1]
     if changed.all():
-        return columns
+        return codes, values
     start = np.flatnonzero(changed)
-    sums = np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)
-    return [*(code[start] for code in codes), sums]
+    return tuple(code[start] for code in codes), sums(values, start)
+
+
+def _cut_sums(values: Int64, start: Int64) -> Int64:
+    """Return sums up to `LARGEST_LEAF`; those of a batch of 2²⁰ rows cannot wrap."""
+    return np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)

@@ -28,15 +28,6 @@ from hedgerow.tables.sources import (
 )
 from hedgerow.tables.tree import Codes, Tree
 
-# Bounding of contributions: at most m records of each unit of privacy are kept.
-
-
-def check_units(db: duckdb.DuckDBPyConnection, unit: str, subject: str) -> None:
-    """Refuse ``records`` of no unit."""
-    if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
-        rule = "lacks a value for some record; each record needs its unit"
-        raise outside_limits(subject, rule, column=unit)
-
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
     """Return the SELECT of the leaves of at most ``contributions`` records a unit.
@@ -177,7 +168,9 @@ def _records(
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
-        check_units(db, unit, subject)
+        if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
+            rule = "lacks a value for some record; each record needs its unit"
+            raise outside_limits(subject, rule, column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

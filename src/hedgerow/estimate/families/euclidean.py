@@ -181,16 +181,12 @@ class Euclidean:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
 
-        Args:
-            noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
-            family_start: int64 (families + 1): where each family's cells begin, and the end; a
-                family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^61 (2^40 for real noisy counts or an array of
-                variances): what each family must sum to.
-            variance: records²; only ratios matter, so None and any one positive number are the
-                same. An array, float64 (cells), makes int64 noisy counts real ones.
+        Noisy counts lie within ±2^61 and totals in 0..2^61 records, or 2^40 for real noisy counts
+        or an array of variances, which makes int64 noisy counts real ones; a family has at most
+        2^29 cells. Only the ratios of variances matter, so None and any one positive number are the
+        same.
 
         Raises:
             EstimateError: for arrays that break these rules; within them no sum wraps.

@@ -136,13 +136,10 @@ def _hand_out(
     y: Int64,
 ) -> None:
     """Give a unit each to the largest cells by (rank, index) whose next cost is the cutoff."""
-    high = _rank_of_the_last(keys, rank, cutoff, missing)
-    for i in range(len(keys)):
-        if keys[i] == cutoff and rank[i] > high:
-            y[i] += 1
-            missing -= 1
-    for i in range(len(keys) - 1, -1, -1):
-        if missing > 0 and keys[i] == cutoff and rank[i] == high:
+    # Ascending by (rank, index): mergesort is stable.
+    order = np.argsort(rank[: len(keys)], kind="mergesort")
+    for i in order[::-1]:
+        if missing > 0 and keys[i] == cutoff:
             y[i] += 1
             missing -= 1
 
@@ -175,38 +172,6 @@ def _hand_out_evenly(
         else:
             y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
             empty_place += 1
-
-
-@kernel
-def _rank_of_the_last(keys: Float64, rank: Float64, cutoff: float, missing: int) -> float:
-    """The smallest rank above which at most ``missing`` cells have the level as their next cost.
-
-    Bisection between the ranks of these cells.
-    """
-    low = np.inf
-    high = -np.inf
-    for i in range(len(keys)):
-        if keys[i] == cutoff:
-            low = min(low, rank[i])
-            high = max(high, rank[i])
-    while low < high:
-        middle = low + (high - low) / 2.0
-        if middle >= high:
-            middle = low
-        count = 0
-        below = -np.inf
-        above = np.inf
-        for i in range(len(keys)):
-            tied = keys[i] == cutoff
-            over = tied and rank[i] > middle
-            count += over
-            below = max(below, rank[i] if tied and not over else -np.inf)
-            above = min(above, rank[i] if over else np.inf)
-        if count <= missing:
-            high = below
-        else:
-            low = above
-    return high
 
 
 @kernel

@@ -223,14 +223,9 @@ class Sparse:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
 
-        Args:
-            noisy: int64 or float64 (cells), records, within ±2^40.
-            family_start: int64 (families + 1): where each family's cells begin, and the end; a
-                family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^40: what each family must sum to.
-            variance: records², of every cell (a float) or of each, float64 (cells).
+        Noisy counts lie within ±2^40 records, totals in 0..2^40; a family has at most 2^29 cells.
 
         Raises:
             EstimateError: for arrays that break these rules, or no variance.

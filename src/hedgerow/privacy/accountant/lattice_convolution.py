@@ -93,7 +93,7 @@ def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
     error += _levels(size) * math.sqrt(float(masses @ masses))
     masses = np.roll(np.maximum(masses, 0, out=masses), -(start % size))
     exponent = sum((part.exponent * times for part, _, times in parts), Fraction(0))
-    first = _offset(losses) + unit * start
+    first = total_offset(losses) + unit * start
     return ComposedLaw(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
 
 
@@ -120,7 +120,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
         return float(bound(np.array([lowest(bound)]))[0])
 
-    unit, offset, top = common_unit(losses) or Fraction(1), _offset(losses), largest(losses)
+    unit, offset, top = common_unit(losses) or Fraction(1), total_offset(losses), largest(losses)
     first = math.floor((Fraction(-reach(-1)) - offset) / unit)
     last = math.ceil((Fraction(reach(1)) - offset) / unit)
     if top is not None:
@@ -141,7 +141,8 @@ def _cells(losses: Losses, window: tuple[int, int]) -> int:
     return max(window[1], *rungs, 1)
 
 
-def _offset(losses: Losses) -> Fraction:
+def total_offset(losses: Losses) -> Fraction:
+    """Return o such that every finite value of the sum of the losses is in o + u·Z."""
     return sum((times * loss.offset for loss, times in losses), Fraction(0))
 
 
