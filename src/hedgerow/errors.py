@@ -82,6 +82,13 @@ class HedgerowError(Exception):
         exit_code: what the process returns: 2 for bad input, 1 for a failure of the machine.
         breaks: of a refusal by `outside_limits` the sentence that names the rule, which quotes no
             value, and the values; both are confidential unless the table is public.
+
+    Example:
+        >>> try:
+        ...     hr.Rho(0.1)
+        ... except hr.HedgerowError as error:
+        ...     print(error)
+        rho must be exact, ...
     """
 
     exit_code = 2
@@ -103,7 +110,15 @@ class HedgerowError(Exception):
 
 
 class TableError(HedgerowError, ValueError):
-    """A table, an axis or a tree that cannot be what it says it is."""
+    """A table, an axis or a tree that cannot be what it says it is.
+
+    Example:
+        >>> try:
+        ...     hr.Axis.from_frame("town", {"town": ["a", "a"]}, levels=["town"])
+        ... except hr.TableError as error:
+        ...     print(error)
+        the list of areas of axis 'town' lists town 'a' twice; each area needs one row
+    """
 
 
 def outside_limits(
@@ -126,31 +141,89 @@ def of_public_table(prefix: str = "") -> Iterator[None]:
 
 
 class NoiseError(HedgerowError, ValueError):
-    """A noise parameter outside its domain."""
+    """A noise parameter outside its domain.
+
+    Example:
+        >>> try:
+        ...     hr.DiscreteLaplace(-1)
+        ... except hr.NoiseError as error:
+        ...     print(error)
+        scale must be above 0, got -1
+    """
 
 
 class BudgetError(HedgerowError, ValueError):
-    """A budget, a neighbouring relation or a guarantee that does not exist."""
+    """A budget, a neighbouring relation or a guarantee that does not exist.
+
+    Example:
+        >>> try:
+        ...     hr.Epsilon("0")
+        ... except hr.BudgetError as error:
+        ...     print(error)
+        epsilon must be above 0, ...
+    """
 
 
 class EstimateError(HedgerowError, ValueError):
-    """Noisy counts that no estimate can be made from."""
+    """Noisy counts that no estimate can be made from.
+
+    Example:
+        >>> try:
+        ...     hr.Sparse(penalty=-1)
+        ... except hr.EstimateError as error:
+        ...     print(error)
+        a sparse estimator's penalty must be a number from 0 on, got -1; 0.5 is usual
+    """
 
 
 class PlanError(HedgerowError, ValueError):
-    """A plan that contradicts itself or the table."""
+    """A plan that contradicts itself or the table.
+
+    Example:
+        >>> try:
+        ...     hr.Shares([])
+        ... except hr.PlanError as error:
+        ...     print(error)
+        shares must sum to exactly 1, got 0; write thirds as 1/3
+    """
 
 
 class ReleaseError(HedgerowError, ValueError):
-    """A release that cannot be made, read or confirmed."""
+    """A release that cannot be made, read or confirmed.
+
+    Example:
+        >>> try:
+        ...     hr.read_release("nowhere")
+        ... except hr.ReleaseError as error:
+        ...     print(error)
+        'nowhere' is no release directory: nothing is there
+    """
 
 
 class SpecError(HedgerowError, ValueError):
-    """A release file that breaks a rule of its format."""
+    """A release file that breaks a rule of its format.
+
+    Example:
+        >>> from hedgerow.spec.release_spec import ReleaseSpec
+        >>> try:
+        ...     ReleaseSpec("no-such-release.toml")
+        ... except hr.SpecError as error:
+        ...     print(error)
+        cannot read the file 'no-such-release.toml': No such file or directory
+    """
 
 
 class MachineError(HedgerowError, OSError):
-    """The machine failed us: disk, memory, permissions."""
+    """The machine failed us: disk, memory, permissions.
+
+    Example:
+        >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+        >>> try:
+        ...     hr.Counts.from_frame(tree, {"town": ["a"]}, memory=1000)
+        ... except hr.MachineError as error:
+        ...     print(error)
+        the table needs more memory than there is, ...
+    """
 
     exit_code = 1
 

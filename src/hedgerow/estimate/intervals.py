@@ -42,6 +42,13 @@ class Confidence:
 
     Raises:
         EstimateError: the level is not in (0, 1).
+
+    Example:
+        >>> noise = hr.DiscreteGaussian("100")
+        >>> hr.Confidence(0.95).half_width(noise, variance=None, cells=50)
+        20
+        >>> hr.Confidence(0.95, simultaneous=True).half_width(noise, variance=None, cells=50)
+        33
     """
 
     coverage: float = 0.95

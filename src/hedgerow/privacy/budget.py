@@ -145,6 +145,10 @@ class Rho:
 
     Attributes:
         rho: above 0, exact. Costs of a composition add.
+
+    Example:
+        >>> hr.Rho("1/2")
+        Rho(rho=Fraction(1, 2))
     """
 
     rho: Fraction
@@ -160,6 +164,10 @@ class EpsilonDelta:
     Attributes:
         epsilon: above 0, exact.
         delta: strictly between 0 and 1, exact; far below one over the number of units.
+
+    Example:
+        >>> hr.EpsilonDelta("1", "1e-3")
+        EpsilonDelta(epsilon=Fraction(1, 1), delta=Fraction(1, 1000))
     """
 
     epsilon: Fraction
@@ -176,6 +184,10 @@ class Epsilon:
 
     Attributes:
         epsilon: above 0, exact. Costs of a composition add.
+
+    Example:
+        >>> hr.Epsilon("0.5")
+        Epsilon(epsilon=Fraction(1, 2))
     """
 
     epsilon: Fraction

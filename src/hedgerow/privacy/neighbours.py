@@ -133,6 +133,10 @@ class AddRemove(Neighbours):
 
     At every depth, the total included, ‖change‖₁ ≤ m and ‖change‖₂² ≤ m²; all m records in one node
     attain both. Proof: `docs/proofs.md`, "Sensitivities".
+
+    Example:
+        >>> print(hr.AddRemove(contributions=3).describe())
+        The release looks almost the same with or without any one unit of up to 3 records.
     """
 
     @property
@@ -176,6 +180,10 @@ class Replace(Neighbours):
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has
             at most m, the total betrays how many, and it is measured like the other depths.
+
+    Example:
+        >>> print(hr.Replace().describe())
+        The release looks almost the same whatever any one record says; the number of records...
     """
 
     exactly: bool = True

@@ -51,6 +51,13 @@ class Profile:
 
     Raises:
         BudgetError: no uses, uses whose cases are not the same, or norms that are said to be worst.
+
+    Example:
+        >>> profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
+        >>> profile.rho
+        Fraction(1, 50)
+        >>> print(profile.statement("1e-6"))
+        Used together, ...
     """
 
     uses: tuple[Use, ...]
@@ -261,6 +268,13 @@ def compose(uses: Iterable[MechanismUse]) -> Profile:
     Raises:
         BudgetError: no uses, or one that is none.
         NoiseError: a mechanism of your own that lacks something (`check_mechanism`).
+
+    Example:
+        >>> profile = hr.compose([(hr.DiscreteLaplace("10"), 5), (hr.Epsilon("1/2"), 1)])
+        >>> profile.pure_epsilon
+        Fraction(1, 1)
+        >>> profile.epsilon(delta="1e-6") < 1
+        True
     """
     made = []
     for use in uses:

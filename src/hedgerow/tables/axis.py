@@ -43,6 +43,11 @@ class Axis:
         not_stated: the leaf that takes records whose code is not in the list, if any.
         from_table: the list was taken from the table itself and is declared public; the promise
             then says that it gives away which codes the table holds.
+
+    Example:
+        >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
+        >>> hr.Axis.from_frame("place", areas, levels=["state", "county"])
+        Axis(place: 2 state, 3 county)
     """
 
     name: str

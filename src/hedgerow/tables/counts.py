@@ -28,6 +28,13 @@ class Counts:
             have a code that is not in the list, or none; None where that is not known.
         moved: by numeric axis how many values outside its bounds were moved to the nearest one.
         unit: where contributions were bounded, the column that named the units, if it is known.
+
+    Example:
+        >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+        >>> table = {"town": ["a", "a"], "trips": [3, 4]}
+        >>> counts = hr.Counts.from_frame(tree, table, count="trips")
+        >>> counts, counts.total
+        (Counts(confidential), 7)
     """
 
     tree: Tree

@@ -131,6 +131,11 @@ class Query:
 
     Raises:
         TableError: a URL of another kind, or a query that is not one SELECT.
+
+    Example:
+        >>> query = hr.Query("postgresql://me:secret@host/trips", "SELECT * FROM trips")
+        >>> query.place
+        'postgresql://host/trips'
     """
 
     url: str = field(repr=False)

@@ -35,6 +35,13 @@ class Tree:
 
     Raises:
         TableError: an unknown name, a level out of order, two axes with a column in common.
+
+    Example:
+        >>> sex = hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])
+        >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
+        >>> place = hr.Axis.from_frame("place", areas, levels=["state", "county"])
+        >>> hr.Tree([place, sex], refine=["place.state", "sex.sex", "place.county"]).depth
+        3
     """
 
     axes: tuple[Axis, ...]

@@ -160,6 +160,12 @@ class Chebyshev:
     For integer x and equal s it equals, cell by cell, the result of IntOpt∞ (Boninsegna &
     Silvestri, Algorithms 2 and 4, with a stable ascending sort), but takes a few passes over the
     family and no sort.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Chebyshev().project(noisy, families, totals)
+        array([6, 0, 4, 1])
     """
 
     name: ClassVar[str] = "chebyshev"

@@ -162,6 +162,12 @@ class Euclidean:
     cells form a valid y, and no other y is cheaper.
 
     For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Euclidean().project(noisy, families, totals)
+        array([6, 0, 4, 1])
     """
 
     name: ClassVar[str] = "euclidean"

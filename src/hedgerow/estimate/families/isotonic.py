@@ -57,6 +57,12 @@ class Isotonic:
 
     For running sums (`hedgerow.estimate.running_sums`) it is the only estimator; their cumulative
     counts are decoded first, and `nearest` takes them with their own variances.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Isotonic().project(noisy, families, totals)
+        array([6, 0, 4, 1])
     """
 
     name: ClassVar[str] = "isotonic"

@@ -197,6 +197,12 @@ class Sparse:
     approximation for unequal ones: see `hedgerow.estimate.families.sparse`.
 
     A penalty of 0 makes it `Euclidean`, a very large one gives each family's total to one cell.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Sparse(penalty=0.5).project(noisy, families, totals, variance=4.0)
+        array([6, 0, 5, 0])
     """
 
     name: ClassVar[str] = "sparse"
