@@ -62,8 +62,8 @@ def truncate_message(message: str) -> str:
     """Return a message of bounded length: the start and the end of what is too long."""
     half = LONGEST_WORD // 2
 
-    def cut(found: re.Match[str]) -> str:
-        return f"{found[0][:half]}…{found[0][-half:]}"
+    def cut(match: re.Match[str]) -> str:
+        return f"{match[0][:half]}…{match[0][-half:]}"
 
     quoted = rf"(?<!\w)'[^']{{{LONGEST_WORD + 1},}}'"
     message = re.sub(rf"\S{{{LONGEST_WORD + 1},}}|{quoted}", cut, message)
@@ -125,9 +125,9 @@ def outside_limits(
     subject: str, rule: str, values: str | None = None, *, column: str | None = None
 ) -> TableError:
     """Return the error for a confidential table, which says only that it breaks some rule."""
-    told = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
-    detail = told if values is None else f"{told} ({values})"
-    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(told, values))
+    sentence = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
+    detail = sentence if values is None else f"{sentence} ({values})"
+    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(sentence, values))
 
 
 @contextmanager
@@ -136,8 +136,8 @@ def of_public_table(prefix: str = "") -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        told, values = error.breaks or (str(error), error.confidential)
-        raise TableError(f"{prefix}{told}", confidential=values) from None
+        sentence, values = error.breaks or (str(error), error.confidential)
+        raise TableError(f"{prefix}{sentence}", confidential=values) from None
 
 
 class NoiseError(HedgerowError, ValueError):
@@ -241,8 +241,8 @@ def machine_errors(subject: str) -> Iterator[None]:
         raise MachineError(f"{subject}: out of memory") from error
 
 
-def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
+def did_you_mean(given: object, names: Iterable[str], cutoff: float = 0.65) -> str:
     """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
-    folded = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
-    return f"; did you mean {folded[found[0]]!r}?" if found else ""
+    folded = {name.casefold(): name for name in names}
+    matches = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
+    return f"; did you mean {folded[matches[0]]!r}?" if matches else ""

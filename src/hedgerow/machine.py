@@ -16,11 +16,11 @@ def usable_memory(root: Path = ROOT) -> int | None:
     The least of what the machine has and what control groups allow (version 1 and 2): those of
     this process and all above them, as each limits what is below.
     """
-    known = [*_limits(root)]
+    bounds = [*_limits(root)]
     physical = physical_memory()
     if physical is not None:
-        known.append(physical)
-    return min(known, default=None)
+        bounds.append(physical)
+    return min(bounds, default=None)
 
 
 def physical_memory() -> int | None:

@@ -130,14 +130,14 @@ def check_structure(cells: int, family_start: Int64, totals: Int64, largest_tota
 def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
     """Refuse anything but a one-dimensional NumPy array of one of these dtypes."""
     if not isinstance(array, np.ndarray):
-        found = type(array).__name__
+        actual = type(array).__name__
     elif array.ndim != 1 or array.dtype not in dtypes:
-        found = f"{array.dtype} in {array.ndim} dimensions"
+        actual = f"{array.dtype} in {array.ndim} dimensions"
     else:
         return
     wanted = " or ".join(dtype.__name__ for dtype in dtypes)
     raise EstimateError(
-        f"{name} must be a NumPy array of {wanted} in 1 dimensions, got {found}; convert it first"
+        f"{name} must be a NumPy array of {wanted} in 1 dimensions, got {actual}; convert it first"
     )
 
 

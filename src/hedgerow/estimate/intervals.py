@@ -92,13 +92,15 @@ class Confidence:
         own = mechanism.noise_variance
         envelope, normal = mechanism.envelope, NormalEnvelope(1.0).quantile(miss)
         quantile = max(normal, envelope.quantile(miss))
-        spread = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
+        factor = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
         if normal > envelope.quantile(miss):
             cap = max(cap, normal * float(np.sqrt(envelope.variance)))
         half_width = np.empty(variances.size)
-        known = own if measured else 0.0
-        if not _half_widths(variances.ravel(), known, spread, cap, _jumps(miss), half_width):
+        own_if_measured = own if measured else 0.0
+        if not _half_widths(
+            variances.ravel(), own_if_measured, factor, cap, _jumps(miss), half_width
+        ):
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
         return half_width.reshape(variances.shape)
 
@@ -174,7 +176,7 @@ def _jumps(miss: float) -> Float64:
 def _half_widths(
     variances: Float64,
     own: float,
-    spread: float,
+    factor: float,
     cap: float,
     jumps: Float64,
     half_width: Float64,
@@ -186,7 +188,7 @@ def _half_widths(
         measured = variance <= own * (1 + 1e-9)
         weight = min(variance / own, 1.0) if measured and own > 0 else 0.0
         deviation = np.sqrt(variance)
-        value = spread * deviation
+        value = factor * deviation
         if weight < 0.5 and deviation < MOST_JUMPY_DEVIATION:
             value = max(value, jumps[int(np.ceil(deviation * JUMP_STEPS))])
         value += max(weight, 1 - weight) / 2

@@ -130,9 +130,9 @@ class InRho:
     power: ClassVar[int] = 1
     variance: Fraction
 
-    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
         """Return the ρ of one use, of this squared l2 norm (records²)."""
-        return noise.rho(checked_sensitivity)
+        return noise.rho(sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,9 @@ class InEpsilon:
     power: ClassVar[int] = 2
     variance: Fraction
 
-    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
         """Return the pure ε of one use, of this l1 norm (records)."""
-        found = noise.epsilon(checked_sensitivity)
+        found = noise.epsilon(sensitivity)
         if found is None:
             raise NoiseError(
                 f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "

@@ -67,9 +67,9 @@ def propose(
         block = locate(words[at], thresholds, guide, shift)
         negative = np.int64(words[at + 1] >> np.uint64(SIGN_BIT))
         offset = np.int64(words[at + 1] & mask) + negative
-        base = np.int64(block << width_bits)
-        out[cells[i]] = (base + offset) * (1 - 2 * negative)
-        exponent = offset * (first + half_step * (2 * base + offset - 1))
+        block_start = np.int64(block << width_bits)
+        out[cells[i]] = (block_start + offset) * (1 - 2 * negative)
+        exponent = offset * (first + half_step * (2 * block_start + offset - 1))
         uniform = np.float64(words[at + 2] >> np.uint64(11)) * 2.0**-53
         distance = uniform - taylor_exp(exponent)
         if exponent > 1 / 16 or abs(distance) <= MARGIN or thresholds[block] == words[at]:
@@ -116,10 +116,10 @@ class Rejection:
     def _settle(self, words: list[int], source: Stream, cell: int) -> int | None:
         """Return the proposal of three words if it is accepted, in exact arithmetic; else None."""
         block = self.blocks.value(words[0], source.branch(cell, BLOCK_REST))
-        base = block << self.width_bits
+        block_start = block << self.width_bits
         negative = words[1] >> SIGN_BIT
-        magnitude = base + (words[1] & ((1 << self.width_bits) - 1)) + negative
-        exponent = self.law.exponent(magnitude) - self.law.exponent(base)
+        magnitude = block_start + (words[1] & ((1 << self.width_bits) - 1)) + negative
+        exponent = self.law.exponent(magnitude) - self.law.exponent(block_start)
         stands = is_below_exp(exponent, words[2], source.branch(cell, TEST_REST))
         return (-magnitude if negative else magnitude) if stands else None
 

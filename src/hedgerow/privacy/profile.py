@@ -162,13 +162,13 @@ class Profile:
         chance = probability(exact_or_smaller(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
-        known = loose if pure is None else min(loose, float_above(pure))
+        enough = loose if pure is None else min(loose, float_above(pure))
         try:
-            return min(known, accountant.epsilon_above(self._delta_above, chance, known))
+            return min(enough, accountant.epsilon_above(self._delta_above, chance, enough))
         except accountant.TooFineError:
-            if math.isinf(known):
+            if math.isinf(enough):
                 raise
-            return known
+            return enough
 
     def zcdp_epsilon(self, delta: Exact | float) -> float:
         """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
@@ -294,10 +294,10 @@ def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
     """Return the largest sum of a case; None where one has a part without a price."""
     largest = Fraction(0)
     for case in cases:
-        known = [cost for cost in case if cost is not None]
-        if len(known) < len(case):
+        costs = [cost for cost in case if cost is not None]
+        if len(costs) < len(case):
             return None
-        largest = max(largest, sum(known, Fraction(0)))
+        largest = max(largest, sum(costs, Fraction(0)))
     return largest
 
 
@@ -310,14 +310,14 @@ def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
 
     They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
     """
-    found = []
+    worst = []
     for use in uses:
         each = [use.in_case(case) for case in range(len(use.changes))]
         pairs = [part.dominated for part in each if part is not None]
-        told = [pair for pair in pairs if not isinstance(pair, Gaussians)]
-        if told:
-            found.append(max(told, key=lambda pair: pair[0].epsilon))
-    return tuple(found)
+        others = [pair for pair in pairs if not isinstance(pair, Gaussians)]
+        if others:
+            worst.append(max(others, key=lambda pair: pair[0].epsilon))
+    return tuple(worst)
 
 
 def _float_below(value: Fraction) -> float:

@@ -127,9 +127,9 @@ class Axis:
             TableError: no such level.
         """
         if level not in self.levels:
-            known = ", ".join(self.levels)
+            levels = ", ".join(self.levels)
             raise TableError(
-                f"axis {self.name!r} has no level {level!r}; it has {known}"
+                f"axis {self.name!r} has no level {level!r}; it has {levels}"
                 f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1
@@ -148,13 +148,13 @@ class Axis:
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        found = []
+        series = []
         for k in range(level, 0, -1):
-            found.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
+            series.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
             nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
                 np.int32
             )
-        return found[::-1]
+        return series[::-1]
 
     @cached_property
     def digest(self) -> str:

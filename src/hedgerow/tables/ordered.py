@@ -50,8 +50,8 @@ def whole_count(
     suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
     with translate_duckdb_errors(subject, "cannot be read to its end"):
-        (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
-    for broken, (_, sentence) in zip(found, rules, strict=True):
+        (flagged,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
+    for broken, (_, sentence) in zip(flagged, rules, strict=True):
         if broken:
             raise outside_limits(subject, sentence, column=name)
     return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
@@ -163,9 +163,9 @@ class MemoryColumn:
 
     def whole(self) -> NDArray[Any]:
         """Return all of them."""
-        found = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
+        column = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
         self.parts = []
-        return found
+        return column
 
 
 @dataclass(slots=True)
@@ -188,9 +188,9 @@ class FileColumn:
         if self.file is None:
             return np.empty(0, dtype=self.kind)
         self.file.flush()
-        found: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
+        column: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
         self.file.close()
-        return found
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +226,16 @@ class Ordering:
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue
-            found = [column[kept] for column in (*codes, values)]
+            columns_kept = [column[kept] for column in (*codes, values)]
             if waiting:
-                found = [np.append(*pair) for pair in zip(waiting, found, strict=True)]
-            *codes, values = found
+                columns_kept = [
+                    np.append(*pair) for pair in zip(waiting, columns_kept, strict=True)
+                ]
+            *codes, values = columns_kept
             merged, values = merge_equal(tuple(codes), values, _cut_sums)
-            found = [*merged, values]
-            waiting = [column[-1:] for column in found]
-            for column, part in zip(columns, found, strict=True):
+            columns_kept = [*merged, values]
+            waiting = [column[-1:] for column in columns_kept]
+            for column, part in zip(columns, columns_kept, strict=True):
                 column.append(part[:-1])
         for column, last in zip(columns, waiting, strict=bool(waiting)):
             column.append(last)

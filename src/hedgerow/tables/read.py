@@ -158,10 +158,12 @@ def _records(
     """
     names = [f"leaf{i}" for i in range(len(matches))]
     flags = _flags(matches)
-    told = [f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True)]
-    told += [f"{matches[a].unlisted} AS {flag}" for a, flag in flags.items()]
-    found = ", ".join(told)
-    records = f"SELECT {found}, n, unit FROM codes {' '.join(match.join for match in matches)}"
+    selected = [f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True)]
+    selected += [f"{matches[a].unlisted} AS {flag}" for a, flag in flags.items()]
+    select_list = ", ".join(selected)
+    records = (
+        f"SELECT {select_list}, n, unit FROM codes {' '.join(match.join for match in matches)}"
+    )
     before = None
     if unit is not None:  # every record is checked, also those that bounding drops
         db.execute(f"CREATE TEMP TABLE records AS {records}")

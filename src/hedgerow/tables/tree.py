@@ -177,11 +177,11 @@ class Tree:
         Raises:
             TableError: no depth is called that.
         """
-        found = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
-        if not found:
-            known = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
-            raise TableError(f"the tree has no depth {level!r}; its depths are {known}")
-        return found[0]
+        matching = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
+        if not matching:
+            names = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
+            raise TableError(f"the tree has no depth {level!r}; its depths are {names}")
+        return matching[0]
 
     def _check_depth(self, depth: int) -> None:
         if not 0 <= depth <= self.depth:

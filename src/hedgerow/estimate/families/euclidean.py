@@ -108,16 +108,16 @@ def lower_in_ascending_order(
     raised, water = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
     # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
-    reach = max(bounds[0] - 1, -raised)
+    bottom = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
-    while pivot - reach > 1:
-        middle = reach + (pivot - reach) // 2
+    while pivot - bottom > 1:
+        middle = bottom + (pivot - bottom) // 2
         kept, below, above = _kept(x, raised, water, middle)
         if kept <= total:
             pivot = below
             held = kept
         else:
-            reach = above - 1
+            bottom = above - 1
     spare = total - held
     for i in range(len(x) - 1, -1, -1):
         least = max(x[i] - water, 0)

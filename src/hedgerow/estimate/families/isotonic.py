@@ -126,12 +126,12 @@ def _project(
         whole = 0.0
         for i in range(begin, end):
             whole += variance[0] if one else variance[i]
-        upto, spread = 0.0, 0.0
+        upto, before_cut = 0.0, 0.0
         for i in range(begin, end - 1):
             upto += noisy[i]
-            spread += variance[0] if one else variance[i]
+            before_cut += variance[0] if one else variance[i]
             x[i - begin] = upto
-            weights[i - begin] = whole / spread / max(whole - spread, whole * 1e-12)
+            weights[i - begin] = whole / before_cut / max(whole - before_cut, whole * 1e-12)
         pool(x, weights, totals[family], y[begin : end - 1])
         before = 0
         for i in range(begin, end - 1):

@@ -144,7 +144,7 @@ def _solve(
     problem: tuple[int, float, int],
     edge: tuple[float, int],
     units: Int64,
-    found: Float64,
+    estimate: Float64,
 ) -> float:
     """Write integer least squares on the support with this edge, 0 elsewhere; the objective.
 
@@ -166,7 +166,7 @@ def _solve(
             if not alike:
                 inside = place >= ties - edge[1]
             place += 1
-        found[i] = 1.0 if inside else 0.0
+        estimate[i] = 1.0 if inside else 0.0
         if inside:
             scratch[5, k] = scratch[0, i] - 1.0
             scratch[6, k] = scratch[1, i]
@@ -178,10 +178,10 @@ def _solve(
     cost = price * k
     k = 0
     for i in range(size):
-        if found[i] > 0.0:
-            found[i] += units[k]
+        if estimate[i] > 0.0:
+            estimate[i] += units[k]
             k += 1
-        change = found[i] - scratch[0, i]
+        change = estimate[i] - scratch[0, i]
         cost += change * change / scratch[1, i]
     return cost
 

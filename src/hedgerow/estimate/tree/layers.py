@@ -27,10 +27,10 @@ Column: TypeAlias = tuple[Float64, int]
 @kernel
 def decreases(family_start: Int64) -> bool:
     """Return whether a family begins before the one in front of it."""
-    found = 0
+    falls = 0
     for family in range(len(family_start) - 1):
-        found += family_start[family + 1] < family_start[family]
-    return found > 0
+        falls += family_start[family + 1] < family_start[family]
+    return falls > 0
 
 
 @kernel

@@ -45,9 +45,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     cells = lattice.cells(losses, epsilon)
     if cells <= FAST_CELLS:
         return lattice.delta_bounds(losses, epsilon)
-    found = contour.delta_bounds(losses, epsilon)
-    if found is not None:
-        return found
+    certified = contour.delta_bounds(losses, epsilon)
+    if certified is not None:
+        return certified
     if cells > LARGEST_CELLS:
         raise TooFineError(
             "the losses have no common unit that is coarse enough, and are too few for an "

@@ -221,9 +221,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
 
 
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
-    known = _without_integral(losses, _checked(epsilon))
-    if known is not None:
-        return _with_infinite(losses, known)
+    simple = _without_integral(losses, _checked(epsilon))
+    if simple is not None:
+        return _with_infinite(losses, simple)
     for contour in contours(losses, epsilon):
         figures = _with_infinite(losses, _evaluated(contour))
         if figures.is_narrow:

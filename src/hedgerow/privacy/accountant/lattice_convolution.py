@@ -108,12 +108,12 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
     Outside, the tilted mass is at most e^-TAIL on either side.
     """
-    base = float(tilt)
-    (here,) = cumulant(losses, np.array([base]))
+    centre = float(tilt)
+    (here,) = cumulant(losses, np.array([centre]))
 
     def reach(side: int) -> float:
         def bound(steps: Float64) -> Float64:
-            there = cumulant(losses, base + side * steps)
+            there = cumulant(losses, centre + side * steps)
             # one more, and 1e-11, for the rounding of K and of the exponent A
             slack = TAIL + 1 + 1e-11 * (np.abs(there) + abs(here))
             return np.asarray((there - here + slack) / steps)
@@ -131,8 +131,8 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 def lowest(height: Callable[[Float64], Float64]) -> float:
     """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
-    found = coarse[np.argmin(height(coarse))]
-    fine = found * np.geomspace(0.8, 1.25, 33)
+    near = coarse[np.argmin(height(coarse))]
+    fine = near * np.geomspace(0.8, 1.25, 33)
     return float(fine[np.argmin(height(fine))])
 
 
@@ -184,13 +184,13 @@ def _multiply(
     spectrum *= _power(factor, times)
 
 
-def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
+def _power(factor: NDArray[Number], times: int) -> NDArray[Number]:
     """Return base^times by repeated squaring; times ≥ 0."""
-    result = np.ones_like(base)
+    result = np.ones_like(factor)
     while times:
         if times & 1:
-            result = result * base
-        base = base * base if times > 1 else base
+            result = result * factor
+        factor = factor * factor if times > 1 else factor
         times >>= 1
     return result
 
