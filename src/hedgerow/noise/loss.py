@@ -149,13 +149,13 @@ class InEpsilon:
 
     def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
         """Return the pure ε of one use, of this l1 norm (records)."""
-        found = noise.epsilon(sensitivity)
-        if found is None:
+        loss = noise.epsilon(sensitivity)
+        if loss is None:
             raise NoiseError(
                 f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "
                 f"return the proved pure epsilon, or price it InRho"
             )
-        return found
+        return loss
 
 
 Price = InRho | InEpsilon
