@@ -160,7 +160,7 @@ class BudgetError(HedgerowError, ValueError):
         ...     hr.Epsilon("0")
         ... except hr.BudgetError as error:
         ...     print(error)
-        epsilon must be above 0, ...
+        epsilon must be above 0, got 0
     """
 
 

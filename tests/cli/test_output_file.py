@@ -85,8 +85,8 @@ def test_a_free_place_beside_a_release_is_fine(release, name):
 
 def test_a_place_that_cannot_be_is_refused_by_the_name_of_its_option(tmp_path):
     refused(tmp_path / "a.xlsx", r"must end in \.csv or \.parquet", suffixes=TABLES)
-    refused(tmp_path / "no" / "a.csv", "its folder is not there; make it first")
-    refused(tmp_path / "no" / "a.svg", "its folder is not there", option="--picture")
+    refused(tmp_path / "no" / "a.csv", "the directory does not exist; create it")
+    refused(tmp_path / "no" / "a.svg", "the directory does not exist", option="--picture")
 
 
 @pytest.mark.parametrize("inner", ["a.csv", "counts/a.csv", "counts/../a.csv"])

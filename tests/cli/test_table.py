@@ -103,7 +103,7 @@ REFUSED = {
     "no pair": (("--by", "origin"), "--by takes words such as origin=region, got 'origin'"),
     "twice": (("--by", "origin=region", "--by", "origin=province"), "gives 'origin' twice"),
     "kind": (("--depth", "1", "--output", "x.xlsx"), "must end in .csv or .parquet"),
-    "folder": (("--depth", "1", "--output", "no/x.csv"), "its folder is not there"),
+    "folder": (("--depth", "1", "--output", "no/x.csv"), "the directory does not exist"),
     "within": (("--depth", "1", "--output", "out/x.csv"), "lies within the release"),
 }
 

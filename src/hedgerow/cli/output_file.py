@@ -78,7 +78,7 @@ def check_place(
         way_out = "name another file" + ("" if force is None else ", or add --force")
         raise ReleaseError(f"{where} exists already; {way_out}")
     if not place.parent.is_dir():
-        raise ReleaseError(f"{where}: its folder is not there; make it first")
+        raise ReleaseError(f"{where}: the directory does not exist; create it")
     refuse_within_a_release(place, option)
 
 

@@ -161,7 +161,7 @@ def _refuse_family(family: int, family_start: Int64, totals: Int64, largest_tota
 
 @kernel
 def _within(values: Int64, least: int, greatest: int) -> bool:
-    low = 0
+    low = 0  # both bounds hold 0, so 0 is a safe start
     high = 0
     for value in values:
         low = min(low, value)

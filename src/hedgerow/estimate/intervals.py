@@ -181,6 +181,7 @@ def _half_widths(
     jumps: Float64,
     half_width: Float64,
 ) -> bool:
+    # A variance above the own one is that of an unmeasured cell, whose half-width has no cap.
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:
@@ -218,6 +219,7 @@ def _around(estimate: Float64, half_width: Float64, most: int, low: Int64, high:
 @kernel
 def _around_whole(estimate: Int64, half_width: int, most: int, low: Int64, high: Int64) -> None:
     for i in range(len(estimate)):
+        # |whole| and the half-width are below 2^62, so their sum and difference fit an int64.
         whole = min(max(estimate[i], -LARGEST_INT), LARGEST_INT)
         low[i] = min(max(whole - half_width, 0), most)
         high[i] = min(max(whole + half_width, 0), most)

@@ -196,6 +196,7 @@ def _correlate(a: NDArray[np.generic], out: NDArray[np.generic]) -> None:
 @kernel
 def _inverse(a: Float64, out: Float64) -> None:
     """Return the power series ``1/a(z)``, by forward substitution."""
+    # rest: the coefficients of 1 - a(z)·out(z); those below m are 0.
     rest = np.zeros(len(a))
     rest[0] = 1.0
     for m in range(len(a)):

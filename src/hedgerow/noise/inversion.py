@@ -171,6 +171,7 @@ def invert(
     out: Int64,
 ) -> int:
     """Write the draw of each word to ``out``; how many are undecided (and not yet right)."""
+    # A word equal to its threshold needs further digits: the caller settles it.
     undecided = 0
     for i in range(len(words)):
         place = locate(words[i], thresholds, guide, shift)

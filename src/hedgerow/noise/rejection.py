@@ -59,6 +59,8 @@ def propose(
         out: int64 (cells).
         verdicts: uint8 (len(cells)): accepted, rejected or undecided.
     """
+    # Three words a cell: the block, sign (top bit) and offset (low bits), and the uniform V. All
+    # integers are below 2⁶³; floats below decide only what is further than MARGIN from exp(-E).
     thresholds, guide, shift = blocks
     width_bits, first, half_step = shape
     mask = (np.uint64(1) << width_bits) - np.uint64(1)

@@ -252,9 +252,7 @@ def probability(delta: Fraction) -> Fraction:
 def _positive(value: Exact, subject: str) -> Fraction:
     number = exact(value, subject, BudgetError)
     if number <= 0:
-        raise BudgetError(
-            f"{subject} must be above 0, got {number}; nothing can be released for free"
-        )
+        raise BudgetError(f"{subject} must be above 0, got {number}")
     if number < SMALLEST:
         raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:

@@ -16,7 +16,8 @@ LARGEST_TOTAL = 1 << 53
 
 @kernel
 def pool(x: Float64, weights: Float64, total: int, y: Int64) -> None:
-    """Return the weighted real fit of x, rounded half up and clipped to 0 … total, written to y."""
+    """Write the weighted real fit of x, rounded half up and clipped to 0 … total, to y."""
+    # A stack of blocks with rising means: pooling adjacent violators (Barlow et al. 1972).
     means = np.empty(len(x))
     masses = np.empty(len(x))
     sizes = np.empty(len(x), dtype=np.int64)
@@ -28,6 +29,7 @@ def pool(x: Float64, weights: Float64, total: int, y: Int64) -> None:
         while blocks > 0 and means[blocks - 1] >= means[blocks]:
             blocks -= 1
             mass = masses[blocks] + masses[blocks + 1]
+            # A step towards the other mean: no large sums, so nothing cancels.
             means[blocks] += (means[blocks + 1] - means[blocks]) * (masses[blocks + 1] / mass)
             masses[blocks] = mass
             sizes[blocks] += sizes[blocks + 1]
@@ -117,6 +119,7 @@ def _project(
     families: tuple[int, int],
     y: Int64,
 ) -> None:
+    # x: cumulative noisy counts before each cut; weights: 1/Var given the total, up to a factor.
     one = len(variance) == 1
     for family in range(families[0], families[1]):
         begin, end = family_start[family], family_start[family + 1]

@@ -76,6 +76,7 @@ def _add_missing(
     y: Int64,
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
+    # keys[i] is the cost of cell i's next unit; each round adds all units of the least cost.
     offset, missing, hashed = problem
     cutoff = 0.0
     while missing > 0:
@@ -153,6 +154,7 @@ def _hand_out_evenly(
     y: Int64,
 ) -> None:
     """Give a unit each, evenly, to cells whose next cost is the cutoff; to empty ones last."""
+    # Cells that hold something come before empty ones; within each group units are spread evenly.
     filled = 0
     empty = 0
     for i in range(len(keys)):
@@ -183,6 +185,7 @@ def _share_between_two(
     y: Int64,
 ) -> tuple[float, bool]:
     """Return `cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    # Start from the rounded real solution and move one unit while that is cheaper: a step or two.
     offset, total, hashed = problem
     cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
     ideal = np.floor(x[0] + offset + cutoff * s[0])

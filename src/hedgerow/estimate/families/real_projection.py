@@ -153,6 +153,8 @@ def _settle(
     y: Int64,
 ) -> None:
     """Write what is settled to y, and the families, totals and cells that are left."""
+    # In: rest holds the totals. Out: start, rest and left describe the cells still to be projected.
+    # alone: exact cells must be projected themselves; settled: unmeasured cells take the remainder.
     start, rest, left = problem
     for family in range(len(rest)):
         begin, end = family_start[family], family_start[family + 1]
@@ -195,7 +197,7 @@ def _sums(
     unknowns = 0
     for i in range(len(x)):
         if variance[i] == 0.0:
-            exact += min(x[i], total + 1.0)
+            exact += min(x[i], total + 1.0)  # a sum beyond the total need not be exact
             exacts += 1
         elif variance[i] == np.inf:
             unknowns += 1

@@ -96,6 +96,7 @@ def _sparsen(
     The problem: the level of least squares, the price of a count, whether variances are equal, and
     a hash of the family.
     """
+    # Rows of scratch: x, s, rank, best and trial estimates, and three for `_solve`.
     cutoff, price, equal, hashed = problem
     size = 0
     total = 0
@@ -150,6 +151,7 @@ def _solve(
 
     Which of the cells of the edge's rank: of alike ones evenly spread ones, else the last ones.
     """
+    # Rows 5 to 7 of scratch hold x - 1, s and keys of the cells on the support.
     total, price, hashed = problem
     ranks = scratch[2]
     ties = 0

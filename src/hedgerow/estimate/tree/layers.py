@@ -44,6 +44,8 @@ def combine_families(
     combined: tuple[Float64, Float64],
 ) -> None:
     """Write the nodes from the first up to the last, exclusive; shapes as in `combine`."""
+    # total and below: the sums of the children's estimates and variances. Own and children's counts
+    # are weighted by inverse variances, written so that no difference cancels.
     variance, step = own
     child_variance, child_step = child
     estimates, variances = combined
@@ -83,6 +85,7 @@ def distribute_families(
     final: tuple[Float64, Float64],
 ) -> None:
     """Write the families from the first up to the last, exclusive; shapes as in `spread`."""
+    # Each child takes its share v/S of the gap between its parent and the family's sum.
     parent_variance, parent_step = above
     variance, step = own
     estimates, variances = final

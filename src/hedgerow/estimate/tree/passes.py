@@ -150,6 +150,11 @@ def last_measured(own: Float64) -> int:
     return int(np.flatnonzero(np.isfinite(own))[-1])
 
 
+# In the kernels below a depth's distinct subtrees are [i, p, j]: the axes before the refined one,
+# that axis, and those after it. Entry e of parent shape p is the child shape child[e], times[e]
+# times.
+
+
 @kernel
 def _sum_families(start: Int64, child: Int64, times: Float64, below: Float64, out: Float64) -> None:
     for i in range(out.shape[0]):
@@ -176,7 +181,7 @@ def _sum_down(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
                 c = child[e]
                 for j in range(above.shape[2]):
                     u = combined[i, c, j]
-                    r = u / family[i, p, j]
+                    r = u / family[i, p, j]  # the child's share of its family's correction
                     each = r * r * above[i, p, j] + nodes[i, p, j] * u * (1 - r)
                     out[i, c, j] += times[e] * each
 
@@ -209,7 +214,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     by_combined: Float64,
     by_family: Float64,
 ) -> None:
-    """Return `_sum_down` backwards: adds to the last three arrays."""
+    """Differentiate `_sum_down` backwards: add to the last three arrays."""
     for i in range(above.shape[0]):
         for p in range(above.shape[1]):
             for e in range(start[p], start[p + 1]):
@@ -228,7 +233,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 def _backwards_down(
     start: Int64, child: Int64, times: Float64, by_family: Float64, by_combined: Float64
 ) -> None:
-    """Return `_sum_families` backwards: adds to the last array."""
+    """Differentiate `_sum_families` backwards: add to the last array."""
     for i in range(by_family.shape[0]):
         for p in range(by_family.shape[1]):
             for e in range(start[p], start[p + 1]):

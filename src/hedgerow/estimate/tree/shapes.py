@@ -233,6 +233,7 @@ def _differs(
     other: Int64,
 ) -> NDArray[np.bool_]:
     """Return for each node whether its entries differ from those of another."""
+    # The entries of node n are start[n] .. start[n + 1], its children's shapes in ascending order.
     differs = np.zeros(len(other), dtype=np.bool_)
     for node in range(len(other)):
         begin, there = start[node], start[other[node]]
