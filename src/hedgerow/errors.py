@@ -43,7 +43,7 @@ def check_type(
     fitting: str,
     error: "type[HedgerowError]",
 ) -> None:
-    """Refuse another kind of thing than what fits, where it comes in and not where it is used."""
+    """Raise unless a value is of a fitting type; called where it comes in, not where it is used."""
     if not isinstance(given, kinds):
         raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 

@@ -32,7 +32,7 @@ def physical_memory() -> int | None:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Return the limits of this process's control groups.
+    """Yield the memory limits of this process's control groups.
 
     A line of ``/proc/self/cgroup`` is ``number:controllers:/path``; version 2 names no controllers.
     A container may see the groups from its own on, under a path that it cannot: hence every folder

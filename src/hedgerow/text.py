@@ -47,7 +47,7 @@ def is_visible(text: str) -> bool:
 
 
 def check_name(name: object, subject: str, longest: int, error: type[HedgerowError]) -> None:
-    """Refuse what cannot be the name of anything."""
+    """Raise unless a value can be a name."""
     if not isinstance(name, str) or not name:
         raise error(f"{subject} must be a name, got {str(name)[:100]!r}")
     if not is_visible(name):

@@ -67,13 +67,13 @@ class Estimator(Protocol):
 
 
 def check_combine(combine: object) -> None:
-    """Refuse anything but True, False and None."""
+    """Raise unless the value is True, False or None."""
     if combine is not None and not isinstance(combine, bool):
         raise EstimateError(f"combine must be True, False or None, got {combine!r}")
 
 
 def check_families(noisy: Int64, family_start: Int64, totals: Int64) -> None:
-    """Refuse what no integer estimate can be made from; see `Estimator.project` for the rules."""
+    """Raise unless an integer estimate can be made; see `Estimator.project` for the rules."""
     check_vector("noisy", noisy, np.int64)
     check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
     if not _within(noisy, -LARGEST_COUNT, LARGEST_COUNT):
@@ -109,7 +109,7 @@ def over_integers(
 
 
 def check_structure(cells: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
-    """Refuse families that do not partition the cells, and totals that no family can sum to."""
+    """Raise unless families partition the cells and can sum to their totals."""
     check_vector("family_start", family_start, np.int64)
     check_vector("totals", totals, np.int64)
     if len(family_start) != len(totals) + 1:
@@ -128,7 +128,7 @@ def check_structure(cells: int, family_start: Int64, totals: Int64, largest_tota
 
 
 def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
-    """Refuse anything but a one-dimensional NumPy array of one of these dtypes."""
+    """Raise unless the value is a one-dimensional NumPy array of one of these dtypes."""
     if not isinstance(array, np.ndarray):
         actual = type(array).__name__
     elif array.ndim != 1 or array.dtype not in dtypes:

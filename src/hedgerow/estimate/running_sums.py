@@ -88,7 +88,7 @@ class Strategy:
         return out
 
     def check_length(self, values: Int64) -> None:
-        """Refuse what is not one number a bin."""
+        """Raise unless there is one number a bin."""
         if values.shape != (self.bins,):
             raise EstimateError(f"there are {self.bins:,} bins, got {values.size:,} numbers")
 
@@ -195,7 +195,7 @@ def _correlate(a: NDArray[np.generic], out: NDArray[np.generic]) -> None:
 
 @kernel
 def _inverse(a: Float64, out: Float64) -> None:
-    """Return the power series ``1/a(z)``, by forward substitution."""
+    """Write the power series ``1/a(z)``, by forward substitution."""
     # rest: the coefficients of 1 - a(z)·out(z); those below m are 0.
     rest = np.zeros(len(a))
     rest[0] = 1.0

@@ -50,7 +50,7 @@ class Mechanism(Protocol):
     loss_is_exact: ClassVar[bool]
 
     def __init__(self, parameter: Exact, /) -> None:
-        """Return the mechanism of a parameter."""
+        """Make the mechanism of a parameter."""
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:

@@ -49,7 +49,7 @@ def propose(
     out: Int64,
     verdicts: NDArray[np.uint8],
 ) -> None:
-    """Return one round: a proposal in ``out`` for each cell and a verdict on it.
+    """Run one round: write a proposal for each cell to ``out``, and a verdict on it.
 
     Args:
         words: uint64 (3 words a cell, from cell ``cells[0]`` on).

@@ -226,7 +226,7 @@ def weakness(budget: Budget) -> str | None:
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say."""
+    """Raise unless the value is a budget; a bare number does not say whether it is ρ or ε."""
     if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
         raise BudgetError(
             'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '

@@ -27,7 +27,7 @@ LONGEST_LEVEL = 500
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One hierarchy: geography, origin, age band, diagnosis.
+    """A hierarchy of nested levels: geography, origin, age band, diagnosis.
 
     Level 0 is everything (one node, unnamed); level k in 1..L is ``levels[k - 1]``. The nodes of a
     level are numbered so that the children of a node, and so its leaves, are one range; siblings
@@ -42,7 +42,7 @@ class Axis:
             node j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
         not_stated: the leaf that takes records whose code is not in the list, if any.
         from_table: the list was taken from the table itself and is declared public; the promise
-            then says that it gives away which codes the table holds.
+            then says that it reveals which codes the table holds.
 
     Example:
         >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
@@ -90,7 +90,7 @@ class Axis:
             name: of the axis.
             areas: a data frame with one column a level.
             levels: the columns of ``areas``, coarsest first.
-            columns: what the table calls them; left out where they are called the same.
+            columns: what the table calls them; by default the same names.
             not_stated: the leaf for records outside the list; without it they are an error.
             from_table: the list is the table's own, declared public; its rows may repeat an area.
 
@@ -172,7 +172,7 @@ class Axis:
 
 
 def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Refuse names that cannot be those of an axis, its levels and columns."""
+    """Raise unless the names can be those of an axis, its levels and columns."""
     check_name(name, "an axis's name", LONGEST_NAME, TableError)
     if not set(name).isdisjoint("./\\"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")

@@ -205,7 +205,7 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) 
 
 
 def check_codes(source: Source, column: str, kind: str) -> None:
-    """Refuse a column that cannot hold codes, given its type in DuckDB."""
+    """Raise unless a column can hold codes, given its type in DuckDB."""
     whole = kind in SQL_CODE_TYPES or kind.endswith(("INT", "INTEGER"))
     if column in source.fractional or not (whole or kind.endswith(",0)") or kind[:4] == "ENUM"):
         shown = "fractions" if column in source.fractional else kind

@@ -184,7 +184,7 @@ def _share_between_two(
     problem: tuple[float, int, int],
     y: Int64,
 ) -> tuple[float, bool]:
-    """Return `cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    """Solve `cheapest_units` for two cells: from the rounded real solution, a unit at a time."""
     # Start from the rounded real solution and move one unit while that is cheaper: a step or two.
     offset, total, hashed = problem
     cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])

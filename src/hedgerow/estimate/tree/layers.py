@@ -232,7 +232,7 @@ class Estimate:
 
 
 def check_layers(layers: Sequence[Layer]) -> None:
-    """Refuse layers that are no tree."""
+    """Raise unless the layers form a tree."""
     if not layers or layers[0].nodes != 1 or len(start_of(layers[0])) != 2:
         raise EstimateError("layers must begin with the root, one node")
     for depth in range(1, len(layers)):
@@ -259,7 +259,7 @@ def column(name: str, values: float | Float64, length: int) -> Column:
 
 
 def check_length(name: str, values: Noisy, length: int) -> None:
-    """Refuse any other length."""
+    """Raise unless the array has this length."""
     if len(values) != length:
         raise EstimateError(f"{name} must have {length} entries, one a node, got {len(values)}")
 

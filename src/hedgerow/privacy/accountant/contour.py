@@ -111,7 +111,7 @@ def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
 
 
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
-    """Return grids with the most visits that they may take."""
+    """Yield grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
     offset, unit = total_offset(losses), common_unit(losses) or Fraction(0)
     close = _smoothed(line, _CLOSE)

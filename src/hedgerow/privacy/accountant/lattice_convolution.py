@@ -172,7 +172,7 @@ def _multiply(
     times: int,
     doubt: float,
 ) -> None:
-    """Multiply by F^times in place, and carry the error: (S+D)(|F|+d)^n covers all of it.
+    """Multiply by F^times in place and carry the error: (S+D)(|F|+d)^n covers all of it.
 
     4(n+1)u pays for the powers (√5 u a product), 8u for |F|.
     """
