@@ -32,14 +32,13 @@ CENSUS: Folds = [
 ]
 
 TEXT = """δ at a given ε of compositions of discrete Gaussians under one shift. dp-accounting
-composes privacy loss distributions on a grid: pessimistic, with `use_connect_dots=True`, which is
-the tightest that it has, at two widths of the grid. Its time is for that upper bound alone. Every
-run is from the mechanisms on and at an ε that was not asked before, a thousandth further on, with
-all that Hedgerow keeps of earlier questions thrown away. Ours are two bounds; *width* is their
-relative distance, *error* how far above ours the peer's δ lies, relatively. *Brackets*: the peer's
-optimistic estimate on the same grid lies below ours and its pessimistic one above, as must be. It
-does not where δ is near 1e-30: dp-accounting cuts tails of 1e-15 off and convolves with the
-rounding of double precision, so both of its estimates end near 1e-14 there.
+composes privacy loss distributions on a grid: pessimistic, with `use_connect_dots=True`, its
+tightest option, at two grid widths. Its time is for this upper bound alone. Every run starts from
+the mechanisms, with a new ε, larger by a thousandth, and empty caches. Ours gives two bounds;
+*width* is their relative distance, *error* the relative excess of the other program's δ over ours.
+*Brackets*: the optimistic estimate of the other program on the same grid lies below ours and the
+pessimistic one above, as required. This fails where δ is near 1e-30: dp-accounting truncates tails
+of 1e-15 and convolves in double precision, so both of its estimates end near 1e-14 there.
 
 {figures}"""
 

@@ -35,13 +35,13 @@ LARGEST = 1e4
 AGREEMENT = 1e-3
 """By how much a peer's error may exceed ours, relatively, to count as an answer."""
 
-TEXT = """The least error that a budget buys (program 6 of Ko et al.) and the least budget for an
-error (program 7), where counts are large against the noise: cvxpy with Clarabel, the program built
-once, with the budget or the error as a parameter, and solved again; and program 6 with a prior
-whose counts are cut off at 0, whose error cvxpy's atoms cannot express: SciPy's SLSQP with our
+TEXT = """The smallest error for a budget (program 6 of Ko et al.) and the smallest budget for an
+error (program 7), for counts that are large compared with the noise: cvxpy with Clarabel, the
+program built once, with the budget or the error as a parameter, and solved repeatedly; and program
+6 with a prior and clipping at 0, whose error cvxpy's atoms cannot express: SciPy's SLSQP with our
 gradient. Laplace noise; levels of 1, 4, 16, … nodes up to 4¹⁰; with the prior up to {values:,}
-distinct counts a level. Each run has a budget (or an error to reach) that was not asked before, a
-thousandth further on. *Worse* is by how much the peer's optimum misses ours, relatively.
+distinct counts a level. Each run has a new budget (or target error), larger by a thousandth.
+*Worse* is the relative excess of the other program's optimum over ours.
 
 {figures}"""
 

@@ -30,13 +30,13 @@ REPLACED = 2
 
 TEXT = """{records:,} log-normal records in K bins, one record replaced, ε = {epsilon}. OpenDP:
 `make_b_ary_tree` with `choose_branching_factor`, discrete Laplace noise priced by its own map,
-`make_consistent_b_ary_tree`, running sums. Hedgerow: a tree whose factors and shares are designed,
-discrete Laplace noise, least squares, whole counts that are not negative. A release goes from the
-bins' counts in memory to cumulative counts; the plan is made before, from public facts alone, and
-its seconds stand apart. Each run has a plan at an ε that was not asked before, a thousandth further
-on, so that whatever is prepared for a law of noise is within its time. Below ten thousand bins ours
-takes the longer: a release has a fixed cost of some ten milliseconds, for its keys, jobs, frames
-and the certified tables of its noise.
+`make_consistent_b_ary_tree`, running sums. Hedgerow: a tree with optimised factors and shares,
+discrete Laplace noise, least squares, non-negative integers. A release goes from the bins' counts
+in memory to cumulative counts; the plan is made beforehand, from public facts alone, and its time
+is listed separately. Each run has a plan with a new ε, larger by a thousandth, so that its time
+includes the preparation of the noise. Below ten thousand bins ours takes longer: a release has a
+fixed cost of about ten milliseconds, for keys, jobs, data frames and the certified tables of its
+noise.
 
 Root mean squared error of the cumulative counts over {runs} releases, in records:
 

@@ -34,28 +34,27 @@ PEER = "inf-tda 0.1"
 WHOLE = f"{PEER}, its release alone beside our whole way"
 
 TEXT = """{peer} is the authors' package on PyPI. It, and Hedgerow with the same measurements and
-the same projection (Chebyshev, survivors alone), release the paper's own tables at ε = {epsilon}, δ
-= {delta}, one trip a person replaced. The times are from counts in memory to counts in memory;
-*whole* also counts what comes before: building the tree, reading a data frame with the flows above
-zero, and the plan with its price. Each run is at an ε that was not asked before, a millionth
-further on, with all that Hedgerow keeps of earlier questions thrown away. *Combined* is Hedgerow's
-own way, which measures all cells, combines depths and then projects with a penalty on support.
-*Published* are the mean seconds of the authors' own runs (Xeon W-2245, their research code).
+the same projection (Chebyshev, survivors), release the paper's own tables at ε = {epsilon}, δ =
+{delta}, replacing one trip per person. The times are from counts in memory to counts in memory;
+*whole* includes the preparation: building the tree, reading a data frame with the positive flows,
+and the plan with its price. Each run uses a new ε, larger by a millionth, and empty caches.
+*Combined* is Hedgerow's own method: it measures all cells, combines depths and then projects with a
+penalty on support. *Published* are the mean seconds of the authors' own runs (Xeon W-2245, their
+research code).
 
 {times}
 
-The greatest error over all cells of a depth, as a geometric mean over the depths below the root, in
-trips; the peer's of {peer_runs} runs, ours of {runs}. The price is where ours gains: exact
-accounting instead of ε = ρ + 2√(ρ ln(1/δ)). Over all tables our maximum error is **{same:.3f}**
-(± {error:.3f}) of the peer's with the same method, and **{combined:.3f}** of it combined. The
-published runs had twice the variance that the paper states, so their errors are larger than the
-package's.
+The maximum error over all cells of a depth, as a geometric mean over the depths below the root, in
+trips; the peer's of {peer_runs} runs, ours of {runs}. Our gain comes from exact accounting instead
+of ε = ρ + 2√(ρ ln(1/δ)). Over all tables our maximum error is **{same:.3f}** (± {error:.3f}) of the
+peer's with the same method, and **{combined:.3f}** of it combined. The published runs had twice the
+variance that the paper states, so their errors are larger than the package's.
 
 {errors}
 
-With pandas 3, OpenDP refuses the read-only arrays that {peer} hands it; it is given a copy, and 64
-bits as the default integer. It wants every possible tuple in the index, zeros included; making that
-series is not counted."""
+With pandas 3, OpenDP rejects the read-only arrays that {peer} passes to it; it gets a copy, and
+64-bit integers by default. It requires every possible tuple in the index, including zeros; the time
+to build that series is not counted."""
 
 
 @dataclass(frozen=True, slots=True)

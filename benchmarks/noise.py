@@ -27,11 +27,11 @@ MECHANISMS: list[Mechanism] = [
     *map(DiscreteLaplace, ["1", "20", "1000000"]),
 ]
 
-TEXT = """One core. Both sample the law exactly from cryptographic random bits, of which ours come
-at {bits:.1f} GB a second. Times are for a million draws; OpenDP's from vectors of {peer_draws:,}
-zeros, ours from vectors of {draws:,}. Laplace noise is OpenDP's for whole numbers, at the same
-parameter. Each run has a parameter that was not asked before, a thousandth further on, so that
-whatever a sampler prepares for a law is within its time.
+TEXT = """One core. Both sample the distribution exactly from cryptographic random bits; ours are
+generated at {bits:.1f} GB a second. Times are for a million draws; OpenDP's from vectors of
+{peer_draws:,} zeros, ours from vectors of {draws:,}. The Laplace noise is OpenDP's for integers,
+with the same parameter. Each run has a parameter that was not asked before, a thousandth further
+on, so that whatever a sampler prepares for a law is within its time.
 
 {rates}"""
 

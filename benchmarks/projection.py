@@ -34,14 +34,13 @@ SIZES = (2, 16, 100, 1000, 10_000)
 KINDS = ("sparse", "dense")
 MILLION = 1e6
 
-TEXT = """Noisy counts of whole families become counts that are not negative and sum to the
-parent's. *Sparse* counts are mostly 0, *dense* ones lie in 0 … 1,999; noise of standard deviation
-10. No program is given the same families twice: each run of ours has a table of its own. Peers do
-one family after the other, ours all of {cells:,} cells in one call; both on one core, in seconds
-for a million cells. Every answer of a peer is checked against ours: equal for Algorithm 4 of
-Boninsegna & Silvestri, the same optimum for HiGHS and for the usual sorting projection with
-rounding, within one record of the real optimum for cvxpy, whose program is built once for each
-size.
+TEXT = """Noisy counts of whole families become non-negative counts that sum to the parent's.
+*Sparse* counts are mostly 0, *dense* ones lie in 0 … 1,999; noise of standard deviation 10. No
+program is given the same families twice: each run of ours has a table of its own. The others
+process one family after the other, Hedgerow all {cells:,} cells in one call; both on one core, in
+seconds for a million cells. Every result is compared with ours: equal for Algorithm 4 of Boninsegna
+& Silvestri, the same optimum for HiGHS and for the usual sorting projection with rounding, within
+one record of the real optimum for cvxpy, whose program is built once for each size.
 
 Hedgerow in million cells a second on {cores} cores, dense counts (*real*: combined estimates;
 *weighted*: a variance for each cell):

@@ -27,11 +27,10 @@ LEVELS = ("region", "province", "municipality")
 TEXT = """{rows:,} rows of a Parquet file, {cells:,} pairs of 8,092 municipalities, read to leaf
 counts in memory by all cores. *Six columns*: region, province and municipality of both ends, as
 text; *two columns*: the municipalities alone. The group-bys only sum; ours also matches every code
-with the public list, checks that the columns do not contradict each other, refuses counts that are
-none, and sorts the leaves in tree order. Each run reads a file that was not read before, with rows
-of its own; all were just written, so the operating system has them in memory and no disk is timed.
-A ratio below 1 is what that costs: our read takes
-{least} to {most} times a group-by."""
+with the public list, checks that the columns are consistent, rejects invalid counts, and sorts the
+leaves in tree order. Each run reads a new file with other rows; all were just written, so the
+operating system has them in memory and no disk is timed. The cost of this is a ratio below 1: our
+read takes {least} to {most} times a group-by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,18 +22,18 @@ AREAS = (1_000, 10_000, 100_000, 1_000_000)
 MANY_AREAS, SOME_CELLS, MANY_CELLS = 100_000, 300_000, 3_000_000
 
 TEXT = """A release of pairs of areas, six depths deep (regions, provinces, areas at both ends), at
-ε = 1, δ = 1e-8 by survivors, from counts in memory to a directory on disk; plan and exact price are
-within the time. Each is a process of its own, which has loaded its code at another table and ε, and
-has thrown away what it kept. Memory is the peak of the process, which holds the counts, the
-interpreter and the compiled kernels (some {base:.0f} MB before anything is released).
+ε = 1, δ = 1e-8 by survivors, from counts in memory to a directory on disk; the time includes the
+plan and the exact accounting. Each runs in a process of its own, which has loaded its code with
+another table and ε and has emptied its caches. Memory is the peak of the process, which holds the
+counts, the interpreter and the compiled kernels (about {base:.0f} MB before anything is released).
 
 **Non-zero cells**, {possible:.0e} possible ones, about two records in each:
 
 {by_cells}
 
-**Possible cells**, {some:,} of them filled, or what fits. Time follows the cells that are measured,
-which are the children of survivors: their number grows with the size of families, here the square
-root of what an axis has, not with the number of possible cells:
+**Possible cells**, {some:,} of them filled, or as many as fit. Time depends on the number of
+measured cells, which are the children of survivors: their number grows with the size of families,
+here the square root of the size of an axis, not with the number of possible cells:
 
 {by_possible}
 

@@ -25,9 +25,9 @@ STEP = Fraction(1, 1_000_000)
 TEXT = """The synthetic country: {trips:,} trips between 8,092 municipalities, {cells:,} non-zero
 of 65 million pairs, T = 6, ε = 1, δ = 1e-8, from a Parquet file to a release directory, each time
 with another file of the same rows and a plan at another ε, a millionth further on. Spark runs
-as `{master}` on this machine, so what it adds is overhead alone: **{overhead}** over the local
-engine for the first release, the start of Spark within it, and {later} for a further one in the
-same session.
+as `{master}` on this machine, so the difference is pure overhead: **{overhead}** over the local
+engine for the first release, including the start of Spark, and {later} for another one in the same
+session.
 
 {times}"""
 

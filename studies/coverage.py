@@ -20,10 +20,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from studies.page import markdown
 
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
     found = {t: Simulated.none(sizes[t]) for t in depths}
     for run in range(RUNS):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, noisy = gathered(Pass(outline, source, estimator).results())
+        nodes, noisy = by_depth(Pass(outline, source, estimator).results())
         for t, here in found.items():
             below = np.ones(sizes[t], dtype=bool)
             if t > 0 and not outline.everything:
@@ -178,19 +178,19 @@ def share(of: Bools, among: Bools) -> tuple[float, float]:
 def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Coverage]:
     """Coverage at each measured depth."""
     found = simulated(counts, plan, estimator)
-    everything, described = isinstance(plan.measure, hr.All), plan.to_dict()
+    everything = isinstance(plan.measure, hr.All)
     best = combined(counts, plan, found) if everything else {}
     rows = []
     for t, here in found.items():
         truth = np.zeros(plan.tree.nodes(t))
         codes, values = counts.roll_up(t)
         truth[codes[0]] = values
-        known = certainty(described, t, counts.total)
+        errors = DepthErrors.of(plan, t, counts.total)
         estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
         assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
-        holds, width = _held(known, estimate, variance, truth, hr.Confidence())
-        _, raw = _held(replace(known, raw=True), here.noisy, variance, truth, hr.Confidence())
-        every, _ = _held(known, estimate, variance, truth, hr.Confidence(simultaneous=True))
+        holds, width = _held(errors, estimate, variance, truth, hr.Confidence())
+        _, raw = _held(replace(errors, raw=True), here.noisy, variance, truth, hr.Confidence())
+        every, _ = _held(errors, estimate, variance, truth, hr.Confidence(simultaneous=True))
         zero = np.broadcast_to(truth == 0, here.measured.shape)
         whole = np.all(every | ~here.measured, axis=1, keepdims=True)
         rows.append(
@@ -208,11 +208,15 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
 
 
 def _held(
-    known: Certainty, estimate: Floats, variance: Floats, truth: Floats, confidence: hr.Confidence
+    errors: DepthErrors,
+    estimate: Floats,
+    variance: Floats,
+    truth: Floats,
+    confidence: hr.Confidence,
 ) -> tuple[Bools, Floats]:
     """Which intervals hold the truth, and how wide they are: (releases, cells)."""
     spread = np.tile(variance, len(estimate))
-    low, high = known.interval(estimate.ravel(), spread, confidence)
+    low, high = errors.interval(estimate.ravel(), spread, confidence)
     low, high = low.reshape(estimate.shape), high.reshape(estimate.shape)
     return (low <= truth) & (truth <= high), (high - low).astype(np.float64)
 

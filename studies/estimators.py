@@ -35,7 +35,7 @@ from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.allocation.optimal import rounded_shares
 from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
@@ -139,7 +139,7 @@ def released(
             uncut = replace(outline, cut=outline.first)
             found[name] = estimated(stored, uncut, estimator)
             continue
-        found[name], noisy = gathered(Pass(outline, source, estimator).results())
+        found[name], noisy = by_depth(Pass(outline, source, estimator).results())
         variance = {
             t: d.mechanism.noise_variance
             for t, d in enumerate(plan.depths)
@@ -232,7 +232,7 @@ def rmse_of(
     frames = []
     for seed in range(first, first + runs):
         source = Drawn(table.counts, plan, seeded_bits(seed))
-        nodes, _ = gathered(Pass(Outline.of(plan), source, setting.estimator).results())
+        nodes, _ = by_depth(Pass(Outline.of(plan), source, setting.estimator).results())
         frames.append(error_of_nodes(table.counts, nodes))
     return pooled(frames)["rmse"].to_numpy()
 

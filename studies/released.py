@@ -26,7 +26,7 @@ from hedgerow.plan.depths import measurable_depths
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
@@ -190,11 +190,11 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
     variance = {t: mechanism.noise_variance for t, mechanism in noise.items()}
     for run in range(runs):
         source = Drawn(table.counts, plan, seeded_bits(run))
-        nodes, noisy = gathered(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
+        nodes, noisy = by_depth(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
         public = {t: nodes[t] for t in range(plan.public_depth + 1)}
         stored = Stored(plan.tree, noisy, variance, public)
         best = dict(enumerate(least_squares_of(stored, outline, nodes)[0]))
-        other, _ = gathered(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
+        other, _ = by_depth(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
         found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
         found["Chebyshev"].append(_errors(table, other, lambda each: each.counts))

@@ -34,7 +34,10 @@ setattr(providers, "_get_local_constants", Constants)  # noqa: B010 - a private 
 
 
 class KnownSystem:
-    """`os` with random bytes that follow from who asks for them and how often they have before."""
+    """`os` with random bytes that follow from who asks for them and how often they have before.
+
+    It does not wait for the disk either: no test outlives its machine.
+    """
 
     def __init__(self):
         self.who, self.asked = "nobody", 0
@@ -45,6 +48,9 @@ class KnownSystem:
     def urandom(self, size):
         self.asked += 1
         return hashlib.shake_256(f"{self.who} asks, {self.asked}".encode()).digest(size)
+
+    def fsync(self, handle):
+        pass
 
     @contextmanager
     def asked_by(self, who):

@@ -48,21 +48,21 @@ SYNTHETIC = "a synthetic country of the same size: the real municipalities are n
 TEXT = """The paper's table is the ISTAT matrix of 2011 between 8,092 municipalities, T = 6: region,
 province, municipality of destination and origin in turn. Its sums by pairs of provinces are public,
 and a top-down pass does not look below the depth it releases, so depths 1 to 4 of the figure are
-made again from *the real table* ({runs} runs). Depths 5 and 6, SH and the times come from the
+reproduced from *the real table* ({runs} runs). Depths 5 and 6, SH and the times come from the
 synthetic country of `hedgerow.examples` with the same numbers of areas, pairs with trips and trips
 ({country_runs} runs). *Paper* is the mean of the authors' published runs; the paper draws them and
 prints "about 100" and "about 1000" for the maximum error at ε = 1 and 0.1.
 
 **Reproduced.** The curves at the real depths, error and false discoveries, with the noise of the
 authors' program, σ² = 2T/ρ; InfTDA has fewer false discoveries than ℓ2. **Differs.** (1) The
-text's σ² = T/ρ gives errors smaller by √2, see Figures 4 and 5. (2) SH is called better at the
-leaves by an order of magnitude; in their own runs it is {leaves:.1f} times at ε = 1, with too
+text's σ² = T/ρ gives errors smaller by √2, see Figures 4 and 5. (2) The paper calls SH better at
+the leaves by an order of magnitude; in their own runs it is {leaves:.1f} times at ε = 1, with too
 little noise for its (ε, δ). (3) Noise on all 65 million pairs is called infeasible: exact discrete
 Gaussian noise on all of them takes {seconds:.1f} s here, on one core.
 
 **Hedgerow.** *Hedgerow*: exact accounting for the same (ε, δ), with the same estimator or with
-the support penalty 0.5. The penalty has the smaller errors; at the leaves of a tree this wide the
-ascending pass of InfTDA has fewer false discoveries. Maximum error and false discovery rate by
+the support penalty 0.5. The penalty gives smaller errors; at the leaves of such a wide tree, the
+ascending pass of InfTDA gives fewer false discoveries. Maximum error and false discovery rate by
 depth, first of the real table, then of the synthetic country:
 
 {real}

@@ -30,9 +30,9 @@ TEXT = """Seconds of one release on one core of this machine, compiled before, f
 *paper* is the mean of the authors' published runs (Xeon W-2245), which the paper draws without
 numbers.
 
-**Reproduced.** Time grows with ε, for more nodes survive, and InfTDA is faster than TDA with a
-generic solver. **Differs.** Chebyshev is not the faster optimum by itself: with both found by
-one sort, in O(b log b), the two take the same time. The difference was that of the solver.
+**Reproduced.** Time grows with ε, because more nodes survive, and InfTDA is faster than TDA with a
+generic solver. **Differs.** Chebyshev is not inherently faster: computed by one sort each, in O(b
+log b), both take the same time. The difference was due to the solver.
 
 Our milliseconds; *Hedgerow* measures every node, combines upward and then projects:
 

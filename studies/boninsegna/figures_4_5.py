@@ -57,17 +57,17 @@ TEXT = """The six tables of Table 1, number for number, δ = 1e-8, {runs} runs a
 and prints none. A row is the geometric mean of the maximum error over depths 1 to T and the three ε
 (records), or the false discovery rate at the leaves.
 
-**Reproduced.** With the noise of the authors' *program* ours gives their curves at all depths, for
-all methods, and the same false discovery rates: of {compared} maximum errors by depth {within} lie
-within three standard errors of both. Their conclusions hold: errors grow downward with the tree
-passes and upward with VanillaGauss and SH; on binary trees ℓ2 and ℓ∞ are alike (of two cells they
+**Reproduced.** With the noise of the authors' *program* we reproduce their curves at all depths,
+for all methods, and the same false discovery rates: of {compared} maximum errors by depth {within}
+lie within three standard errors of both. Their conclusions hold: errors grow downward with the tree
+passes and upward with VanillaGauss and SH; on binary trees ℓ2 and ℓ∞ are alike (for two cells they
 are the same optimum), on wide ones InfTDA has fewer false discoveries.
 
-**Differs.** (1) The program divides ρ by 2T, twice the number of depths, and spends T of the
-parts. Its noise has σ² = 2T/ρ where Algorithm 1 says T/ρ, so all curves of tree passes lie √2 too
-high: at ε = 1 what it released was {really:.2f}-private (exact, T = 16). (2) SH ran with the ℓ2
-sensitivity √2 where the ℓ1 sensitivity 2 is needed, which the authors mended in June 2025, after
-the results: its noise is √2 too small. Both favour SH in the comparison.
+**Differs.** (1) The program divides ρ by 2T, twice the number of depths, and spends only T of these
+parts. Its noise has σ² = 2T/ρ instead of the T/ρ of Algorithm 1, so all curves of tree passes are
+too high by √2: at ε = 1 the release was {really:.2f}-private (exact, T = 16). (2) SH ran with the
+ℓ2 sensitivity √2 where the ℓ1 sensitivity 2 is needed, which the authors corrected in June 2025,
+after the results: its noise is too small by √2. Both favour SH in the comparison.
 
 **Hedgerow.** *Hedgerow*, at the same (ε, δ): exact accounting, all nodes measured, estimates
 combined from below by least squares, projected with the support penalty 0.5. Below, its geometric

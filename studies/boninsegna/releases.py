@@ -28,8 +28,8 @@ from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import rho_within
-from hedgerow.release.descent.nodes import Nodes, listed_nodes
-from hedgerow.release.descent.outline import Outline, gathered
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from studies.page import Row
@@ -167,7 +167,7 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
 
     def release(seed: int) -> dict[int, Nodes]:
         source = Drawn(counts, plan, seeded_bits(seed))
-        return gathered(Pass(Outline.of(plan), source, setting.estimator).results())[0]
+        return by_depth(Pass(Outline.of(plan), source, setting.estimator).results())[0]
 
     return _found(release, lambda nodes: error_of_nodes(counts, nodes), runs)
 
@@ -234,7 +234,7 @@ def every_method(counts: hr.Counts, epsilon: str, runs: int) -> dict[str, Found]
 
 def nodes_of(counts: hr.Counts) -> dict[int, Nodes]:
     """The nodes of a table of leaves."""
-    return {t: listed_nodes(*counts.roll_up(t)) for t in range(counts.tree.depth + 1)}
+    return {t: Nodes.exact(*counts.roll_up(t)) for t in range(counts.tree.depth + 1)}
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:

@@ -17,8 +17,8 @@ MISPRINT = "a misprint: half of 189,225 pairs is 94,612, and so many give the pr
 
 TEXT = """Binary: 8 levels of two areas each. Random: 4 levels, 2 to 10 areas in each family. Flows
 are Pareto, scaled to 1 … 1,000 and rounded down, on all pairs, half of them, or 1 %. We draw them
-with the seeds of the authors' published program, so these are the paper's own tables and not only
-tables of the same shape: the numbers of users agree to the last digit."""
+with the seeds of the authors' published program, so these are the paper's own tables, not only
+tables of the same shape: the numbers of users agree exactly."""
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ majorises the other, with Laplace noise and, beyond the paper, with discrete Gau
 ρ = ε²/2. The proof's objective Σ e^(-Nᵢ) is that of ε = 1; its argument needs convexity of the bias
 in N alone and so holds for any ε and for both kinds of noise.
 
-How much it matters depends on ε: with ε well below 1/N all regions are as good as empty and skew
-changes little; with ε above it the bias of equal regions is next to nothing, and all there is comes
+The size of the effect depends on ε: with ε well below 1/N all regions behave like empty ones and
+skew changes little; with ε above 1/N the bias of equal regions is negligible, and all bias comes
 from small ones.
 
 """

@@ -17,27 +17,28 @@ STATES = ("New Mexico", "Delaware")
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 TARGETS = np.geomspace(500, 200_000, 30)
 RUNS, OWN_RUNS, SHARED_RUNS = 1000, 60, 300
-TEXT = """The paper repeats its figures for the blocks of New Mexico and Delaware, which are not to
-be had here. Their block groups are: 1,614 and 706 in 2020, planned with those of 2010. Wyoming's
+TEXT = """The paper repeats its figures for the blocks of New Mexico and Delaware, which are not
+available here. Their block groups are: 1,614 and 706 in 2020, planned with those of 2010. Wyoming's
 457 block groups and all 195,574 blocks of Washington in 2010 are beside them. {runs:,} runs with
 consistency; the rest are closed forms.
 
 *Reproduced.* The optimum beats uniform shares in bias² and variance in both states and at every ε,
 with and without consistency; ε rises from level to level; program (7) spends most of ε on the
-leaves; an amount shared within a tract goes astray less for every weight.
+leaves; an amount shared within a tract is misallocated less for every weight.
 
-*What differs.* All ratios are smaller than for blocks: there are three block groups a tract and not
-a hundred and more blocks, so the optimum, 4 to 6 % / 39 % / 55 %, is nearer to uniform shares, and
-the variance ratio is 2. Bias² is small altogether, and that of the few empty block groups;
-in Wyoming, where none is empty, it is next to nothing under any shares, and its ratio means little.
+*What differs.* All ratios are smaller than for blocks: there are three block groups per tract
+instead of a hundred or more blocks, so the optimum, 4 to 6 % / 39 % / 55 %, is nearer to uniform
+shares, and the variance ratio is 2. Bias² is small altogether, and that of the few empty block
+groups; in Wyoming, where none is empty, it is negligible under any shares, and its ratio is
+meaningless.
 
-Consistency lessens the variance, by a sixth for uniform shares, but not always bias²: among blocks
-(Figure 3) it does, here it adds some. Where a tract holds 16, 0, 0 and 0 people, what the three
-empty block groups have too much is all taken from the fourth, whose square then counts more.
+Consistency reduces the variance, by a sixth for uniform shares, but not always bias²: for blocks
+(Figure 3) it does, here it increases it. If a tract has 16, 0, 0 and 0 people, the excess of the
+three empty block groups is all subtracted from the fourth, whose squared bias then dominates.
 
-*Hedgerow.* With few and large leaves the levels tell much of each other, and Hedgerow's release
-has a third of the error of the consistent optimum. Its bias² hardly falls with ε: it is that of
-rounding to whole counts, which the paper's release does not do.
+*Hedgerow.* With few and large leaves, combining the levels helps much, and Hedgerow's release has a
+third of the error of the consistent optimum. Its bias² hardly falls with ε: it comes from rounding
+to integers, which the paper's release does not do.
 
 """
 

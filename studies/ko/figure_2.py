@@ -24,14 +24,15 @@ TARGETS = (2_000.0, TARGET, 200_000.0)
 SWEPT = np.geomspace(5_000, 200_000, 40)
 TEXT = """Laplace noise on every count, clipped at 0; the least total ε at which the squared error
 of all counts of all levels is at most τ. The paper plans with Wyoming's microdata of 2010 (1 state,
-128 tracts, 20,975 blocks). Those are not available here; 128 tracts of Washington with 21,031
-populated blocks stand in, and real block groups of 2010 for 2020.
+128 tracts, 20,975 blocks). Those are not available here; they are replaced by 128 tracts of
+Washington with 21,031 populated blocks, and by real block groups of 2010 to plan 2020.
 
-What holds: ε falls as τ grows, most of it goes to the blocks, and τ = 20,000 costs about 2. No
-count of people is needed for that: with all counts large the closed form ε ∝ n^(1/3) gives 1.95.
+Reproduced: ε falls as τ grows, most of it goes to the blocks, and τ = 20,000 costs about 2. This
+needs no counts of people: with all counts large the closed form ε ∝ n^(1/3) gives 1.95.
 
 Planned with the census of 2010, the error of 2020's counts is 7 to 9 % above τ (the paper:
-"closely align"), because there are more nodes than in 2010, which were planned for as empty.
+"closely align"), because there are more nodes than in 2010, and the plan took the additional ones
+as empty.
 
 """
 

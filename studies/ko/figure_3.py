@@ -16,27 +16,27 @@ RUNS, OWN_RUNS = 400, 60
 EMPTY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4)
 TEXT = """Laplace noise on every count, clipped at 0 (“No Hier.”); then projected from the top down
 onto counts that add up (“w/ Hier.”, program (8)). The paper releases Wyoming; 128 tracts of
-Washington with 21,031 populated blocks stand in, planned with themselves. Without consistency the
-figures are closed forms, with it means of {runs} runs, in which bias² is known to about ± its
-standard error in the table.
+Washington with 21,031 populated blocks replace it, planned with their own counts. Without
+consistency the figures are closed forms, with it means of {runs} runs, in which bias² is known to
+about ± its standard error in the table.
 
 *Reproduced.* The variance of uniform shares is 4.3 to 4.9 times that of the optimum (paper: about
 four), bias² is an order of magnitude greater or more (paper: ten), the total error at ε = 2 is near
-20,000, and consistency lessens bias² and variance a little at both.
+20,000, and consistency reduces bias² and variance slightly for both.
 
-*Why not ten.* The variance ratio is the square of what blocks get over their uniform third,
-(0.82 · 3)² = 6, lessened by what the levels above lose. Bias² has no one ratio: a populated block
-of N people has e^(-2Nε)/(4ε²) of it, so its ratio grows with ε, 18 to 337 here, while an empty
-block has 1/(4ε²), whose ratio is 6 at any ε. Ten needs a share of empty blocks, such as blocks that
-were populated in one of the paper's two censuses only: 5 % at ε = 1, or 1 % at ε = 3. All of
-Washington's blocks, 39 % of them empty, have 6.0 to 6.3; its blocks of 1 to 9 people alone 17 and
-more. (Few runs would bring the ratio down too: an estimate of bias² that leaves the runs' own
-variance in is drawn towards the ratio of the variances.)
+*Why not ten.* The variance ratio is the square of the share of the blocks over their uniform third,
+(0.82 · 3)² = 6, reduced by the losses of the levels above. Bias² has no single ratio: a populated
+block of N people has e^(-2Nε)/(4ε²) of it, so its ratio grows with ε, 18 to 337 here, while an
+empty block has 1/(4ε²), whose ratio is 6 at any ε. A ratio of ten needs some empty blocks, such as
+blocks that were populated in one of the paper's two censuses only: 5 % at ε = 1, or 1 % at ε = 3.
+All of Washington's blocks, 39 % of them empty, have 6.0 to 6.3; its blocks of 1 to 9 people alone
+17 and more. (Few runs also reduce the ratio: an estimate of bias² that includes the variance of the
+mean over runs is drawn towards the ratio of the variances.)
 
-*Hedgerow.* Hedgerow's release at the same ε: noise on the integers, all nodes measured, shares
-that make the error after least squares least, whole counts. Its total error is {gain:.0%} below the
-paper's optimum with consistency at ε = 2, and {small:.0%} below at ε = 0.5. Its bias² at large ε is
-that of whole numbers, which the paper's release does not make; the variance is far larger.
+*Hedgerow.* Hedgerow's release at the same ε: noise on the integers, all nodes measured, shares that
+minimise the error after least squares, integer counts. Its total error is {gain:.0%} below the
+paper's optimum with consistency at ε = 2, and {small:.0%} below at ε = 0.5. Its bias² at large ε
+comes from rounding to integers, which the paper's release does not do; the variance is far larger.
 
 """
 

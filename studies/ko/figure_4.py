@@ -10,13 +10,13 @@ from studies.showing import LEVEL_COLOURS, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 SWEPT = np.linspace(0.25, 4, 16)
-TEXT = """Program (6): a total ε spread over state, tracts and blocks so that the squared error of
-all counts is least. The paper draws Wyoming; 128 tracts of Washington with about as many populated
-blocks stand in, and real block groups of three states (planned with 2010).
+TEXT = """Program (6): a total ε divided among state, tracts and blocks so as to minimise the
+squared error of all counts. The paper draws Wyoming; 128 tracts of Washington with about as many
+populated blocks replace it, and real block groups of three states (planned with 2010).
 
-What holds: ε rises from the top to the bottom, as Theorem 3 says, in every table and at every ε.
-Shares hardly depend on ε, as most counts are large against the noise; with all of them large they
-are n^(1/3) / Σ n^(1/3), the last column.
+Reproduced: ε rises from the top to the bottom, as Theorem 3 says, in every table and at every ε.
+Shares hardly depend on ε, as most counts are large compared with the noise; with all of them large
+they are n^(1/3) / Σ n^(1/3), the last column.
 
 """
 

@@ -13,16 +13,16 @@ from studies.showing import LEVEL_COLOURS, panels, save
 EPSILON = 2.0
 GRID = np.unique(np.append(np.linspace(0.02, 0.98, 49), 1 / 3))
 TEXT = """Program (6) at ε = 2 with importance w₃ for the blocks and (1 - w₃)/2 for each of the two
-levels above; the squared error counted without importance. The paper sweeps Wyoming; 128 tracts of
-Washington with about as many populated blocks stand in, and real block groups planned with 2010.
+levels above; the squared error is unweighted. The paper uses Wyoming; 128 tracts of
+Washington with about as many populated blocks replace it, and real block groups planned with 2010.
 
-What holds: the more important the blocks, the smaller their error and the greater that of the
+Reproduced: the more important the blocks, the smaller their error and the greater that of the
 levels above; the total is least where all three are equally important, 1/3, because there the
-program minimises just that total. Where 2010 planned for 2020 the least is next to 1/3. It is flat
-around: from 0.1 to 0.7 the total is within 15 % for blocks, 23 % for block groups. Also the paper's
-limitation holds, that at w₃ near 0.9 the levels above can err more than the blocks, the case for
-which it asks for a bottom-up step; least squares over the whole tree, which Hedgerow does where all
-nodes are measured, is right for any importance.
+program minimises exactly that total. With 2010 as the plan for 2020 the minimum is close to 1/3. It
+is flat: from 0.1 to 0.7 the total is within 15 % for blocks, 23 % for block groups. The paper's
+limitation is also reproduced: at w₃ near 0.9 the levels above can err more than the blocks, the
+case for which it asks for a bottom-up step; least squares over the whole tree, which Hedgerow uses
+if all nodes are measured, is optimal for any importance.
 
 """
 

@@ -18,18 +18,19 @@ TEXT = """A state is released with consistency (program (8)), by uniform shares 
 of program (6), and an amount is shared among the blocks of one tract, drawn at random, by the
 weight W of each block's part p of the tract. Misallocation is in percent of the amount, bias² and
 variance summed over blocks. The paper uses a tract of Wyoming; here it is one of the 128 tracts of
-Washington that stand in, with {blocks} populated blocks and {people:,} people; the block with the
-most has {largest:.1%} of them. {runs} runs; bias² estimates have the runs' own variance taken off,
-and the picture shows twice their Monte Carlo error (hollow triangles) where they are below it.
+Washington that replace it, with {blocks} populated blocks and {people:,} people; the block with the
+most has {largest:.1%} of them. {runs} runs; bias² estimates are corrected for the variance of the
+mean over runs, and the picture shows twice their Monte Carlo error (hollow triangles) where they
+are below it.
 
 *Reproduced.* The optimum beats uniform shares for every weight at every ε, in variance by 5 to 6.
-At small ε squares have the largest variance and bias². *What does not show:* a logarithm that
-dampens noise and narrows the gap. log(1 + p) is nearly p where no block has a large part of its
-tract, so it behaves as the proportion does; its variance is even a little larger, which the paper
-too expects of skewed tracts.
+At small ε squares have the largest variance and bias². *Not reproduced:* that a logarithm dampens
+the noise and narrows the gap. log(1 + p) is nearly p if no block has a large part of its tract, so
+it behaves like the proportion; its variance is even a little larger, which the paper too expects of
+skewed tracts.
 
-*Hedgerow.* Hedgerow's release at the same ε (noise on the integers, all nodes measured, shares
-for the error after least squares, whole counts).
+*Hedgerow.* Hedgerow's release at the same ε (noise on the integers, all nodes measured, shares for
+the error after least squares, integer counts).
 
 """
 

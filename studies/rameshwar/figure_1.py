@@ -30,14 +30,14 @@ Array = NDArray[np.float64]
 
 TEXT = """K = 256 bins, replace-one neighbours, N public; N² E₂, the expected squared ℓ2 error of
 the cumulative counts (records²). The paper draws the curves over ε and prints no number; all are
-constants over ε², so ε = 1 says everything. *Paper* is the value of its formula there, *ours* the
-mean of {runs:,} simulated releases with Laplace noise, through the library's covering sums.
+constants over ε², so ε = 1 is enough. *Paper* is the value of its formula there, *ours* the mean of
+{runs:,} simulated releases with Laplace noise, through the library's covering sums.
 
-**Reproduced.** All formulas, within Monte Carlo error, and both claims in words: the histogram
-beats the binary tree at this K, and of the curves the 16-ary tree is the lowest. The best equal
-factor is {beta:.3f}; the paper's "roughly 16.79" is a little low.
+**Reproduced.** All formulas, within Monte Carlo error, and both claims of the text: the histogram
+is better than the binary tree at this K, and of the curves the 16-ary tree is the lowest. The best
+equal factor is {beta:.3f}; the paper's "roughly 16.79" is a little low.
 
-**Hedgerow.** Least squares over the whole tree with the public total, whole-number noise, tree
+**Hedgerow.** Least squares over the whole tree with the public total, integer noise, tree
 and shares designed for it ({branching}, shares {shares}): {gain:.2f} times less than the lowest of
 the figure, {refined:.2f} times less than the two-step refinement of Appendix B.
 """

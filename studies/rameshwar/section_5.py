@@ -18,7 +18,7 @@ all trees of a product K̄. Here by brute force over all ways to write K̄ as a 
 and a height; the bounds on the best height; Lemma V.2, where a quarter is nearer than a third.
 
 **Hedgerow.** The paper pads K to a power of a prime, keeps equal budgets, and sums coverings.
-Ours: any K̄ ≥ K, any whole factors, the best share for each level, and least squares after.
+Hedgerow uses any K̄ ≥ K, any integer factors, the best share for each level, and least squares.
 
 | K | the paper's best tree | N² E₂ at ε = 1 | ours | N² E₂ | ratio |
 |---|---|---|---|---|---|

@@ -30,14 +30,14 @@ sum of distances, in {same} of {tried} runs; {trellis:.0f} ms a run for the trel
 minima, O(K N)), {isotonic:.2f} ms for the others.
 
 **Differs.** "K is prime, so the best height is 1" holds only where K̄ = K. Padding 997 to
-1,000 = {branching} and estimating by least squares takes the error of the raw estimates to a third,
-and of the consistent ones to less than a third.
+1,000 = {branching} and estimating by least squares reduces the error of the raw estimates to a
+third, and of the consistent ones to less than a third.
 
 **Hedgerow.** *As released* is what `release_distribution` does under pure ε: it combines the
-tree by least squares and projects families of non-negative whole counts top down. *Top-heavy*
-multiplies each level's share by {tilt} per level down: it suits an N this small against the noise,
-which is public, but our plans do not look at it. Non-negative least squares is dense and slow, and
-shows what is left to gain ({dense} runs).
+tree by least squares and projects families to non-negative integers from the top down. *Top-heavy*
+multiplies each level's share by {tilt} per level down: it suits an N that is this small compared
+with the noise. N is public, but our plans do not use it. Non-negative least squares is dense and
+slow; it shows the remaining potential ({dense} runs).
 
 {table}
 """

@@ -17,8 +17,8 @@ NOISE = (Fraction(10_000), Fraction(45_662, 100))
 DELTA = "1e-11"
 TEXT = """The paper composes n = 1,890 equal queries of the American Community Survey's five-year
 estimates and says neither σ² nor ε; its claim is that more folds bring a greater advantage over
-the Bureau's conversion. We draw n = 1,890 for σ² = 10,000 (ρ = 0.0945) and for the census' block
-noise, σ² = 456.62 (ρ = 2.07), and vary n beside it.
+the Bureau's conversion. We show n = 1,890 for σ² = 10,000 (ρ = 0.0945) and for the census' block
+noise, σ² = 456.62 (ρ = 2.07), and other n.
 
 The claim holds for the difference of ε and not for the ratio. At one σ² the difference grows with
 n, because ρ = n/(2σ²) grows; in percent of the Bureau's ε the advantage *falls* with ρ. At equal ρ

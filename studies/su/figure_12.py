@@ -16,7 +16,7 @@ from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 ALPHAS = (0.01, 0.05, 0.2)
 TEXT = """The least type II error T(α) of any test between two neighbouring censuses, from all 80
 queries together. The paper prints no number here; it claims that the exact curve is above the
-Bureau's with the same noise, and with 8.59 % less of it. Both hold; and it holds with the
+Bureau's with the same noise, and with 8.59 % less of it. Both are true; the second is true with
 {both:.2f} % of [Figure 7](su-figure_7.md) as well, but for α below {near:.0e} (and T below it, the
 curve being symmetric).
 

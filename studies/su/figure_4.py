@@ -12,14 +12,14 @@ from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels
 
 ALPHA = 0.05
 TEXT = """The least type II error T(α) of any test that tells two neighbouring censuses apart from
-one level's ten queries: what the Bureau's (ε, δ) promise, what the same noise really keeps, and
-what the reduced noise of Table 1 keeps. The exact curve is the polygon through its knots, one an
-atom of the privacy loss.
+one level's ten queries: the curve implied by the Bureau's (ε, δ), the exact curve of the same
+noise, and that of the reduced noise of Table 1. The exact curve is the polygon through its knots,
+one for each atom of the privacy loss.
 
 The paper prints no number here. Its claims: exact above the Bureau's everywhere, and with reduced
-noise above it too but for very small regions near the ends. Both hold. The regions are α below the
-figure in the last column (and, the curve being symmetric, T below it): no test of practical size
-sees them.
+noise above it too except in very small regions near the ends. Both are true. The regions are α
+below the figure in the last column (and, the curve being symmetric, T below it): no test of
+practical size is affected.
 
 {table}
 

@@ -36,24 +36,24 @@ PRINTED = {
 WHAT = ("MSE", "MAE", "MSE clipped at 0", "MAE clipped at 0")
 SEED, RUNS = 6, 10
 TEXT = """Discrete Gaussian noise of the Bureau's σ² and of the reduced σ² (Table 1) on counts of
-four levels, as measured and with negative counts set to 0. The paper takes Pennsylvania's counts
-of 2010 from a file that needs an account; here are **Washington's 195,574 blocks of 2010**, total
-and eight groups, summed to tracts, counties and the state. Tracts get the noise of the tract
+four levels, as measured and with negative counts set to 0. The paper uses Pennsylvania's counts of
+2010 from a file that requires registration; here we use **Washington's 195,574 blocks of 2010**,
+total and eight groups, summed to tracts, counties and the state. Tracts get the noise of the tract
 subsets.
 
 Our figures are expected values, exact: without clipping the error is the noise, whatever the
 counts, so the MSE falls by the reduction of the noise's variance and nothing else; with clipping
-it is the closed form `DiscreteGaussianError` of each count. The paper's are simulated; how often
-it does not say, but at the state level its 14.14 % cannot be but scatter around {state:.2f} %. One
-seeded run of ours (counts: {cells}) scatters like this:
+it is the closed form `DiscreteGaussianError` of each count. The paper's are simulated; the number
+of runs is not stated, but at the state level its 14.14 % can only be scatter around {state:.2f} %.
+One seeded run of ours (counts: {cells}) scatters like this:
 
 {simulated}
 
-In the paper clipping hardly changes the reductions, and here neither: from {plain:.2f} % to
+In the paper clipping hardly changes the reductions, nor does it here: from {plain:.2f} % to
 {clipped:.2f} % at the blocks, although it takes away {gone:.0f} % of the MSE there, as most of
 their counts are 0 or small.
 
-**Hedgerow.** Reductions of single levels do not hold together; all levels at once may have
+**Hedgerow.** The reductions of single levels do not hold jointly; all levels at once can have
 12.28 % less noise ([Figure 7](su-figure_7.md)). Much more can be gained from the same noisy counts:
 RMSE (records) of total population over the five levels, each measured once with the Bureau's
 noise, then with the exactly accounted one; means of {runs} simulated releases by Hedgerow,
@@ -63,7 +63,7 @@ rough):
 
 {release}
 
-Least squares takes away more than the accounting does; one can have both.
+Least squares reduces the error more than the accounting does; both can be combined.
 """
 
 

@@ -23,11 +23,11 @@ STATED = 21.97
 TEXT = """All 80 queries of the eight levels together. The variances differ between levels, so the
 paper integrates the characteristic function numerically: 9.5 hours on 96 virtual processors for
 one δ(ε). The second term of δ(ε) = P[L > ε] - e^ε P'[L > ε] was out of its reach, so it bounds δ
-by the first alone, and finds that 8.59 % of the noise can go.
+by the first alone, and finds that the noise can be reduced by 8.59 %.
 
 All shares are multiples of 0.1 %, so the loss lives on a lattice, and Hedgerow convolves it
 exactly (exponentially tilted, with a proved bound of all round-off). Both terms: ε = {exact:.4f}
-at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % of the noise can go**. One
+at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % less noise suffices**. One
 δ(ε) takes {milliseconds:.1f} ms on one core, bracketed to {width:.0e} of itself.
 
 *Where 8.59 % comes from.* With the first term alone, ε = {first:.4f}. Matched with the Bureau's
@@ -35,8 +35,8 @@ at δ = 1e-10 where the Bureau states {bureau:.4f}, and **{both:.2f} % of the no
 figure, {printed:.2f} %. So {cut:.2f} of a percent were lost to rounding, and {lost:.1f} percent to
 the missing term.
 
-dp-accounting (connect the dots) is the one to beat, not the paper. It bounds ε from above on a
-grid of losses, without a bound of its round-off, and comes close:
+The relevant comparison is with dp-accounting (connect the dots), not with the paper. It bounds ε
+from above on a grid of losses, without a bound of its round-off, and comes close:
 
 {peers}
 

@@ -18,7 +18,7 @@ CLASSES = {"0": (0, 0), "1-9": (1, 9), "10-29": (10, 29), "30-59": (30, 59), "60
 SEED = 8
 TEXT = """The Bureau's block noise (σ² = 456.62) and the reduced one (343.27) on the block counts
 of nine queries, negative counts set to 0. The paper: 421,545 blocks of Pennsylvania; here **the
-195,574 blocks of Washington, 2010**, which tell Hispanics apart (the other groups are without
+195,574 blocks of Washington, 2010**, which count Hispanics separately (the other groups exclude
 them). All figures are expected values (exact, `DiscreteGaussianError`); one seeded run is within
 {check:.2f} % of them. The paper prints no number but claims that the error is smaller for every
 group, which holds:
@@ -34,12 +34,11 @@ In records² that holds: it doubles from empty blocks, where clipping cuts off h
 large ones. In percent it does not: it is the same {percent:.1f} % at both ends, and less between,
 where the smaller noise goes below 0 less often, so that clipping cuts off less of it.
 
-**Ours to beat** (last column of the first table): a Hedgerow release of each query from the
+**Hedgerow** (last column of the first table): a Hedgerow release of each query from the
 Bureau's noise of five levels, combined by least squares, consistent and never negative (two
-simulated releases each). The Bureau measures these levels as well; clipping blocks alone makes no
-use of them. Groups that few blocks hold gain most: the tract and the county say that there is
-hardly anybody to hand out.
-"""
+simulated releases each). The Bureau measures these levels as well; clipping blocks alone does not
+use them. Groups that live in few blocks gain most: the counts of tract and county show that there
+are hardly any people to distribute."""
 
 
 def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:

@@ -33,9 +33,10 @@ logit x ~ N(-0.7, sÂ²), the rest split {others}; y = 25,000 + 60,000 x + N(0, tÂ
 the table. Noise by Table 1: the level named.
 
 The paper's 60.57 % at the state level is from **K = 3** runs. A mean of three absolute errors
-scatters by 44 %, the ratio of two such means by more. The noise makes one expect {expected:.1f} %;
-of triples of runs two thirds show between {low:.0f} % and {high:.0f} %, {chance:.0f} % show 60.57
-% or more, and {worse:.0f} % show that *less noise is worse*. Means over many runs:
+has a relative standard deviation of 44 %, the ratio of two such means a larger one. The expected
+figure is {expected:.1f} %; of triples of runs two thirds show between {low:.0f} % and {high:.0f} %,
+{chance:.0f} % show 60.57 % or more, and {worse:.0f} % show that *less noise is worse*. Means over
+many runs:
 
 {table}
 

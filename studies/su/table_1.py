@@ -16,14 +16,14 @@ The Bureau converts ρ to ε = ρ + 2√(ρ ln(1/δ)). The paper lowers σ² at 
 at δ = 1e-11 is what the Bureau states for the whole noise. `calibrate.matching_factor`
 does the same with certified bounds of δ(ε), rounded so that the guarantee holds.
 
-All figures of the table hold. Its words say that 15.08 % is the national level; it is the state
-level. The Bureau's σ² at the state level is 4.9995.
+All figures of the table are reproduced. The text says that 15.08 % is the national level; it is the
+state level. The Bureau's σ² at the state level is 4.9995.
 
 **Hedgerow.** {times} dp-accounting (connect the dots, grid 1e-4) arrives at the same noise:
 
 {peers}
 
-Each reduction holds for its own level and nothing else. All eight together would cost ε =
+Each reduction is valid for its own level only. All eight together would cost ε =
 {together:.2f} at δ = 1e-10, where the Bureau states {stated:.2f}: to lower all levels at once, see
 [Figure 7](su-figure_7.md).
 """

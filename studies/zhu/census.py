@@ -30,28 +30,28 @@ TEXT = """Laplace noise on each county of a state, projected onto the state's pu
 ## Arizona and Texas, λ = 10
 
 The variance of a county is 2λ²(1 - 1/n): exactly the paper's. Over 80,000 runs ours and the paper's
-differ by Monte Carlo error, which is 0.8 % of a variance of this shape (kurtosis near 6). That one
-state's counties are 6.7 % less sure than another's is the paper's point about fairness: only the
-number of siblings differs.
+differ by Monte Carlo error, which is 0.8 % of a variance of this shape (kurtosis near 6). That the
+counties of one state are 6.7 % less precise than those of another is the paper's point about
+fairness: only the number of siblings differs.
 
 ## New Mexico, λ = 5
 
 The text gives 33 counties, a least count of 348 and a total of 7,289,112, and a bound of 0.29. With
-that total Theorem 11 gives {printed:.3f}. **The total looks like a slip, and the bound right.** The
-paper's tables fit households: Arizona's 2,371,715 and Texas' 8,887,839 are {part_a:.3%} and
-{part_t:.3%} of those of the census of 2010 (2,380,990 and 8,922,933, published figures that are
-not among our tables). The same part of New York's 7,317,755, the next state in the alphabet, is the
+that total Theorem 11 gives {printed:.3f}. **The total looks like a typo, and the bound correct.**
+The paper's tables fit households: Arizona's 2,371,715 and Texas' 8,887,839 are {part_a:.3%} and
+{part_t:.3%} of those of the census of 2010 (2,380,990 and 8,922,933, published figures that are not
+among our tables). The same part of New York's 7,317,755, the next state in the alphabet, is the
 printed total to within 0.001 %; that of New Mexico's 791,395 gives {total:,.0f}, and with it the
 bound is {bound:.4f}.
 
-The empirical bias of 0.06 is then no bias either. It is what the largest of 33 means over 80,000
-runs (those of Arizona; the text does not say how many for New Mexico) shows when there is none:
+The empirical bias of 0.06 is then not a bias either, but the size to expect of the largest of 33
+means over 80,000 runs (those of Arizona; the text gives no number for New Mexico) without any bias:
 their standard error is 0.025. The bound without the factor C' is {sharper:.1e} of a household.
 
 ## All states
 
 Counties of 2010, λ = 5; the ten states (by FIPS code) with the largest bounds, people and not
-households. Where the least county has many hundreds of people, projection has no bias. For Texas
+households. If the smallest county has many hundreds of people, projection has no bias. For Texas
 (Loving County has 82) both bounds are vacuous, as the sum of 254 errors is above 82; the bias of
 clipping each county at 0, which needs one large error and not a large sum, is 2 · 10⁻⁷ of a person.
 

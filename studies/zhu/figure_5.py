@@ -19,11 +19,11 @@ public sum. The figure shows the Wasserstein distance between the error of one c
 after; the paper draws it from samples, here it is computed: the law after projection is a mixture
 of Erlang laws. In units of λ; double-sided geometric noise at ε = 0.5 by one Fourier transform.
 
-What holds: the distance falls quickly with n, in the end as 1/n. Geometric noise
-is whole and what projection takes off, a mean, is not: there it stays near a quarter of a record,
-1/8 of the scale, until that mean is well below one record (n ≈ 50), and falls as 1/√n from there.
+Reproduced: the distance falls quickly with n, in the end as 1/n. Geometric noise is an integer, but
+the mean that projection subtracts is not: the distance stays near a quarter of a record, 1/8 of the
+scale, until that mean is well below one record (n ≈ 50), and falls as 1/√n from there.
 
-What samples can show: two samples of *one* law are {few:.2f} λ apart on average at the paper's 100
+The limit of samples: two samples of *one* law are {few:.2f} λ apart on average at the paper's 100
 runs, more than any n here, and {many:.3f} λ at 80,000, more than n = 100. A curve from samples
 flattens out there.
 

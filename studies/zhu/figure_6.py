@@ -13,12 +13,13 @@ SIZES = (2, 5, 15, 254)
 COLOURS = ("#D55E00", "#E69F00", "#56B4E9", "#0072B2")
 REACH = np.linspace(0, 6, 601)
 RUNS = 200_000
-TEXT = """Program (P_S) with Laplace noise (λ = 1): the law of one cell's error, for n cells. By
-Theorem 12 it is that of ((n-1) η₁ - Σ η_j)/n; here its tail is computed in closed form, and its
-density is the tail's difference.
+TEXT = """Program (P_S) with Laplace noise (λ = 1): the distribution of one cell's error, for n
+cells. By Theorem 12 it is that of ((n-1) η₁ - Σ η_j)/n; here its tail is computed in closed form,
+and its density is the tail's difference.
 
-What holds: the density grows a peak like the noise's, and the largest distance between the two
-distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the noise's (Theorem 13).
+Reproduced: the density develops a peak like that of the noise, and the largest distance between the
+two distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the noise's (Theorem
+13).
 
 """
 

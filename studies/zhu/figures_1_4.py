@@ -20,15 +20,16 @@ RUNS = 20_000
 TEXT = """Counties of one state get double-sided geometric noise (ε = 0.5) and are projected onto
 the state's public total and onto counts that are not negative, program (P₊). The paper draws two
 counties of an unnamed table over 100 runs; here they are the {cells} counties of Washington and
-their people of Hawaiian and Pacific origin in 2010, {total:,} in all: {first} in the least county,
-{second} in the next. Figure 4 repeats it with so many people added to each county. {runs:,} runs.
+their people of Hawaiian and Pacific origin in 2010, {total:,} in all: {first} in the smallest
+county, {second} in the next. Figure 4 repeats it with a number of people added to each county.
+{runs:,} runs.
 
-What holds: the noise has no bias, but (P₊) has: small counties are shown too large, at the cost of
-the others. It goes as the least count grows: with 10 people more it is below its Monte Carlo error.
-The bound of Theorem 11 says so late. It needs a least count above ‖η‖₁, the sum of all {cells}
-errors, which is {norm:.0f} on average: with 50 added it is still {bound:.3g} people, with 150 it is
-{after:.2g}. Without the factor C' (ours) it is smaller by how much larger the state is than its
-noise.
+Reproduced: the noise has no bias, but (P₊) has: small counties come out too large, at the cost of
+the others. It vanishes as the smallest count grows: with 10 people more it is below its Monte Carlo
+error. The bound of Theorem 11 shows this late. It needs a smallest count above ‖η‖₁, the sum of all
+{cells} errors, which is {norm:.0f} on average: with 50 added it is still {bound:.3g} people, with
+150 it is {after:.2g}. Without the factor C' (our bound) it is smaller, by the ratio of the state's
+total to its noise.
 
 """
 

@@ -22,8 +22,7 @@ from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.release.descent.steps import Refinement
-from hedgerow.release.directory.output import InMemory
-from hedgerow.release.release import Release
+from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Tree
 from tests.audit.method import Event, Seen, Truth, audited

@@ -12,6 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import run
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.describe import plan_hash
 from hedgerow.release.execution import in_memory
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.reestimate.reestimate import estimate_measurements, reestimate
@@ -110,7 +111,11 @@ def test_a_damaged_release_is_sent_to_check(out, capsys):
 
 
 def test_the_name_of_an_axis_is_no_path(out):
-    manifest(lambda m: m["plan"]["tree"]["axes"][0].update(name="../../secret"))(out)
+    def rename(written):
+        written["plan"]["tree"]["axes"][0].update(name="../../secret")
+        written["plan_sha256"] = plan_hash(written["plan"])
+
+    manifest(rename)(out)
     with pytest.raises(hr.ReleaseError, match="without dots and slashes"):
         reestimate(out, hr.Euclidean())
 

@@ -357,7 +357,7 @@ def test_nor_where_its_hash_was_computed_again(run, trips, change):
     """The noise is not that of its budget, the list not that of its domain, and so on."""
     said = refused(run, "account", tampered(trips, change, rehash=True))
     assert "is not verified: " in said
-    assert "hedgerow check tells more" in said
+    assert "run hedgerow check" in said
 
 
 @pytest.mark.parametrize("rehash", [False, True])

@@ -44,7 +44,7 @@ def test_a_depth_is_written_as_the_release_has_it(run, out, tmp_path, kind):
 
 
 def test_a_level_is_a_depth_by_name(run, out, tmp_path):
-    name = read_release(out).plan["depths"][2]["cuboid"]
+    name = read_release(out).plan.tree.cuboid_name(2)
     for choice, file in (("--level", "a.csv"), ("--depth", "b.csv")):
         given = name if choice == "--level" else 2
         assert run("table", out, choice, given, "--output", tmp_path / file)[0] == 0

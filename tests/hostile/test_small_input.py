@@ -51,22 +51,23 @@ def refused(*arguments, words=""):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A release and the files that it is of."""
+    """A release and the files that it is of, and a large file beside."""
     folder = tmp_path_factory.mktemp("made")
     spec, files = TABLES["people"]
-    write(folder, {**files, "release.toml": toml(spec).encode()})
-    assert ran("release", folder / "release.toml")[0] == 0
+    write(folder / "release", {**files, "release.toml": toml(spec).encode()})
+    assert ran("release", folder / "release" / "release.toml")[0] == 0
+    (folder / "large").write_bytes(b"# " + b"x" * (1 << 25))
     return folder
 
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
     """The same in a folder that may be spoiled, with odd files beside."""
-    shutil.copytree(made, tmp_path / "here")
+    shutil.copytree(made / "release", tmp_path / "here")
+    os.link(made / "large", tmp_path / "here" / "large")
     monkeypatch.chdir(tmp_path / "here")
     os.mkfifo("pipe")
     os.mkdir("folder")  # noqa: PTH102
-    (tmp_path / "here" / "large").write_bytes(b"# " + b"x" * (1 << 25))
     return tmp_path / "here"
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -25,8 +26,12 @@ def energy(mechanism: DiscreteGaussian | DiscreteLaplace, x: int) -> Fraction:
     return Fraction(abs(x)) / mechanism.scale
 
 
+@cache
 def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
-    """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational."""
+    """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational.
+
+    To 50 digits, as all that is exact here.
+    """
     mass = {x: mpmath.exp(-real(energy(mechanism, x))) for x in range(-2500, 2501)}
     total = sum(mass.values())
     atoms: defaultdict[Fraction, Any] = defaultdict(mpmath.mpf)
@@ -35,8 +40,9 @@ def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
     return {loss: p for loss, p in atoms.items() if p > mpmath.mpf(10) ** -40}
 
 
-def exact_delta(profile, epsilon) -> Any:
-    """E[(1 - e^{ε-L})₊] of a composition with one case, every sum of losses kept apart."""
+@cache
+def exact_law(profile) -> dict[Fraction, Any]:
+    """The law of the loss of a composition with one case, every sum of losses kept apart."""
     law = {Fraction(0): mpmath.mpf(1)}
     for use in profile.uses:
         (shifts,) = use.changes
@@ -47,8 +53,15 @@ def exact_delta(profile, epsilon) -> Any:
                 for more, q in atoms.items():
                     total[loss + more] += p * q
             law = total
+    return law
+
+
+def exact_delta(profile, epsilon) -> Any:
+    """E[(1 - e^{ε-L})₊] of a composition with one case."""
     return sum(
-        p * (1 - mpmath.exp(epsilon - real(loss))) for loss, p in law.items() if loss > epsilon
+        p * (1 - mpmath.exp(epsilon - real(loss)))
+        for loss, p in exact_law(profile).items()
+        if loss > epsilon
     )
 
 
@@ -75,13 +88,13 @@ COMPOSITIONS = {
 }
 
 
-@pytest.mark.parametrize("delta", ["1e-2", "1e-6", "1e-12"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_the_stated_epsilon_holds_in_exact_arithmetic(name, delta):
+def test_the_stated_epsilon_holds_in_exact_arithmetic(name):
     profile = COMPOSITIONS[name]
-    with mpmath.workdps(50):
-        stated = profile.epsilon(delta)
-        assert exact_delta(profile, mpmath.mpf(stated)) <= mpmath.mpf(delta)
+    for delta in ("1e-2", "1e-6", "1e-12"):
+        with mpmath.workdps(50):
+            stated = profile.epsilon(delta)
+            assert exact_delta(profile, mpmath.mpf(stated)) <= mpmath.mpf(delta)
 
 
 @pytest.mark.parametrize("name", ["four depths, add-remove", "three depths, replace"])

@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
 from hedgerow.release.descent import block, outline
-from hedgerow.release.descent.outline import Outline, cut_depth, gathered
+from hedgerow.release.descent.outline import Outline, by_depth, cut_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
@@ -152,7 +152,7 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     monkeypatch.setattr(outline, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
-    cut, noisy = gathered(Pass(Outline.of(plan), source, estimator).results())
+    cut, noisy = by_depth(Pass(Outline.of(plan), source, estimator).results())
     stored = Stored(
         tree,
         noisy,

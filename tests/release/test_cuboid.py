@@ -10,11 +10,11 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import cuboid
-from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.descent.nodes import listed_nodes
+from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid, levels_of
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, random_counts
 
 ORIGIN = {"o": "level2"}
 COLUMNS = ["o1", "o2"]
@@ -113,7 +113,7 @@ def test_whoever_asks_a_release_again_gets_the_same_intervals(counts, measure, t
 
 def test_simulated_errors_of_one_release_say_nothing_of_another_release(counts):
     one, other = (made(counts, seed=n, measure=hr.Survivors()) for n in (0, 1))
-    keys = [cuboid._digest(cuboid.stated(release.content)) for release in (one, other)]
+    keys = [cuboid._digest(release.plan, release.content.nodes[4]) for release in (one, other)]
     assert keys[0] != keys[1]
 
 
@@ -187,7 +187,7 @@ def test_sums_add_up_to_a_public_total(counts, first):
     codes = tuple(code[kept] for code in counts.codes)
     table = hr.Counts.from_leaves(tree, codes, counts.values[kept])
     release = made(table, invariants=[hr.Invariant("d", "level1")])
-    assert depth_of_cuboid(release.plan, {"o": "level1"}) is None
+    assert depth_of_cuboid(tree, (1, 0)) is None
     found = cuboid_errors(release.content, {"o": "level1"}, Confidence())
     assert found["estimate"].sum() == pytest.approx(table.total)
     assert len(found) == 3
@@ -195,14 +195,9 @@ def test_sums_add_up_to_a_public_total(counts, first):
 
 
 def test_cuboids_of_the_chain_are_found(counts):
-    plan = made(counts).plan
-    assert depth_of_cuboid(plan, {}) == 0
-    assert depth_of_cuboid(plan, {"o": "level1", "d": "level1"}) == 2
-    assert depth_of_cuboid(plan, {"d": "level1"}) == 1
-    assert depth_of_cuboid(plan, {"o": "level1"}) is None
-    one = random_tree(np.random.default_rng(1), axes=1)
-    plan = hr.make_plan(one, budget=hr.Rho("1/2")).to_dict()
-    assert depth_of_cuboid(plan, {"a0": "level2"}) == 2
+    tree = counts.tree
+    names = [{}, {"o": "level1", "d": "level1"}, {"d": "level1"}, {"o": "level1"}]
+    assert [depth_of_cuboid(tree, levels_of(tree, each)) for each in names] == [0, 2, 1, None]
 
 
 def test_nothing_released_has_no_rows(counts):
@@ -230,11 +225,11 @@ def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_
         cuboid_errors(made(counts).content, ORIGIN, Confidence())
 
 
-def test_where_nodes_are_measured_the_table_itself_is_not_read(counts):
+def test_where_nodes_are_measured_errors_follow_from_the_noisy_counts_alone(counts):
     release = made(counts)
     nodes = {
-        t: listed_nodes(n.codes, n.counts) for t, n in release.content.nodes.items()
-    }  # without slices into the table
+        t: Nodes.exact(n.codes, n.counts) for t, n in release.content.nodes.items()
+    }  # without estimates
     bare = replace(release.content, nodes=nodes)
     known = cuboid_errors(release.content, ORIGIN, Confidence())
     assert cuboid_errors(bare, ORIGIN, Confidence()).equals(known)

@@ -6,13 +6,13 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent import outline
-from hedgerow.release.descent.nodes import true_nodes
+from hedgerow.release.descent.nodes import NOWHERE, true_nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.manifest import part_files, whole_names
 from hedgerow.spark.executors import read_notes, take_parts, write_run
-from hedgerow.spark.subtree import NOWHERE, Subtrees, first_leaves, jobs_of, runs_of
+from hedgerow.spark.subtree import Subtrees, first_leaves, jobs_of, runs_of
 from hedgerow.tables.counts import Counts
 from tests.made import random_counts, random_tree
 
@@ -29,8 +29,8 @@ def subtrees(request, monkeypatch):
     plan = hr.make_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
     cut = Outline.of(plan)
     assert 0 < cut.cut < tree.depth
-    jobs = Subtrees(plan, cut, hr.Euclidean(), seeded_bits(2), true_nodes(counts, cut.cut))
-    return jobs, counts
+    jobs = Subtrees(plan, cut, hr.Euclidean(), seeded_bits(2))
+    return jobs, true_nodes(counts, cut.cut), counts
 
 
 def share(counts, keep):
@@ -39,34 +39,34 @@ def share(counts, keep):
 
 
 def test_a_job_needs_its_own_slice_of_the_table_alone(subtrees):
-    jobs, counts = subtrees
+    jobs, roots, counts = subtrees
     whole = Pass(jobs.outline, Drawn(counts, jobs.plan, jobs.bits), jobs.estimator)
-    place = jobs_of(jobs.outline, jobs.roots, counts.codes)
-    half = len(jobs.roots) // 2
-    for run in (range(half), range(half, len(jobs.roots))):
+    place = jobs_of(jobs.outline, roots.nodes, counts.codes)
+    half = len(roots.nodes) // 2
+    for run in (range(half), range(half, len(roots.nodes))):
+        few = roots.take(slice(run.start, run.stop))
         leaves = share(counts, (place >= run.start) & (place < run.stop))
-        found = list(jobs.down(run, leaves))
-        wanted = [r for i in run for r in whole.subtree(jobs.roots.part(i, i + 1))]
+        found = list(jobs.down(few.nodes, leaves))
+        wanted = [r for i in run for r in whole.release_subtree(roots.take(slice(i, i + 1)))]
         for one, other in zip(found, wanted, strict=True):
             assert np.array_equal(one.nodes.counts, other.nodes.counts)
             assert np.array_equal(one.nodes.estimate, other.nodes.estimate)
             assert np.array_equal(one.noisy, other.noisy)
-        said = jobs.up(run, leaves)
-        wanted = [whole.said(jobs.roots.part(i, i + 1)) for i in run]
-        assert np.array_equal(said, np.concatenate(wanted, axis=1))
+        estimate = jobs.up(few.nodes, leaves)
+        wanted = [whole.estimate_upward(roots.take(slice(i, i + 1))) for i in run]
+        assert np.array_equal(estimate, np.concatenate(wanted, axis=1))
 
 
 def test_leaves_find_their_root_or_none(subtrees):
-    jobs, counts = subtrees
-    some = jobs.roots.part(1, len(jobs.roots))
-    place = jobs_of(jobs.outline, some, counts.codes)
-    first = jobs.roots.part(0, 1)
-    assert (place[: int(first.stop[0])] == NOWHERE).all()
-    assert np.array_equal(np.flatnonzero(place == 0), np.arange(some.start[0], some.stop[0]))
+    jobs, roots, counts = subtrees
+    place = jobs_of(jobs.outline, roots.nodes.take(slice(1, None)), counts.codes)
+    slices = roots.slices
+    assert (place[: int(slices.stop[0])] == NOWHERE).all()
+    assert np.array_equal(np.flatnonzero(place == 0), np.arange(slices.start[1], slices.stop[1]))
 
 
 def test_records_on_the_first_leaf_of_their_node_have_its_counts(subtrees):
-    jobs, counts = subtrees
+    jobs, _, counts = subtrees
     cut, tree = jobs.outline.cut, counts.tree
     codes, values = counts.roll_up(cut)
     moved = Counts.from_leaves(tree, first_leaves(tree, cut, codes), values)
@@ -83,11 +83,11 @@ def test_runs_cover_all_jobs_once_in_order(subtrees, weights):
 
 
 def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
-    jobs, counts = subtrees
-    total, run = int(jobs.roots.counts.sum()), range(len(jobs.roots))
+    jobs, roots, counts = subtrees
+    total = int(roots.nodes.counts.sum())
     seen = []
     for _ in range(2):
-        write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(run, counts))
+        write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(roots.nodes, counts))
         parts = sorted(path for path in tmp_path.rglob("*.*") if path.is_file())
         seen.append([(path, path.read_bytes()) for path in parts])
     assert seen[0] == seen[1]
@@ -100,19 +100,19 @@ def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
 @pytest.mark.parametrize("lost", ["counts", "measurements"])
 def test_a_run_whose_parts_were_moved_is_not_finished(subtrees, tmp_path, lost):
     """Whoever kills a release after it took its parts leaves the notes without them."""
-    jobs, counts = subtrees
-    total, run = int(jobs.roots.counts.sum()), range(len(jobs.roots))
-    write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(run, counts))
+    jobs, roots, counts = subtrees
+    total = int(roots.nodes.counts.sum())
+    write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(roots.nodes, counts))
     assert set(read_notes(tmp_path)) == {7}
     next((tmp_path / "parts" / lost).glob("*/part-00007.parquet")).unlink()
     assert read_notes(tmp_path) == {}
 
 
 def test_a_run_that_breaks_off_leaves_nothing(subtrees, tmp_path):
-    jobs, counts = subtrees
+    jobs, roots, counts = subtrees
 
     def broken():
-        yield next(jobs.down(range(1), counts))
+        yield next(jobs.down(roots.nodes.take(slice(1)), counts))
         raise OSError
 
     with pytest.raises(OSError, match=r"^$"):

@@ -588,9 +588,9 @@ def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
 def test_the_table_for_readers_without_scripts_marks_them_too():
     tree = Tree([Axis.from_frame("a", {"a": list("xyz"), "b": list("uvw")}, ["a", "b"])])
     interval = Interval(*(np.array(ends) for ends in ([1, 2, 3], [5, 6, 7], [1], [-12])))
-    nodes = Nodes.bare((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
+    nodes = Nodes((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
                        np.zeros(3), np.zeros(3))  # fmt: skip
-    root = Nodes.bare((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
+    root = Nodes((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
     text = first_counts(tree, Carried([root, nodes], [interval, interval], []))
     assert text.count("contradicted") == 1
     line = next(line for line in text.splitlines() if "contradicted" in line)

@@ -6,6 +6,7 @@ The limit of a leaf is made small, so that random tables pass it.
 from contextlib import contextmanager
 from itertools import pairwise
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -136,6 +137,8 @@ def test_rows_of_a_leaf_that_add_up_to_two_to_the_63_do_not_wrap():
 class Rows:
     """A data frame of Spark as far as `_each_once` asks for one, evaluated by DuckDB."""
 
+    database: duckdb.DuckDBPyConnection
+
     def __init__(self, table, keys=None):
         self.table, self.keys = table, keys
 
@@ -149,13 +152,18 @@ class Rows:
         return self._asked(f'{", ".join(self.keys)}, SUM({column}) AS "sum({column})"', group=True)
 
     def _asked(self, columns, *, group=False):
-        import duckdb  # noqa: PLC0415
-
-        with duckdb.connect() as db:
+        with Rows.database.cursor() as db:
             db.register("t", self.table)
             by = f" GROUP BY {', '.join(self.keys)}" if group else ""
             found = db.sql(f"SELECT {columns.replace('`', chr(34))} FROM t{by}")
             return Rows(found.to_arrow_table())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def database():
+    """Opened once, as that takes longer than what is asked."""
+    with duckdb.connect() as Rows.database:
+        yield
 
 
 def on_executors(given_rows, shares):

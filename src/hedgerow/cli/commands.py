@@ -52,9 +52,7 @@ from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import Unfinished, check_output
-from hedgerow.release.directory.stored import stated_plan, undamaged
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.preflight import check_combines, check_memory, read_memory
 from hedgerow.release.release import Release, read_release
@@ -212,8 +210,7 @@ def compare(
         counts = spec.counts(spec.tree())
     with stage("comparing"):
         errors = error_by_depth(counts, released)
-        with undamaged(spec.output):
-            expected = forecast(stated_plan(spec.output, read_manifest(spec.output)))
+        expected = forecast(released.plan)
     notice = kept(counts)
     if notice is not None:
         stdout.print(f"The release {escape(notice)}; no error below contains what was dropped.\n")

@@ -14,13 +14,14 @@ from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.measurements import COUNT, ESTIMATE, STANDARD_ERROR
 from hedgerow.release.directory.output import check_output
-from hedgerow.release.directory.stored import usual_method
+from hedgerow.release.preflight import usual_method
 from hedgerow.release.reestimate.reestimate import (
     RELEASED,
     Estimates,
     estimate_measurements,
     reestimate,
 )
+from hedgerow.release.release import read_release
 from hedgerow.spec.measurement_file import read_measurements
 
 HEADINGS = (
@@ -61,7 +62,9 @@ def estimate(
     counts from elsewhere (see hedgerow.release.reestimate.external for their layout).
     """
     if method is None:
-        method = usual_method(source) if source.is_dir() else Euclidean.name
+        method = Euclidean.name
+        if source.is_dir():
+            method = usual_method(read_release(source).plan.measure)
     given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
     with_values = {name: value for name, value in given.items() if value is not None}
     chosen = read_estimator(with_values)

@@ -23,7 +23,7 @@ from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.directory.manifest import MANIFEST
-from hedgerow.release.directory.stored import verified_plan
+from hedgerow.release.directory.stored import verified_release
 from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -145,9 +145,9 @@ def tell_others(ledger: Ledger, datasets: set[str]) -> None:
 def _plan_of_release(file: Path) -> Plan | None:
     """The verified plan of a release, named by its directory or manifest; None of another file."""
     if file.is_dir():
-        return verified_plan(file)
+        return verified_release(file).plan
     if file.name == MANIFEST:
-        return verified_plan(file.parent)
+        return verified_release(file.parent).plan
     if file.suffix == ".json":
         raise SpecError(
             f"account takes a release directory, or its {MANIFEST} where it lies, got {file.name!r}"

@@ -10,14 +10,14 @@ import typer
 from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, pairs, write_table
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
+from hedgerow.release.directory.depth_errors import USUAL
 from hedgerow.release.directory.manifest import made_by, read_manifest
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.directory.stored import stated_plan, undamaged
+from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.page.report import REPORT, page
-from hedgerow.release.release import USUAL, Release, axis_level, read_release
+from hedgerow.release.release import Release, axis_level, read_release
 from hedgerow.text import one_line, visible
 
 # The command `check`: a release directory, verified again from its own files.
@@ -79,9 +79,9 @@ def report(
     place = output or _beside(directory)
     check_place(place)
     with stage("writing the page"), undamaged(directory):
-        manifest = read_manifest(directory)
-        plan = stated_plan(directory, manifest)
-        text = page(directory, plan, read_estimator(manifest["estimator"]), made_by(manifest))
+        release = verified_release(directory)
+        version = made_by(read_manifest(directory))
+        text = page(directory, release.plan, release.estimator, version)
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
     stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
@@ -161,8 +161,9 @@ def _frame(
 ) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if counts_only else USUAL, **levels)
-    names = {what["cuboid"] for what in released.plan["depths"]}
-    known = None if level is None or level in names else axis_level(released.plan, level)
+    tree = released.plan.tree
+    names = {tree.cuboid_name(t) for t in range(tree.depth + 1)}
+    known = None if level is None or level in names else axis_level(tree, level)
     if known is not None:
         raise ReleaseError(
             f"no depth {level!r}; it is a level of axis {known[0]!r}, summed over the others: "

@@ -14,7 +14,7 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy.special import ive, ndtri
@@ -161,15 +161,21 @@ def interval(
 
 @lru_cache(maxsize=64)
 def _jumps(miss: float) -> Float64:
-    """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, ….
+    """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, …."""
+    quantiles: Float64 = np.sum(_skellam_tails()[1:] > miss, axis=0).astype(np.float64)
+    return quantiles
 
-    A Skellam law of variance V has P(X = k) = exp(-V) I_k(V).
+
+@cache
+def _skellam_tails() -> Float64:
+    """Return P(|X| >= k), k = 0, 1, …, a row each, for standard deviations i / JUMP_STEPS.
+
+    A Skellam law of variance V has P(X = k) = exp(-V) I_k(V). The row of k = 0 is no probability.
     """
     deviations = np.arange(int(MOST_JUMPY_DEVIATION * JUMP_STEPS) + 1) / JUMP_STEPS
     masses = ive(np.arange(256)[:, None], deviations**2)
-    tails = 2 * np.cumsum(masses[::-1], axis=0)[::-1]  # P(|X| >= k), k > 0
-    quantiles: Float64 = np.sum(tails[1:] > miss, axis=0).astype(np.float64)
-    return quantiles
+    tails: Float64 = 2 * np.cumsum(masses[::-1], axis=0)[::-1]
+    return tails
 
 
 @kernel

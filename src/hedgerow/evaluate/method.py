@@ -14,7 +14,7 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine
-from hedgerow.release.descent.outline import gathered
+from hedgerow.release.descent.outline import by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.distribution.running_sums import pass_of
@@ -213,7 +213,7 @@ class Setting:
         run = pass_of(self.plan, source, self.estimator)
         if isinstance(run, Pass):
             run = replace(run, engine=LocalEngine(1))
-        nodes, _ = gathered(run.results())
+        nodes, _ = by_depth(run.results())
         for depth, here in nodes.items():
             yield depth, Cells.of(tree, depth, here.codes, here.counts)
 

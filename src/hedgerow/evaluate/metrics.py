@@ -53,7 +53,7 @@ def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
 
     Args:
         counts: the truth.
-        nodes: by depth, as `hedgerow.release.descent.outline.gathered` gives them.
+        nodes: by depth, as `hedgerow.release.descent.outline.by_depth` gives them.
     """
     tree = counts.tree
     rows = []

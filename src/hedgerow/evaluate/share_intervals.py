@@ -65,10 +65,10 @@ from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
-from hedgerow.release.cuboid import Stated, stated
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
@@ -114,9 +114,10 @@ def share_intervals(
         EstimateError: simultaneous confidence, too few draws for the confidence, an amount that the
             rule cannot share.
     """
-    names = [what["cuboid"] for what in release.plan["depths"]]
+    tree, content = release.plan.tree, release.content
+    names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
     if level not in names:
-        found = axis_level(release.plan, level)
+        found = axis_level(tree, level)
         raise ReleaseError(
             f"no level is called {level!r}; there are {', '.join(names)}"
             if found is None
@@ -130,8 +131,7 @@ def share_intervals(
         raise ReleaseError(f"a column of the areas is called {min(taken)!r}, as a result is")
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
-    known = stated(release.content)
-    areas = _areas(known, names.index(level))
+    areas = _areas(content, names.index(level))
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
     if areas.noise:
@@ -152,9 +152,9 @@ def share_intervals(
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(known, names.index(level), areas, confidence.coverage),
+        CONTRADICTED: _contradicted(content, names.index(level), areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(known.plan.tree, names.index(level), areas.codes, **columns)
+    return label_nodes(tree, names.index(level), areas.codes, **columns)
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
@@ -192,15 +192,15 @@ class _Areas:
     raw: bool = False
 
 
-def _areas(known: Stated, depth: int) -> _Areas:
+def _areas(content: Content, depth: int) -> _Areas:
     """Return what the release says of a level."""
-    outline = Outline.of(known.plan)
-    nodes, layers = measured_nodes(known.stored, outline, known.nodes)
-    here, name = nodes[depth], known.plan.tree.cuboid_name(depth)
+    outline = Outline.of(content.plan)
+    nodes, layers = measured_nodes(content.stored, outline, content.nodes)
+    here, name = nodes[depth], content.plan.tree.cuboid_name(depth)
     if not len(here) or depth <= outline.public_depth:
         exact = here.counts.astype(float)
         return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), ())
-    kinds = known.plan.depths[: depth + 1]
+    kinds = content.plan.depths[: depth + 1]
     noise = tuple(what.mechanism if isinstance(what, Measured) else None for what in kinds)
     if not outline.everything and outline.public_depth < depth - 1:  # raw counts alone
         if noise[depth] is None:
@@ -219,11 +219,12 @@ def _areas(known: Stated, depth: int) -> _Areas:
     return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
 
 
-def _contradicted(known: Stated, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
+def _contradicted(content: Content, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
-    told = certainty(known.plan.to_dict(), depth, int(known.nodes[0].counts.sum()))
-    told = replace(told, raw=areas.raw)
-    return told.contradicted(areas.counts, areas.estimate, areas.variance, level)
+    errors = DepthErrors.of(content.plan, depth, int(content.nodes[0].counts.sum()))
+    return replace(errors, raw=areas.raw).contradicted(
+        areas.counts, areas.estimate, areas.variance, level
+    )
 
 
 def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:

@@ -14,20 +14,21 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.job_cache import KeptOnDisk
+from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.outline import gathered
+from hedgerow.release.descent.outline import by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles
-from hedgerow.release.directory.output import InMemory, Unfinished
+from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
-from hedgerow.release.release import Release, read_release
+from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
 
 
@@ -77,9 +78,9 @@ def release(
             source = Drawn(counts, plan, staging.key)
             run = pass_of(plan, source, estimator, progress)
             if isinstance(run, Pass):
-                run = replace(run, kept=KeptOnDisk(staging.jobs, len(plan.tree.axes)))
+                run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
             release_into(staging, plan, run, charging)
-    return read_release(output)
+    return Release(OnDisk(output, plan, estimator))
 
 
 def release_into(
@@ -108,8 +109,8 @@ def release_into(
         ledger = charging.to_dict(staging.release_id)
     with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
         with ReleaseFiles(staging.content, plan) as files:
-            for found in run.results():
-                files.add(found.depth, found.nodes, found.noisy)
+            for result in run.results():
+                files.add(result.depth, result.nodes, result.noisy)
         collect()
         write_report(staging.content, plan, run.estimator)
         write_manifest(staging.content, plan, run.estimator, ledger)
@@ -127,5 +128,5 @@ def in_memory(
     """A release that stays in memory, from given random bits (a seed in simulations alone)."""
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
-    nodes, noisy = gathered(run.results())
-    return Release(plan.to_dict(), InMemory(plan, estimator, nodes, noisy))
+    nodes, noisy = by_depth(run.results())
+    return Release(InMemory(plan, estimator, nodes, noisy))

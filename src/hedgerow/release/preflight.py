@@ -15,9 +15,10 @@ from pathlib import Path
 
 from hedgerow.errors import EstimateError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.machine import usable_memory
-from hedgerow.plan.depths import All, Measured, RunningSums, Summed, refuse_kind
+from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
 from hedgerow.release.descent.outline import Outline
@@ -102,6 +103,11 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "
             "hold: give it a larger budget"
         )
+
+
+def usual_method(measure: Measure) -> str:
+    """Return the name of the estimator that is used where nobody names one."""
+    return Isotonic.name if isinstance(measure, RunningSums) else Euclidean.name
 
 
 def check_public_total(total: float, plan: Plan) -> None:

@@ -4,16 +4,21 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import polars as pl
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, did_you_mean, kind_of
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid
-from hedgerow.release.directory.depth_errors import certainty
-from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.plan import Plan
+from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid, levels_of
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Noisy, Stored
+from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
+from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
@@ -21,12 +26,67 @@ from hedgerow.release.directory.measurements import (
     HIGH,
     LOW,
     STANDARD_ERROR,
+    ReleaseFiles,
+    released_columns,
 )
-from hedgerow.release.directory.output import InMemory, OnDisk
-from hedgerow.release.directory.stored import shapes_of
+from hedgerow.release.directory.output import whole_or_not
+from hedgerow.release.directory.stored import Content, verified_release
+from hedgerow.release.page.report import write_report
+from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import Tree
 
-USUAL = Confidence()
-SURENESS = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
+
+@dataclass(frozen=True)
+class InMemory:
+    """A release in memory.
+
+    Attributes:
+        plan: what was measured with which noise.
+        estimator: what made the counts.
+        nodes: for each depth the listed nodes with their counts.
+        measured: for each measured depth its noisy counts.
+    """
+
+    plan: Plan
+    estimator: Estimator
+    nodes: Mapping[int, Nodes]
+    measured: Mapping[int, Noisy]
+
+    @property
+    def stored(self) -> Stored:
+        """All noisy counts."""
+        plan = self.plan
+        variance = {
+            t: depth_plan.mechanism.noise_variance
+            for t, depth_plan in enumerate(plan.depths)
+            if isinstance(depth_plan, Measured | Summed)
+        }
+        public = {t: self.nodes[t] for t in range(plan.public_depth + 1)}
+        return Stored(plan.tree, self.measured, variance, public)
+
+    @property
+    def noisy_cells(self) -> int:
+        """How many noisy counts there are."""
+        return sum(len(noisy) for noisy in self.measured.values())
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """Return the listed counts of a depth, in tree order: the columns of its file."""
+        nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
+        columns = released_columns(nodes, DepthErrors.of(self.plan, depth, total), USUAL)
+        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
+
+    def noisy(self, depth: int) -> Int64:
+        """Return the noisy counts of a measured depth."""
+        return cast("Int64", self.measured[depth])
+
+    def write(self, directory: Path) -> None:
+        """Write a release directory."""
+        with whole_or_not(directory) as folder:
+            with ReleaseFiles(folder, self.plan) as files:
+                for t, nodes in self.nodes.items():
+                    files.add(t, nodes, self.measured.get(t))
+            write_report(folder, self.plan, self.estimator)
+            write_manifest(folder, self.plan, self.estimator)
 
 
 @dataclass(frozen=True)
@@ -34,21 +94,25 @@ class Release:
     """A release: counts that are non-negative integers and add up at every level.
 
     Attributes:
-        plan: the plan as JSON: tree, depths, guarantee.
-        content: where the frames come from.
+        content: in memory or in a directory.
     """
 
-    plan: Mapping[str, Any]
-    content: InMemory | OnDisk = field(repr=False)
+    content: Content = field(repr=False)
 
     def __repr__(self) -> str:
-        depths = ", ".join(what["cuboid"] for what in self.plan["depths"])
+        tree = self.plan.tree
+        depths = ", ".join(tree.cuboid_name(t) for t in range(tree.depth + 1))
         return f"Release({depths}; {self._total():,} records released)"
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was executed: tree, depths, guarantee."""
+        return self.content.plan
 
     @property
     def columns(self) -> dict[str, list[str]]:
         """The label columns of each axis, coarsest level first."""
-        return {axis["name"]: axis["columns"] for axis in self.plan["tree"]["axes"]}
+        return {axis.name: list(axis.columns) for axis in self.plan.tree.axes}
 
     def level(
         self,
@@ -57,7 +121,7 @@ class Release:
         depth: int | None = None,
         confidence: Confidence | None = None,
     ) -> pl.DataFrame:
-        """The released counts of one depth of the tree, and how sure they are.
+        """Return the released counts of one depth of the tree, with their errors.
 
         Args:
             level: a depth by the name that the plan shows, such as ``"county"``; or
@@ -80,20 +144,20 @@ class Release:
         check_confidence(confidence)
         number = self._depth(level, depth)
         frame = self.content.counts(number)
-        known = certainty(self.plan, number, self._total())
+        errors = DepthErrors.of(self.plan, number, self._total())
         estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
-            low, high = known.interval(estimate, variance, confidence)
+            low, high = errors.interval(estimate, variance, confidence)
             frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
         sure = (confidence or USUAL).coverage
-        flags = known.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
+        flags = errors.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def _total(self) -> int:
         return int(self.content.counts(0)[COUNT].sum())
 
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
-        """The released counts by any choice of one level an axis, and how sure they are.
+        """Return the released counts by any choice of one level an axis, with their errors.
 
         Args:
             confidence: of the intervals, 95 % for each of them unless given; None for the counts
@@ -111,48 +175,52 @@ class Release:
             ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
         """
         check_confidence(confidence)
-        columns = self._columns(levels)
-        depth = depth_of_cuboid(self.plan, levels)
+        columns, tree = self._columns(levels), self.plan.tree
         if confidence is None:
-            leaves = self.content.counts(len(self.plan["depths"]) - 1)
+            leaves = self.content.counts(tree.depth)
             if not columns:
                 return leaves.select(pl.col(COUNT).sum())
             return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
+        depth = depth_of_cuboid(tree, levels_of(tree, levels))
         if depth is not None:
-            found = self.level(depth=depth, confidence=confidence)
+            listed = self.level(depth=depth, confidence=confidence)
         else:
             every = cuboid_errors(self.content, levels, confidence)
-            found = every.filter(pl.col(COUNT) > 0)
-        found = found.select(*columns, COUNT, *SURENESS)
-        return found.sort(columns) if columns else found
+            listed = every.filter(pl.col(COUNT) > 0)
+        errors = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
+        listed = listed.select(*columns, COUNT, *errors)
+        return listed.sort(columns) if columns else listed
 
     def _columns(self, levels: Mapping[str, str]) -> list[str]:
-        """The label columns of a cuboid, in the order in which its axes were named."""
-        columns: list[str] = []
+        """Return the label columns of a cuboid, in the order in which its axes were named."""
+        axes, columns = {axis.name: axis for axis in self.plan.tree.axes}, list[str]()
         for name, level in levels.items():
-            axis = {axis["name"]: axis for axis in self.plan["tree"]["axes"]}.get(name)
-            if axis is None or level not in axis["levels"]:
-                known = self.columns if axis is None else axis["levels"]
+            axis = axes.get(name)
+            if axis is None or level not in axis.levels:
+                names = list(axes) if axis is None else list(axis.levels)
                 given = name if axis is None else level
                 raise ReleaseError(
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{given!r}; there are {', '.join(known)}{did_you_mean(given, known)}"
+                    f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
                 )
-            columns += axis["columns"][: axis["levels"].index(level) + 1]
+            columns += axis.columns[: axis.levels.index(level) + 1]
         return columns
 
     def measurements(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth: int64 (children of the survivors above it).
+        """Return the noisy counts of a measured depth: int64 (children of the survivors above it).
 
         Of a plan that measures running sums, the noisy sums of its bins.
+
+        Raises:
+            ReleaseError: no such depth, or it was not measured.
         """
-        kind = self.plan["depths"][self._depth(None, depth)]["kind"]
-        if kind not in {"measured", "summed"}:
-            raise ReleaseError(f"depth {depth} is {kind}; it has no noisy counts")
+        depth_plan = self.plan.depths[self._depth(None, depth)]
+        if not isinstance(depth_plan, Measured | Summed):
+            raise ReleaseError(f"depth {depth} is {depth_plan.kind}; it has no noisy counts")
         return self.content.noisy(depth)
 
     def write(self, directory: str | Path) -> None:
-        """Make a release directory; it appears whole or not at all.
+        """Write a release directory; it appears whole or not at all.
 
         Raises:
             ReleaseError: the directory exists.
@@ -161,16 +229,17 @@ class Release:
         self.content.write(Path(directory))
 
     def _depth(self, level: str | None, depth: int | None) -> int:
-        names = [what["cuboid"] for what in self.plan["depths"]]
+        tree = self.plan.tree
+        names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
         if (level is None) == (depth is None):
             raise ReleaseError('name one depth: level("county") or level(depth=2)')
         if level is not None and level in names:
             return names.index(level)
         if depth is not None and 0 <= depth < len(names):
             return depth
-        found = None if level is None else axis_level(self.plan, level)
-        if found is not None:
-            axis, name = found
+        off_chain = None if level is None else axis_level(tree, level)
+        if off_chain is not None:
+            axis, name = off_chain
             raise ReleaseError(
                 f"no depth {level!r}; it is a level of axis {axis!r}, summed over the others: "
                 f"release.cuboid({axis}={json.dumps(name, ensure_ascii=False)})"
@@ -183,10 +252,10 @@ class Release:
 
 
 def check_confidence(confidence: object) -> None:
-    """Refuse a level of the table, or a bare number, in place of a confidence.
+    """Raise unless it is a confidence: a level of the table, or a bare number, is none.
 
     Raises:
-        ReleaseError: it is one.
+        ReleaseError: it is neither a confidence nor None.
     """
     if confidence is not None and not isinstance(confidence, Confidence):
         raise ReleaseError(
@@ -195,21 +264,20 @@ def check_confidence(confidence: object) -> None:
         )
 
 
-def axis_level(plan: Mapping[str, Any], level: str) -> tuple[str, str] | None:
-    """The first axis that has a level ``region`` or ``origin.region``, and its name there."""
-    for axis in plan["tree"]["axes"]:
-        for name in axis["levels"]:
-            if level in {name, f"{axis['name']}.{name}"}:
-                return axis["name"], name
+def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:
+    """Return the first axis that has a level ``region`` or ``origin.region``, and its name."""
+    for axis in tree.axes:
+        for name in axis.levels:
+            if level in {name, f"{axis.name}.{name}"}:
+                return axis.name, name
     return None
 
 
 def read_release(directory: str | Path) -> Release:
-    """The release in a directory.
+    """Return the release in a directory, whose plan is verified on the way (see `check`).
 
     Raises:
-        ReleaseError: there is none, or its manifest is damaged.
+        ReleaseError: there is none, or its plan is not what its manifest says.
+        MachineError: it may not be read.
     """
-    folder = Path(directory)
-    plan = read_manifest(folder)["plan"]
-    return Release(plan, OnDisk(folder, shapes_of(plan)))
+    return Release(verified_release(Path(directory)))

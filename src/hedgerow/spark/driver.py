@@ -16,14 +16,14 @@ from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.execution import release, release_into
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
-from hedgerow.release.release import Release, read_release
+from hedgerow.release.release import Release
 from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
 from hedgerow.spark.session import (
     Frame,
@@ -82,15 +82,14 @@ def release_on_spark(
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
-                nowhere = Nodes.none(len(plan.tree.axes))
-                jobs = Subtrees(plan, outline, estimator, staging.key, nowhere)
+                jobs = Subtrees(plan, outline, estimator, staging.key)
                 place = staging.jobs.absolute()
                 with closing(Cluster(leaves, top, jobs, place, progress or Progress())) as cluster:
                     release_into(
                         staging, plan, cluster.run, charging,
                         lambda: take_parts(staging.jobs, staging.content),
                     )  # fmt: skip
-    return read_release(directory)
+    return Release(OnDisk(Path(directory), plan, estimator))
 
 
 @contextmanager

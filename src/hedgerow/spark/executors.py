@@ -10,7 +10,7 @@ says which records it saw, and a table that changed between two readings is neve
 import json
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -22,12 +22,12 @@ import pyarrow as pa
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Progress, Said, all_said
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.jobs import Progress, UpwardEstimate, concatenate_estimates
+from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
 from hedgerow.release.descent.outline import DepthResult
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
     NOISY_SCHEMA,
@@ -46,7 +46,7 @@ from hedgerow.spark.session import (
     spark_errors,
     spark_schema,
 )
-from hedgerow.spark.subtree import NOWHERE, Subtrees, Top, jobs_of, leaves_of, runs_of
+from hedgerow.spark.subtree import Subtrees, Top, jobs_of, leaves_of, runs_of
 from hedgerow.spark.table import leaf_schema
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
@@ -114,7 +114,6 @@ def write_run(
 
 def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[DepthResult]) -> None:
     """The parts as files of a folder, and what they are into the note."""
-    described = plan.to_dict()
     files: dict[tuple[str, int], GrowingFile[Any]] = {}
     for kind in KINDS:
         (folder / kind).mkdir()
@@ -122,8 +121,7 @@ def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[Dep
         for result in found:
             t, nodes = result.depth, result.nodes
             if ("counts", t) not in files:
-                known = certainty(described, t, total)
-                build = partial(_labelled, plan.tree, t, known)
+                build = partial(_labelled, plan.tree, t, DepthErrors.of(plan, t, total))
                 path = folder / "counts" / f"depth={t}"
                 files["counts", t] = GrowingFile(path, count_schema(plan.tree, t), build)
             files["counts", t].add(nodes, len(nodes))
@@ -196,7 +194,7 @@ class Cluster:
     Attributes:
         leaves: of the table, kept on the executors.
         top: what the driver knows.
-        subtrees: the jobs, of roots that are yet unknown.
+        subtrees: the jobs.
         folder: for what the jobs find: shared by driver and executors.
         progress: whom to tell.
     """
@@ -213,45 +211,46 @@ class Cluster:
         """The pass whose jobs run here."""
         jobs = self.subtrees
         source = Drawn(self.top.counts, jobs.plan, jobs.bits)
-        return Pass(jobs.outline, source, jobs.estimator, progress=self.progress, elsewhere=self)
+        return Pass(jobs.outline, source, jobs.estimator, progress=self.progress, remote_jobs=self)
 
     def close(self) -> None:
         """Let go of what the executors keep."""
         for frame in self._shuffled.values():
             frame.unpersist()
 
-    def up(self, roots: Nodes, told: Callable[[float], None]) -> Said:
-        """What the jobs *up* say of their roots, which are all nodes of the cut."""
-        if not len(roots):
-            return all_said(())
-        roots = roots.without_slices()
-        subtrees = replace(self.subtrees, roots=roots)
-        tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, roots.counts)
-        schema = pa.schema([(RUN, pa.int32()), ("said", pa.binary()), FAULT])
+    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
+        """Return what the jobs *up* tell of their roots, which are all nodes of the cut."""
+        nodes = roots.nodes
+        if not len(nodes):
+            return concatenate_estimates(())
+        subtrees = self.subtrees
+        tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, nodes.counts)
+        schema = pa.schema([(RUN, pa.int32()), ("estimate", pa.binary()), FAULT])
 
         def work(rows: pa.Table) -> pa.RecordBatch:
             run = rows[RUN][0].as_py()
-            said = subtrees.up(runs[run], Counts.from_leaves(tree, *leaves_of(rows, tree)))
-            return _row(schema, run, np.concatenate(said).tobytes())
+            leaves = Counts.from_leaves(tree, *leaves_of(rows, tree))
+            estimate = subtrees.up(nodes.take(slice(runs[run].start, runs[run].stop)), leaves)
+            return _row(schema, run, np.concatenate(estimate).tobytes())
 
-        shuffled = self._shuffled["all"] = self._by_run(roots, runs, range(len(runs))).persist()
+        shuffled = self._shuffled["all"] = self._by_run(nodes, runs, range(len(runs))).persist()
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        found = dict(zip(rows[RUN].to_pylist(), rows["said"].to_pylist(), strict=True))
-        told(1.0)
+        found = dict(zip(rows[RUN].to_pylist(), rows["estimate"].to_pylist(), strict=True))
+        on_fraction(1.0)
         halves = (np.frombuffer(found[run]).reshape(2, -1) for run in range(len(runs)))
-        return all_said((estimate, variance) for estimate, variance in halves)
+        return concatenate_estimates((estimate, variance) for estimate, variance in halves)
 
-    def down(self, roots: Nodes, _told: Callable[[float], None]) -> Iterable[DepthResult]:
-        """Do the jobs *down*: what they find goes into files, and nothing comes back.
+    def down(self, roots: Roots, _on_fraction: Callable[[float], None]) -> Iterable[DepthResult]:
+        """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:
             ReleaseError: the table changed since its top was read.
         """
-        subtrees, folder = replace(self.subtrees, roots=roots.without_slices()), self.folder
+        nodes, folder, subtrees = roots.nodes, self.folder, self.subtrees
         plan, tree = subtrees.plan, subtrees.plan.tree
         everything = subtrees.outline.everything
-        runs = runs_of(tree, np.zeros_like(roots.counts) if everything else roots.counts)
-        total = int(roots.counts.sum())
+        runs = runs_of(tree, np.zeros_like(nodes.counts) if everything else nodes.counts)
+        total = int(nodes.counts.sum())
         schema = pa.schema([(RUN, pa.int32()), FAULT])
 
         def work(rows: pa.Table) -> pa.RecordBatch:
@@ -259,16 +258,17 @@ class Cluster:
             read = leaves_of(rows, tree)
             leaves, words = Counts.from_leaves(tree, *read), record_words(*read)
             sums = tuple(int(word.sum()) for word in words)
-            write_run(folder, plan, total, run, sums, subtrees.down(runs[run], leaves))
+            roots_of_run = nodes.take(slice(runs[run].start, runs[run].stop))
+            write_run(folder, plan, total, run, sums, subtrees.down(roots_of_run, leaves))
             return _row(schema, run)
 
         missing = sorted(set(range(len(runs))) - set(read_notes(folder)))
         if missing:
-            shuffled = self._shuffled.get("all") or self._by_run(roots, runs, missing)
+            shuffled = self._shuffled.get("all") or self._by_run(nodes, runs, missing)
             if everything:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
             collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        self._check(roots, len(runs))
+        self._check(nodes, len(runs))
         return ()
 
     def _check(self, roots: Nodes, runs: int) -> None:
@@ -292,11 +292,10 @@ class Cluster:
         schema = pa.schema([(RUN, pa.int32()), *leaf_schema(tree)])
         starts = np.array([jobs.start for jobs in runs])
         chosen = np.isin(np.arange(len(runs)), list(wanted))
-        bare = roots.without_slices()
 
         def work(batches: Batches) -> Batches:
             for rows in batches:
-                job = jobs_of(outline, bare, leaves_of(rows, tree)[0])
+                job = jobs_of(outline, roots, leaves_of(rows, tree)[0])
                 run = (np.searchsorted(starts, job, side="right") - 1).astype(np.int32)
                 here = (job != NOWHERE) & chosen[run]
                 columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]

@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Int64, UInt64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import LocalEngine, Said, all_said, equal_runs
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.jobs import (
+    LocalEngine,
+    UpwardEstimate,
+    concatenate_estimates,
+    equal_runs,
+)
+from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
 from hedgerow.release.descent.outline import DepthResult, Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
@@ -26,7 +30,6 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
 from hedgerow.tables.tree import Codes, Tree
 
-NOWHERE = -1
 LEAVES_A_RUN = 1 << 22
 FEWEST_RUNS, MOST_RUNS = 8, 1024
 
@@ -40,38 +43,38 @@ class Subtrees:
         outline: of the plan.
         estimator: from noisy counts to consistent counts.
         bits: of the release.
-        roots: nodes of the cut in tree order, one a job, with their released counts; their slices
-            mean nothing.
     """
 
     plan: Plan
     outline: Outline
     estimator: Estimator
     bits: Bits
-    roots: Nodes
 
-    def down(self, jobs: range, leaves: Counts) -> Iterator[DepthResult]:
-        """The results of consecutive jobs *down*, given the leaves below their roots."""
-        roots, run = self._located(jobs, leaves), self._run(leaves)
-        for i in range(len(roots)):
-            yield from run.subtree(roots.part(i, i + 1))
+    def down(self, roots: Nodes, leaves: Counts) -> Iterator[DepthResult]:
+        """Yield the results of consecutive jobs *down*.
 
-    def up(self, jobs: range, leaves: Counts) -> Said:
-        """What consecutive jobs *up* say of their roots: estimates and variances."""
-        roots, run = self._located(jobs, leaves), self._run(leaves)
-        return all_said(run.said(roots.part(i, i + 1)) for i in range(len(roots)))
+        Args:
+            roots: consecutive nodes of the cut with their released counts, one a job.
+            leaves: all leaves below them.
+        """
+        for run, root in self._jobs(roots, leaves):
+            yield from run.release_subtree(root)
 
-    def _run(self, leaves: Counts) -> Pass:
+    def up(self, roots: Nodes, leaves: Counts) -> UpwardEstimate:
+        """Return what consecutive jobs *up* tell of their roots."""
+        jobs = self._jobs(roots, leaves)
+        return concatenate_estimates(run.estimate_upward(root) for run, root in jobs)
+
+    def _jobs(self, roots: Nodes, leaves: Counts) -> Iterator[tuple[Pass, Roots]]:
+        """Yield each root with its slice of the leaves, and the pass that does its job."""
         source = Drawn(leaves, self.plan, self.bits)
-        return Pass(self.outline, source, self.estimator, engine=LocalEngine(1))
-
-    def _located(self, jobs: range, leaves: Counts) -> Nodes:
-        """The roots of some jobs with their slices of these leaves, which lie below them all."""
-        roots = self.roots.part(jobs.start, jobs.stop)
+        run = Pass(self.outline, source, self.estimator, engine=LocalEngine(1))
         job = jobs_of(self.outline, roots, leaves.codes)
         start = np.searchsorted(job, np.arange(len(roots)))
         stop = np.searchsorted(job, np.arange(len(roots)), side="right")
-        return replace(roots, start=start, stop=stop)
+        located = Roots(roots, Slices(roots.codes, start, stop))
+        for i in range(len(roots)):
+            yield run, located.take(slice(i, i + 1))
 
 
 def runs_of(tree: Tree, weights: Int64) -> list[range]:
@@ -94,11 +97,7 @@ def jobs_of(outline: Outline, roots: Nodes, codes: Codes) -> Int64:
         roots: nodes of the cut.
         codes: one int32 array (leaves) an axis.
     """
-    names = [f"axis {a}" for a in range(len(codes))]
-    known = pl.DataFrame(dict(zip(names, roots.codes, strict=True))).with_row_index("job")
-    found = pl.DataFrame(dict(zip(names, cut_codes(outline, codes), strict=True)))
-    joined = found.join(known, on=names, how="left", maintain_order="left")["job"]
-    return joined.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
+    return places(cut_codes(outline, codes), roots.codes)
 
 
 def cut_codes(outline: Outline, codes: Codes) -> Codes:

@@ -12,20 +12,20 @@ from typing import Any
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.depths import MEASURES, Invariant, Measure, RunningSums, Survivors, protection
+from hedgerow.plan.depths import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
+from hedgerow.release.preflight import usual_method
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource, SparkTable
 from hedgerow.spec.allocation import AllocationSpec, designed_for
@@ -124,17 +124,11 @@ class ReleaseSpec:
     def estimator(self) -> Estimator:
         """From ``[estimate]``."""
         given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
-        given.setdefault("method", self._usual_method())
+        given.setdefault("method", usual_method(self.measure))
         if "penalty" in given:
             number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
             given["penalty"] = number
         return within("[estimate]", read_estimator, given)
-
-    def _usual_method(self) -> str:
-        """Return what ``[estimate] method`` is where it is left out."""
-        if isinstance(self.measure, RunningSums):
-            return Isotonic.name
-        return Euclidean.name
 
     @property
     def measure(self) -> Measure:

@@ -11,14 +11,21 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
 from hedgerow.release.descent.source import Noisy, Reader, Source, Variance
-from hedgerow.release.descent.steps import Refinement, children, descendants, families_of
-from hedgerow.tables.tree import Tree
+from hedgerow.release.descent.steps import (
+    Refinement,
+    all_children,
+    child_codes,
+    descendants,
+    families_of,
+)
+from hedgerow.tables.tree import Codes, Tree
 
 CHUNK_CELLS = 1 << 21
 NO_INFORMATION = float("inf")
@@ -39,55 +46,86 @@ class Generation:
     """
 
     step: Refinement
-    parents: Nodes
+    parents: Slices
     family_start: Int64
     noisy: Noisy | None
     variance: Variance
     estimate: Noisy
     combined: Variance
 
-    def families(self, parents: Int64) -> tuple[Int64 | slice, Int64]:
-        """The cells of the families of some parents, ascending, and where each family begins."""
+    def families(self, parents: Int64, listed: Nodes | None) -> tuple[Int64 | slice, Int64]:
+        """Return the cells of the families of some parents, and where each family begins.
+
+        Args:
+            parents: int64 (parents), ascending: their places.
+            listed: the only nodes that are of interest, if not all are.
+        """
+        if listed is not None:
+            cells, family_start = families_of(self.family_start, parents)
+            kept = self._is_listed(listed)[cells]
+            return cells[kept], np.append(0, np.cumsum(kept))[family_start]
         if len(parents) == len(self.family_start) - 1:
             return slice(None), self.family_start
         return families_of(self.family_start, parents)
 
+    def _is_listed(self, listed: Nodes) -> NDArray[np.bool_]:
+        """Return which cells are those of some nodes: bool (cells)."""
+        is_listed = np.zeros(len(self.estimate), dtype=bool)
+        is_listed[cells_of(listed.codes, self.step, self.parents.codes, self.family_start)] = True
+        return is_listed
+
+
+def cells_of(codes: Codes, step: Refinement, parents: Codes, family_start: Int64) -> Int64:
+    """Return where nodes stand among all children of some parents; those of others are left out.
+
+    Args:
+        codes: of the nodes.
+        step: the refinement.
+        parents: codes of the nodes above.
+        family_start: int64 (parents + 1).
+    """
+    child = codes[step.axis].astype(np.int64)
+    above = list(codes)
+    above[step.axis] = (np.searchsorted(step.child_start, child, side="right") - 1).astype(np.int32)
+    place = places(tuple(above), parents)
+    here = place != NOWHERE
+    cells: Int64 = family_start[place[here]] + (child - step.child_start[above[step.axis]])[here]
+    return cells
+
 
 def chunks_of_block(
-    tree: Tree, parents: Nodes, steps: Sequence[Refinement]
-) -> Iterator[tuple[Nodes, dict[int, int]]]:
-    """Consecutive parents whose cells fit the caches, with how many cells lie before theirs.
+    tree: Tree, roots: Roots, steps: Sequence[Refinement]
+) -> Iterator[tuple[Roots, dict[int, int]]]:
+    """Yield consecutive roots whose cells fit the caches, and how many cells lie before theirs.
 
     Args:
         tree: the tree.
-        parents: the nodes above the block.
+        roots: the nodes above the block.
         steps: the refinements, coarsest first.
-
-    Yields:
-        Some of the parents; and by depth, how many cells lie below those before them.
     """
+    codes = roots.nodes.codes
     before = {
         step.depth: np.append(
-            0, np.cumsum(descendants(tree, steps[0].depth - 1, step.depth, parents.codes))
+            0, np.cumsum(descendants(tree, steps[0].depth - 1, step.depth, codes))
         )
         for step in steps
     }
     cells = before[steps[-1].depth]
     edges = np.arange(CHUNK_CELLS, cells[-1], CHUNK_CELLS)
-    cuts = [0, *np.unique(np.searchsorted(cells, edges)).tolist(), len(parents)]
+    cuts = [0, *np.unique(np.searchsorted(cells, edges)).tolist(), len(cells) - 1]
     for first, last in pairwise(cuts):
-        yield parents.part(first, last), {t: int(many[first]) for t, many in before.items()}
+        yield roots.take(slice(first, last)), {t: int(many[first]) for t, many in before.items()}
 
 
 def measured_block(
     source: Source,
     readers: Mapping[int, Reader],
-    parents: Nodes,
+    parents: Slices,
     steps: Sequence[Refinement],
     starts: Mapping[int, int],
     below: tuple[Float64, Float64] | None = None,
 ) -> list[Generation]:
-    """The generations of a block, measured and combined upward: the job *up*.
+    """Return the generations of a block, measured and combined upward: the job *up*.
 
     Args:
         source: where noisy counts come from.
@@ -98,7 +136,7 @@ def measured_block(
         below: estimate and variance (float64, nodes of the last step) of what lies below the
             block, where the tree is cut there.
     """
-    found: list[Generation] = []
+    generations: list[Generation] = []
     for step in steps:
         family_start = step.family_start(parents.codes)
         noisy: Noisy | None = None
@@ -108,21 +146,24 @@ def measured_block(
             noisy, variance = read(starts[step.depth], family_start, parents, step)
         cells = int(family_start[-1])
         estimate = np.zeros(cells) if noisy is None else noisy
-        found.append(Generation(step, parents, family_start, noisy, variance, estimate, variance))
+        generations.append(
+            Generation(step, parents, family_start, noisy, variance, estimate, variance)
+        )
         if step is not steps[-1]:
-            every = np.arange(cells)
-            parents = children(every, family_start, parents, step, source.counts)
+            parents = all_children(parents, step, source.counts)
     if below is not None:
         one_each = np.arange(len(below[0]) + 1, dtype=np.int64)
-        found[-1] = _combined(found[-1], *below, one_each)
-    for i in range(len(found) - 2, -1, -1):
-        lower = found[i + 1]
-        found[i] = _combined(found[i], lower.estimate, lower.combined, lower.family_start)
-    return found
+        generations[-1] = _combined(generations[-1], *below, one_each)
+    for i in range(len(generations) - 2, -1, -1):
+        lower = generations[i + 1]
+        generations[i] = _combined(
+            generations[i], lower.estimate, lower.combined, lower.family_start
+        )
+    return generations
 
 
 def parents_below(first: Generation) -> tuple[Float64, Float64]:
-    """What a block says of the nodes above it: sums of its first generation, and variances."""
+    """Return what a block tells of the nodes above it: sums of its first generation, variances."""
     return combine(None, NO_INFORMATION, first.estimate, first.combined, first.family_start)
 
 
@@ -135,48 +176,49 @@ def _combined(
 
 
 def survivors_of_block(
-    found: Sequence[Generation],
+    generations: Sequence[Generation],
     roots: Nodes,
     estimator: Estimator,
-    source: Source,
+    listed: Mapping[int, Nodes],
     *,
     combines: bool,
     pruned: bool,
-) -> Iterator[Nodes]:
-    """The survivors of each depth of a block, from the top down: the job *down*.
+) -> Iterator[tuple[Nodes, Int64]]:
+    """Yield the survivors of each depth of a block, and the place of each one's parent in it.
+
+    It is the job *down*.
 
     Args:
-        found: the generations of the block; the first one's parents are the ``roots``.
+        generations: of the block; the first one's parents are the ``roots``.
         roots: with their released counts; those with 0 have no survivors below.
         estimator: from noisy counts to consistent counts.
-        source: of the noisy counts.
+        listed: by depth the only nodes that can survive, where not all can.
         combines: whether combined estimates are projected, or noisy counts where there are any.
-        pruned: whether the block hangs below survivors: what is known of its roots depends on
-            their survival, so it says nothing of the nodes below.
+        pruned: whether the block hangs below survivors: estimates of its roots depend on which
+            nodes survived, so they tell nothing of the nodes below.
     """
     kept = np.flatnonzero(roots.counts > 0)
-    parents = roots if len(kept) == len(roots) else roots.taken(kept)
-    for generation in found:
-        cells, family_start = generation.families(kept)
-        combined, precision = generation.estimate[cells], _taken(generation.combined, cells)
-        values, variance = combined, precision
+    parents = roots if len(kept) == len(roots) else roots.take(kept)
+    for generation in generations:
+        cells, family_start = generation.families(kept, listed.get(generation.step.depth))
+        combined, combined_variance = generation.estimate[cells], _take(generation.combined, cells)
+        values, variance = combined, combined_variance
         if generation.noisy is not None and not combines:
-            values, variance = generation.noisy[cells], _taken(generation.variance, cells)
+            values, variance = generation.noisy[cells], _take(generation.variance, cells)
         released = estimator.project(values, family_start, parents.counts, variance)
-        estimate, known = combined.astype(np.float64, copy=False), precision
+        estimate, precision = combined.astype(np.float64, copy=False), combined_variance
         if not pruned:
             above = parents.estimate, parents.variance
-            estimate, known = distribute_down(*above, estimate, precision, family_start)
+            estimate, precision = distribute_down(*above, estimate, precision, family_start)
         positive = np.flatnonzero(released > 0)
-        parents = replace(
-            children(positive, family_start, parents, generation.step, source.counts),
-            counts=released[positive],
-            estimate=estimate[positive],
-            variance=np.broadcast_to(known, estimate.shape)[positive],
-        )
-        yield parents
         kept = positive if isinstance(cells, slice) else cells[positive]
+        codes, parent = child_codes(
+            kept, generation.family_start, generation.parents.codes, generation.step
+        )
+        uncertain = np.broadcast_to(precision, estimate.shape)[positive]
+        parents = Nodes(codes, released[positive], estimate[positive], uncertain)
+        yield parents, parent
 
 
-def _taken(variance: Variance, cells: Int64 | slice) -> Variance:
+def _take(variance: Variance, cells: Int64 | slice) -> Variance:
     return variance if isinstance(variance, float) else variance[cells]

@@ -3,7 +3,7 @@
 They lie in the staging folder, one file a run of jobs, under the one release key of that folder: a
 file appears whole, in one rename, once it has reached the disk; what was half written is written
 again, with the same noise. Inside are the survivors of each depth with their released counts, and
-the noisy counts: nothing that the release will not show, and no slice of the table.
+the noisy counts: nothing that the release will not show.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,24 +17,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.descent.jobs import Said
+from hedgerow.release.descent.jobs import UpwardEstimate
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import DepthResult, joined
+from hedgerow.release.descent.outline import DepthResult
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.keys import sync
 
 UNFINISHED = ".unfinished"
 END = b"the end\n"
 ROWS_A_BATCH = 1 << 20
-ROWS_WORTH_PACKING = 1 << 15
-PACKED = pa.ipc.IpcWriteOptions(compression="lz4")  # read once and thrown away: quick, not small
-ABOUT = (b"depth", b"measured")
+ROWS_WORTH_COMPRESSING = 1 << 15
+COMPRESSED = pa.ipc.IpcWriteOptions(
+    compression="lz4"
+)  # read once and thrown away: quick, not small
+METADATA = (b"depth", b"measured")
 VALUES = ("count", "estimate", "variance")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOnDisk:
-    """Finished jobs below one folder: a `hedgerow.release.descent.jobs.Kept`.
+class DiskCache:
+    """Finished jobs below one folder: a `hedgerow.release.descent.jobs.JobCache`.
 
     Attributes:
         folder: of this key's jobs alone.
@@ -44,37 +46,37 @@ class KeptOnDisk:
     folder: Path
     axes: int
 
-    def up(self, jobs: range, work: Callable[[], Said]) -> Said:
-        """What these jobs say of their roots."""
+    def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
+        """Return what these jobs tell of their roots."""
         path = self._path("up", jobs)
         if not path.exists():
             estimate, variance = work()
-            with _appearing(path) as file:
+            with _written_whole(path) as file:
                 _write(file, pa.table({"estimate": estimate, "variance": variance}))
         with _opened(path) as file:
-            found = pa.ipc.open_stream(file).read_all()
-        return found["estimate"].to_numpy(), found["variance"].to_numpy()
+            table = pa.ipc.open_stream(file).read_all()
+        return table["estimate"].to_numpy(), table["variance"].to_numpy()
 
     def down(self, jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
-        """The results of these jobs; they are read when they are wanted, one depth at a time."""
+        """Return the results of these jobs, to be read one depth at a time."""
         path = self._path("down", jobs)
         seconds: list[float] = []
         if not path.exists():
-            with _appearing(path) as file:
-                for found in _gathered(results):
-                    seconds.append(found.seconds)
-                    _write(file, _survivors(found))
-                    if found.noisy is not None:
-                        _write(file, pa.table({"noisy": found.noisy}))
-        return _Read(path, self.axes, seconds)
+            with _written_whole(path) as file:
+                for result in _in_batches(results):
+                    seconds.append(result.seconds)
+                    _write(file, _survivors(result))
+                    if result.noisy is not None:
+                        _write(file, pa.table({"noisy": result.noisy}))
+        return _Results(path, self.axes, seconds)
 
     def _path(self, way: str, jobs: range) -> Path:
         return self.folder / f"{way}-{jobs.start:09d}-{jobs.stop:09d}.arrow"
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """The results in a file, as often as they are wanted; with the seconds of those just made."""
+class _Results:
+    """The results in a file, read anew at each iteration; with the seconds of those just made."""
 
     path: Path
     axes: int
@@ -87,7 +89,7 @@ class _Read:
                 if file.tell() >= size:
                     return
                 table = pa.ipc.open_stream(file).read_all()
-                depth, measured = (int(table.schema.metadata[name]) for name in ABOUT)
+                depth, measured = (int(table.schema.metadata[name]) for name in METADATA)
                 noisy: Noisy | None = None
                 if measured:
                     noisy = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
@@ -95,43 +97,45 @@ class _Read:
                 yield DepthResult(depth, _nodes(table, self.axes), noisy, seconds)
 
 
-def _gathered(results: Iterable[DepthResult]) -> Iterator[DepthResult]:
-    """The same results in larger pieces: those of one depth end to end."""
+def _in_batches(results: Iterable[DepthResult]) -> Iterator[DepthResult]:
+    """Yield the same results in larger pieces: those of one depth end to end."""
     waiting: dict[int, list[DepthResult]] = {}
     rows = 0
-    for found in results:
-        waiting.setdefault(found.depth, []).append(found)
-        rows += len(found.nodes) + (0 if found.noisy is None else len(found.noisy))
+    for result in results:
+        waiting.setdefault(result.depth, []).append(result)
+        rows += len(result.nodes) + (0 if result.noisy is None else len(result.noisy))
         if rows >= ROWS_A_BATCH:
-            yield from map(joined, waiting.values())
+            yield from map(DepthResult.concatenate, waiting.values())
             waiting, rows = {}, 0
-    yield from map(joined, waiting.values())
+    yield from map(DepthResult.concatenate, waiting.values())
 
 
-def _survivors(found: DepthResult) -> pa.Table:
-    nodes = found.nodes
+def _survivors(result: DepthResult) -> pa.Table:
+    nodes = result.nodes
     columns = {f"code{a}": pa.array(code) for a, code in enumerate(nodes.codes)}
     values: tuple[NDArray[Any], ...] = nodes.counts, nodes.estimate, nodes.variance
     columns |= {name: pa.array(value) for name, value in zip(VALUES, values, strict=True)}
-    about = dict(zip(ABOUT, (str(found.depth), str(int(found.noisy is not None))), strict=True))
-    return pa.table(columns).replace_schema_metadata(about)
+    metadata = dict(
+        zip(METADATA, (str(result.depth), str(int(result.noisy is not None))), strict=True)
+    )
+    return pa.table(columns).replace_schema_metadata(metadata)
 
 
 def _nodes(table: pa.Table, axes: int) -> Nodes:
     codes = tuple(table[f"code{a}"].to_numpy() for a in range(axes))
     counts, estimate, variance = (table[name].to_numpy() for name in VALUES)
-    return Nodes.bare(codes, counts, estimate, variance)
+    return Nodes(codes, counts, estimate, variance)
 
 
 def _write(file: pa.NativeFile, table: pa.Table) -> None:
-    options = PACKED if table.num_rows >= ROWS_WORTH_PACKING else None
+    options = COMPRESSED if table.num_rows >= ROWS_WORTH_COMPRESSING else None
     with pa.ipc.new_stream(file, table.schema, options=options) as writer:
         writer.write_table(table, ROWS_A_BATCH)
 
 
 @contextmanager
-def _appearing(path: Path) -> Iterator[pa.NativeFile]:
-    """A file to write that then is there whole, on disk for certain, or not at all."""
+def _written_whole(path: Path) -> Iterator[pa.NativeFile]:
+    """Open a file that appears whole, once it has reached the disk, or not at all."""
     unfinished = path.with_suffix(UNFINISHED)
     with machine_errors(f"cannot write to {str(path.parent)!r}"):
         with pa.OSFile(str(unfinished), "wb") as file:
@@ -143,7 +147,7 @@ def _appearing(path: Path) -> Iterator[pa.NativeFile]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
-    """A kept file to read.
+    """Open the file of finished jobs.
 
     Raises:
         ReleaseError: it is damaged.

@@ -1,9 +1,9 @@
 """The subtree jobs of a tree that is cut: who does them, in which runs, and what is kept of them.
 
-A job belongs to one node of the cut, its root. *Up* it says what its nodes tell of the root's
+A job belongs to one node of the cut, its root. *Up* it returns what its nodes tell of the root's
 count; *down* it releases everything below, given the root's released count. What the two do is in
-`hedgerow.release.descent.topdown`. Jobs know nothing of each other, and done again they draw the
-same noise; so an engine may run them anywhere, in any order.
+`hedgerow.release.descent.topdown`. Jobs are independent, and done again they draw the same noise;
+so an engine may run them anywhere, in any order.
 """
 
 from collections import deque
@@ -17,23 +17,18 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Roots
 from hedgerow.release.descent.outline import DepthResult
-
-# What an engine is: given jobs and what to do with one, it decides who runs which.
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Runs jobs that know nothing of each other, in any order, each as often as it has to."""
+    """Runs independent jobs in any order, each as often as it has to."""
 
     def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
-        """The results of ``work`` in the order of ``jobs``; the first failure ends the run."""
-
-
-# The local engine: jobs on the threads of one machine, results in the order of the jobs.
+        """Yield the results of the jobs in their order; the first failure ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class LocalEngine:
     workers: int = field(default_factory=core_count)
 
     def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
-        """The results of ``work`` in the order of ``jobs``; the first failure ends the run."""
+        """Yield the results of the jobs in their order; the first failure ends the run."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hedgerow-job")
         waiting: deque[Future[Result]] = deque()
         try:
@@ -64,12 +59,9 @@ class LocalEngine:
             pool.shutdown(cancel_futures=True)
 
 
-# How far a pass is, told to whoever wants to know.
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Whom to tell how far the pass is.
+    """Callbacks that report how far the pass is.
 
     Attributes:
         on_cells: called with the number of cells just measured.
@@ -87,92 +79,94 @@ class Progress:
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
-Said = tuple[Float64, Float64]
-"""What jobs *up* say of their roots: estimates and variances."""
+UpwardEstimate = tuple[Float64, Float64]
+"""What jobs *up* tell of their roots: estimates and variances."""
 
 
 class Jobs(Protocol):
     """Who does all jobs of some roots: nodes of the cut in tree order.
 
-    Whoever it is calls ``told`` with the finished share of them, 0 to 1.
+    Whoever it is calls ``on_fraction`` with the finished share of them, 0 to 1.
     """
 
-    def up(self, roots: Nodes, told: Callable[[float], None]) -> Said:
-        """What the jobs *up* say of their roots."""
+    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
+        """Return what the jobs *up* tell of their roots."""
 
-    def down(self, roots: Nodes, told: Callable[[float], None]) -> Iterable[DepthResult]:
-        """The results of the jobs *down*, each depth's in tree order; those kept elsewhere not."""
+    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterable[DepthResult]:
+        """Return the results of the jobs *down* in tree order, but for those written elsewhere."""
 
 
-class Kept(Protocol):
+class JobCache(Protocol):
     """Where the work of finished jobs is kept; a job that is found there is not run again."""
 
-    def up(self, jobs: range, work: Callable[[], Said]) -> Said:
-        """What these jobs say of their roots."""
+    def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
+        """Return what these jobs tell of their roots."""
 
     def down(self, jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
-        """The results of these jobs."""
+        """Return the results of these jobs."""
 
 
-class NotKept:
+class NoCache:
     """Nothing is kept but in memory."""
 
-    def up(self, _jobs: range, work: Callable[[], Said]) -> Said:
-        """What these jobs say of their roots."""
+    def up(self, _jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
+        """Return what these jobs tell of their roots."""
         return work()
 
     def down(self, _jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
-        """The results of these jobs."""
+        """Return the results of these jobs."""
         return list(results)
 
 
 @dataclass(frozen=True, slots=True)
-class OnEngine:
+class EngineJobs:
     """Jobs on an engine, in runs; what is finished is kept.
 
     Attributes:
-        said: the job *up* of one root.
-        subtree: the job *down* of one root.
+        estimate_upward: the job *up* of one root.
+        release_subtree: the job *down* of one root.
         engine: who runs which.
-        kept: where the work of finished jobs is kept.
+        cache: where the work of finished jobs is kept.
     """
 
-    said: Callable[[Nodes], Said]
-    subtree: Callable[[Nodes], Iterator[DepthResult]]
+    estimate_upward: Callable[[Roots], UpwardEstimate]
+    release_subtree: Callable[[Roots], Iterator[DepthResult]]
     engine: Engine
-    kept: Kept
+    cache: JobCache
 
-    def up(self, roots: Nodes, told: Callable[[float], None]) -> Said:
-        """What the jobs *up* say of their roots."""
+    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
+        """Return what the jobs *up* tell of their roots."""
 
-        def run(jobs: range) -> Said:
-            each = (self.said(roots.part(i, i + 1)) for i in jobs)
-            return self.kept.up(jobs, lambda: all_said(each))
+        def run(jobs: range) -> UpwardEstimate:
+            each = (self.estimate_upward(roots.take(slice(i, i + 1))) for i in jobs)
+            return self.cache.up(jobs, lambda: concatenate_estimates(each))
 
-        found: list[Said] = []
-        runs = equal_runs(roots.counts, RUNS)
-        for jobs, said in zip(runs, self.engine.run(runs, run), strict=True):
-            found.append(said)
-            told(jobs.stop / len(roots))
-        return all_said(found)
+        estimates: list[UpwardEstimate] = []
+        runs = equal_runs(roots.nodes.counts, RUNS)
+        for jobs, estimate in zip(runs, self.engine.run(runs, run), strict=True):
+            estimates.append(estimate)
+            on_fraction(jobs.stop / len(roots.nodes))
+        return concatenate_estimates(estimates)
 
-    def down(self, roots: Nodes, told: Callable[[float], None]) -> Iterator[DepthResult]:
-        """The results of the jobs *down*."""
+    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterator[DepthResult]:
+        """Yield the results of the jobs *down*."""
 
         def run(jobs: range) -> Iterable[DepthResult]:
-            each = (found for i in jobs for found in self.subtree(roots.part(i, i + 1)))
-            return self.kept.down(jobs, each)
+            roots_of_run = (roots.take(slice(i, i + 1)) for i in jobs)
+            each = (result for root in roots_of_run for result in self.release_subtree(root))
+            return self.cache.down(jobs, each)
 
-        released, finished = max(int(roots.counts.sum()), 1), 0
-        runs = equal_runs(roots.counts, RUNS)
+        counts = roots.nodes.counts
+        released, finished = max(int(counts.sum()), 1), 0
+        runs = equal_runs(counts, RUNS)
         for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results
-            finished += int(roots.counts[jobs.start : jobs.stop].sum())
-            told(finished / released)
+            finished += int(counts[jobs.start : jobs.stop].sum())
+            on_fraction(finished / released)
 
 
 def equal_runs(weights: Int64, most: int) -> list[range]:
-    """Consecutive jobs in runs of about equal weight, at most so many.
+    """Return consecutive jobs in runs of about equal weight, at most so many.
 
     Which jobs are one run follows from the weights, such as released counts, alone: a resumed
     release has the same runs.
@@ -185,8 +179,8 @@ def equal_runs(weights: Int64, most: int) -> list[range]:
     return [range(*jobs) for jobs in pairwise(cuts)]
 
 
-def all_said(said: Iterable[Said]) -> Said:
-    """What jobs say of their roots, one after the other."""
-    every = [(np.empty(0), np.empty(0)), *said]
+def concatenate_estimates(estimates: Iterable[UpwardEstimate]) -> UpwardEstimate:
+    """Return what jobs tell of their roots, one after the other."""
+    every = [(np.empty(0), np.empty(0)), *estimates]
     estimate, variance = (np.concatenate(each) for each in zip(*every, strict=True))
     return estimate, variance

@@ -1,124 +1,159 @@
-"""Nodes of a depth: codes, counts, estimates, and their slices of the confidential leaves."""
+"""Nodes of a depth: released ones, and where their leaves lie in the confidential table.
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+The two are different types. `Nodes` is what a release may hold; `Slices` points into the table and
+stays within the pass.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Tree
 
+NOWHERE = -1
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Nodes:
-    """Nodes of a depth in tree order, with what was estimated of them so far.
+    """Released nodes of a depth in tree order, with their estimates; nothing of the table.
 
     Attributes:
         codes: one int32 array (nodes) an axis.
         counts: int64 (nodes): released counts.
         estimate: float64 (nodes), records: unbiased estimates of the true counts.
         variance: float64 (nodes), records²: their variances.
-        start, stop: int64 (nodes): the slice of the confidential leaves below each node.
     """
 
     codes: Codes
     counts: Int64
     estimate: Float64
     variance: Float64
-    start: Int64
-    stop: Int64
 
     def __len__(self) -> int:
         return len(self.counts)
 
-    def part(self, first: int, last: int) -> "Nodes":
-        """The nodes ``first <= i < last``."""
-        cut = slice(first, last)
-        codes = tuple(code[cut] for code in self.codes)
-        return Nodes(codes, *(values[cut] for values in self.arrays()))
-
-    def taken(self, kept: Int64) -> "Nodes":
-        """Some of the nodes, in ascending order."""
-        return Nodes(
-            tuple(code[kept] for code in self.codes), *(values[kept] for values in self.arrays())
-        )
-
-    def without_slices(self) -> "Nodes":
-        """The nodes with empty slices: nothing of a table is left in them."""
-        nothing = np.zeros(len(self), dtype=np.int64)
-        return replace(self, start=nothing, stop=nothing)
+    def take(self, which: Int64 | slice) -> "Nodes":
+        """Return some of the nodes, in ascending order."""
+        codes = tuple(code[which] for code in self.codes)
+        return Nodes(codes, self.counts[which], self.estimate[which], self.variance[which])
 
     @staticmethod
-    def bare(codes: Codes, counts: Int64, estimate: Float64, variance: Float64) -> "Nodes":
-        """Nodes without a table below: their slices are empty."""
-        nothing = np.zeros(len(counts), dtype=np.int64)
-        return Nodes(codes, counts, estimate, variance, nothing, nothing)
+    def exact(codes: Codes, counts: Int64) -> "Nodes":
+        """Return nodes whose counts are their estimates: public, or read from a release."""
+        return Nodes(codes, counts, counts.astype(np.float64), np.zeros(len(counts)))
 
     @staticmethod
-    def none(axes: int) -> "Nodes":
-        """No nodes at all."""
-        whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-        return Nodes.bare((np.empty(0, dtype=np.int32),) * axes, whole, real, real)
+    def unknown(codes: Codes) -> "Nodes":
+        """Return nodes of which nothing is known yet."""
+        size = len(codes[0])
+        return Nodes(codes, np.zeros(size, dtype=np.int64), np.zeros(size), np.full(size, np.inf))
 
     @staticmethod
-    def joined(parts: list["Nodes"]) -> "Nodes":
-        """The nodes of several parts, in their order."""
+    def concatenate(parts: Sequence["Nodes"]) -> "Nodes":
+        """Return the nodes of several parts, in their order."""
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         codes = zip(*(part.codes for part in parts), strict=True)
-        values = zip(*(part.arrays() for part in parts), strict=True)
+        values = zip(*((p.counts, p.estimate, p.variance) for p in parts), strict=True)
         return Nodes(tuple(map(np.concatenate, codes)), *map(np.concatenate, values))
 
-    def arrays(self) -> list[NDArray[Any]]:
-        """All attributes but the codes, in their order."""
-        return [getattr(self, field.name) for field in fields(self)[1:]]
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Slices:
+    """Nodes of a depth in tree order, and the slice of the leaves below each. Confidential.
+
+    Attributes:
+        codes: one int32 array (nodes) an axis.
+        start, stop: int64 (nodes): places in the confidential table; all 0 where there is none.
+    """
+
+    codes: Codes
+    start: Int64
+    stop: Int64
+
+    def take(self, which: Int64 | slice) -> "Slices":
+        """Return those of some of the nodes, in ascending order."""
+        return Slices(
+            tuple(code[which] for code in self.codes), self.start[which], self.stop[which]
+        )
+
+    @staticmethod
+    def without_table(codes: Codes) -> "Slices":
+        """Return empty slices: noisy counts are read back, and there is no table."""
+        nothing = np.zeros(len(codes[0]), dtype=np.int64)
+        return Slices(codes, nothing, nothing)
+
+    @staticmethod
+    def concatenate(parts: Sequence["Slices"]) -> "Slices":
+        """Return the slices of several parts, in their order."""
+        codes = zip(*(part.codes for part in parts), strict=True)
+        start, stop = (
+            np.concatenate([getattr(p, end) for p in parts]) for end in Slices.__slots__[1:]
+        )
+        return Slices(tuple(map(np.concatenate, codes)), start, stop)
 
 
-def unknown_root(counts: Counts) -> Nodes:
-    """The root of a table, of which nothing is known yet."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Roots:
+    """Released nodes below which the pass goes on, and where their leaves lie. Confidential.
+
+    Attributes:
+        nodes: with their released counts.
+        slices: of the same nodes.
+    """
+
+    nodes: Nodes
+    slices: Slices
+
+    def take(self, which: Int64 | slice) -> "Roots":
+        """Return some of the roots, in ascending order."""
+        return Roots(self.nodes.take(which), self.slices.take(which))
+
+
+def unknown_root(counts: Counts) -> Roots:
+    """Return the root of a table, of which nothing is known yet."""
     codes = tuple(np.zeros(1, dtype=np.int32) for _ in counts.tree.axes)
-    nothing, unknown = np.zeros(1, dtype=np.int64), np.full(1, np.inf)
-    stop = np.array([len(counts.values)])
-    return Nodes(codes, nothing, np.zeros(1), unknown, nothing, stop)
+    slices = Slices(codes, np.zeros(1, dtype=np.int64), np.array([len(counts.values)]))
+    return Roots(Nodes.unknown(codes), slices)
 
 
-def true_nodes(counts: Counts, depth: int) -> Nodes:
-    """All non-zero nodes of a depth with their true counts: for public depths alone."""
+def true_nodes(counts: Counts, depth: int) -> Roots:
+    """Return all non-zero nodes of a depth with their true counts: for public depths alone."""
     codes, values = counts.roll_up(depth)
-    node = counts.node_codes(depth)
     changed = np.zeros(len(counts.values), dtype=bool)
-    for code in node:
+    for code in counts.node_codes(depth):
         changed[1:] |= code[1:] != code[:-1]
     start = np.append(np.zeros(min(1, len(values)), dtype=np.int64), np.flatnonzero(changed))
     stop = np.append(start[1:], len(counts.values))[: len(values)]
-    exact = values.astype(np.float64)
-    return Nodes(codes, values, exact, np.zeros(len(values)), start, stop)
+    return Roots(Nodes.exact(codes, values), Slices(codes, start, stop))
 
 
-def listed_nodes(codes: Codes, counts: Int64) -> Nodes:
-    """Nodes as a release lists them: exact where they are public, and without a table below."""
-    return Nodes.bare(codes, counts, counts.astype(float), np.zeros(len(counts)))
+def places(codes: Codes, among: Codes) -> Int64:
+    """Return for each node its place among other nodes, or `NOWHERE`: int64 (nodes)."""
+    names = [f"axis {a}" for a in range(len(codes))]
+    others = pl.DataFrame(dict(zip(names, among, strict=True))).with_row_index("place")
+    nodes = pl.DataFrame(dict(zip(names, codes, strict=True)))
+    found = nodes.join(others, on=names, how="left", maintain_order="left")["place"]
+    return found.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
 
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:
-    """All nodes, with what is known of the survivors among them; the others are released as 0."""
-    order = {codes: i for i, codes in enumerate(zip(*every.codes, strict=True))}
-    kept = np.array([order[codes] for codes in zip(*survivors.codes, strict=True)], dtype=np.int64)
+    """Return all nodes, with the counts and estimates of the survivors among them."""
+    kept = places(survivors.codes, every.codes)
     counts, estimate, variance = every.counts.copy(), every.estimate.copy(), every.variance.copy()
     counts[kept] = survivors.counts
     estimate[kept], variance[kept] = survivors.estimate, survivors.variance
     return replace(every, counts=counts, estimate=estimate, variance=variance)
 
 
-# How the nodes of one depth group into families below those of the depth above.
-
-
 def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
-    """Where each parent's listed children begin: int64 (parents + 1), and that they add up.
+    """Return where each parent's listed children begin: int64 (parents + 1).
 
     Args:
         tree: the tree.

@@ -41,7 +41,7 @@ class Outline:
 
     @classmethod
     def of(cls, plan: Plan) -> "Outline":
-        """The outline of a plan."""
+        """Return the outline of a plan."""
         measured = frozenset(t for t, d in enumerate(plan.depths) if isinstance(d, Measured))
         everything = isinstance(plan.measure, All)
         return cls(plan.tree, plan.public_depth, measured, everything, cut_depth(plan))
@@ -51,14 +51,19 @@ class Outline:
         """The depth that the pass starts below."""
         return max(self.public_depth, 0)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
+        return self.cut not in {self.first, self.tree.depth}
+
     def needs_reals(self, estimator: Estimator) -> bool:
-        """Whether the estimator is given combined, real-valued counts, or makes such."""
+        """Return whether the estimator is given combined, real-valued counts, or makes such."""
         combines = self.everything and estimator.combine is not False
         gaps = not self.measured.issuperset(range(self.public_depth + 1, self.tree.depth + 1))
         return combines or gaps or isinstance(estimator, Sparse | Isotonic)
 
     def blocks(self, above: int, last: int) -> list[list[Refinement]]:
-        """The steps from a depth down to another, by block."""
+        """Return the steps from a depth down to another, by block."""
         blocks: list[list[Refinement]] = []
         waiting: list[Refinement] = []
         deepest = max(self.measured)
@@ -76,7 +81,7 @@ class Outline:
 
 
 def cut_depth(plan: Plan) -> int:
-    """Where the tree is cut into jobs: public, and fixed by the plan alone.
+    """Return where the tree is cut into jobs: public, and fixed by the plan alone.
 
     Small trees are one job. Others are cut at the first depth with at least 256 possible nodes
     below the public ones: jobs enough for any number of workers, and few enough to be cheap. Below
@@ -91,12 +96,9 @@ def cut_depth(plan: Plan) -> int:
     return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
 
 
-# What a pass finds: the survivors and noisy counts of a depth, and those of all depths.
-
-
 @dataclass(frozen=True, slots=True)
 class DepthResult:
-    """What a pass or a job of it found at one depth, in tree order.
+    """What a pass or a job of it releases at one depth, in tree order.
 
     Attributes:
         depth: the depth.
@@ -111,29 +113,24 @@ class DepthResult:
     noisy: Noisy | None
     seconds: float = 0.0
 
-
-def joined(parts: Sequence[DepthResult]) -> DepthResult:
-    """The results of one depth from chunks or jobs that follow each other."""
-    noisy = [part.noisy for part in parts if part.noisy is not None]
-    nodes = Nodes.joined([part.nodes for part in parts])
-    seconds = sum(part.seconds for part in parts)
-    return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None, seconds)
+    @staticmethod
+    def concatenate(parts: Sequence["DepthResult"]) -> "DepthResult":
+        """Return the results of one depth from chunks or jobs that follow each other."""
+        noisy = [part.noisy for part in parts if part.noisy is not None]
+        nodes = Nodes.concatenate([part.nodes for part in parts])
+        seconds = sum(part.seconds for part in parts)
+        return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None, seconds)
 
 
 def _end_to_end(parts: list[Noisy]) -> Noisy:
     return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
 
 
-def gathered(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
-    """All survivors and all noisy counts by depth.
-
-    The survivors come without their slices of the table: how many leaves they have is confidential.
-    """
-    nodes: dict[int, list[Nodes]] = {}
-    noisy: dict[int, list[Noisy]] = {}
-    for found in results:
-        nodes.setdefault(found.depth, []).append(found.nodes)
-        if found.noisy is not None:
-            noisy.setdefault(found.depth, []).append(found.noisy)
-    whole = {t: Nodes.joined(parts).without_slices() for t, parts in nodes.items()}
-    return whole, {t: _end_to_end(parts) for t, parts in noisy.items()}
+def by_depth(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
+    """Return all survivors and all noisy counts by depth."""
+    parts: dict[int, list[DepthResult]] = {}
+    for result in results:
+        parts.setdefault(result.depth, []).append(result)
+    whole = {t: DepthResult.concatenate(each) for t, each in parts.items()}
+    noisy = {t: result.noisy for t, result in whole.items() if result.noisy is not None}
+    return {t: result.nodes for t, result in whole.items()}, noisy

@@ -13,7 +13,7 @@ from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes, true_nodes
+from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
 from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -26,9 +26,9 @@ class Reader(Protocol):
     """The noisy counts of one job at one depth."""
 
     def __call__(
-        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+        self, start: int, family_start: Int64, parents: Slices, step: Refinement
     ) -> tuple[Noisy, Variance]:
-        """The noisy counts of the children of ``parents``, and their variances.
+        """Return the noisy counts of the children of ``parents``, and their variances.
 
         Args:
             start: how many cells the job measured at this depth before these.
@@ -42,24 +42,27 @@ class Source(Protocol):
     """Where the noisy counts of a pass come from."""
 
     @property
-    def counts(self) -> Counts:
-        """The table into which the nodes' slices point."""
+    def counts(self) -> Counts | None:
+        """The confidential table; None where noisy counts are read back."""
 
-    def public(self, depth: int) -> Nodes:
-        """All non-zero nodes of a public depth."""
+    def root(self) -> Roots:
+        """Return the root, of which nothing is known yet."""
 
-    def root(self) -> tuple[Noisy, Variance]:
-        """The measured total, one cell."""
+    def public(self, depth: int) -> Roots:
+        """Return all non-zero nodes of a public depth."""
+
+    def total(self) -> tuple[Noisy, Variance]:
+        """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
 
     def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
-        """The noisy counts of the job at a place; None where the depth is unmeasured."""
+        """Return the noisy counts of the job at a place; None where the depth is unmeasured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """True counts of a confidential table plus noise under the places' own streams.
 
-    They are added modulo 2⁶⁴ and then held within ±`LARGEST_COUNT`: post-processing.
+    They are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
 
     Attributes:
         counts: the confidential table, over the plan's tree.
@@ -71,28 +74,32 @@ class Drawn:
     plan: Plan
     bits: Bits
 
-    def public(self, depth: int) -> Nodes:
-        """All non-zero nodes of a public depth."""
+    def root(self) -> Roots:
+        """Return the root, of which nothing is known yet."""
+        return unknown_root(self.counts)
+
+    def public(self, depth: int) -> Roots:
+        """Return all non-zero nodes of a public depth."""
         return true_nodes(self.counts, depth)
 
-    def root(self) -> tuple[Noisy, Variance]:
-        """The measured total, one cell."""
-        what = self.plan.depths[0]
+    def total(self) -> tuple[Noisy, Variance]:
+        """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
+        depth_plan = self.plan.depths[0]
         noisy = np.zeros(1, dtype=np.int64)
-        if not isinstance(what, Measured):
+        if not isinstance(depth_plan, Measured):
             return noisy, np.inf
-        what.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
+        depth_plan.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
         noisy += self.counts.total
-        hold(noisy)
-        return noisy, what.mechanism.noise_variance
+        clip(noisy)
+        return noisy, depth_plan.mechanism.noise_variance
 
     def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
-        """Noise from the place's stream, added to the true counts."""
-        what = self.plan.depths[depth]
-        if not isinstance(what, Measured):
+        """Return noise from the place's stream, to be added to the true counts."""
+        depth_plan = self.plan.depths[depth]
+        if not isinstance(depth_plan, Measured):
             return None
-        stream = self.bits.stream(*place, depth)
-        return _Drawing(self.counts, what.mechanism, stream, what.mechanism.noise_variance)
+        mechanism, stream = depth_plan.mechanism, self.bits.stream(*place, depth)
+        return _Drawing(self.counts, mechanism, stream, mechanism.noise_variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +110,17 @@ class _Drawing:
     variance: float
 
     def __call__(
-        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+        self, start: int, family_start: Int64, parents: Slices, step: Refinement
     ) -> tuple[Noisy, Variance]:
         noisy = np.empty(int(family_start[-1]), dtype=np.int64)
         self.mechanism.draw(self.stream, start, noisy)
         add_true_counts(noisy, family_start, parents, step, self.counts)
-        hold(noisy)
+        clip(noisy)
         return noisy, self.variance
 
 
-def hold(noisy: Int64) -> None:
-    """Move noisy counts beyond ±`LARGEST_COUNT` there, in place, before anyone sees them.
+def clip(noisy: Int64) -> None:
+    """Clip noisy counts to ±`LARGEST_COUNT`, in place, before anyone sees them.
 
     Post-processing, so it costs nothing; a refusal after the charge would depend on the table.
     """
@@ -136,18 +143,20 @@ class Stored:
     variance: Mapping[int, Variance]
     nodes: Mapping[int, Nodes]
 
-    @property
-    def counts(self) -> Counts:
-        """An empty table."""
-        nothing = (np.empty(0, dtype=np.int32),) * len(self.tree.axes)
-        return Counts(self.tree, nothing, np.empty(0, dtype=np.int64))
+    counts = None
 
-    def public(self, depth: int) -> Nodes:
-        """All non-zero nodes of a public depth."""
-        return self.nodes[depth]
+    def root(self) -> Roots:
+        """Return the root, of which nothing is known yet."""
+        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.tree.axes)
+        return Roots(Nodes.unknown(codes), Slices.without_table(codes))
 
-    def root(self) -> tuple[Noisy, Variance]:
-        """The measured total, one cell."""
+    def public(self, depth: int) -> Roots:
+        """Return all non-zero nodes of a public depth."""
+        nodes = self.nodes[depth]
+        return Roots(nodes, Slices.without_table(nodes.codes))
+
+    def total(self) -> tuple[Noisy, Variance]:
+        """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
         if 0 not in self.noisy:
             return np.zeros(1, dtype=np.int64), np.inf
         if len(self.noisy[0]) != 1:
@@ -155,7 +164,7 @@ class Stored:
         return self.noisy[0], self.variance[0]
 
     def reader(self, _place: tuple[int, ...], depth: int) -> Reader | None:
-        """The noisy counts of the depth."""
+        """Return the noisy counts of the depth."""
         if depth not in self.noisy:
             return None
         return _Reading(self.noisy[depth], self.variance[depth])
@@ -167,9 +176,9 @@ class _Reading:
     variance: Variance
 
     def __call__(
-        self, start: int, family_start: Int64, parents: Nodes, step: Refinement
+        self, start: int, family_start: Int64, parents: Slices, step: Refinement
     ) -> tuple[Noisy, Variance]:
-        del parents
+        del parents  # the table is not needed
         stop = start + int(family_start[-1])
         if stop > len(self.noisy):
             raise uneven(step.depth)
@@ -179,7 +188,7 @@ class _Reading:
 
 
 def uneven(depth: int) -> ReleaseError:
-    """The error of stored noisy counts that do not fit the tree."""
+    """Return the error of stored noisy counts that do not fit the tree."""
     return ReleaseError(
         f"the noisy counts of depth {depth} are more or fewer than the nodes that were measured"
     )

@@ -8,7 +8,7 @@ import numpy as np
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Roots, Slices
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Tree
 
@@ -33,7 +33,7 @@ class Refinement:
 
     @classmethod
     def of(cls, tree: Tree, depth: int) -> "Refinement":
-        """The step of a tree that ends at ``depth``."""
+        """Return the step of a tree that ends at a depth."""
         number, level = tree.steps[depth - 1]
         axis = tree.axes[number]
         leaf_start = axis.descendant_start(level, axis.depth)
@@ -42,28 +42,29 @@ class Refinement:
         return cls(depth, number, child_start, leaf_start, single)
 
     def family_start(self, codes: Codes) -> Int64:
-        """Where each parent's children begin when they are laid end to end: int64 (parents + 1)."""
+        """Return where each parent's children begin when laid end to end: int64 (parents + 1)."""
         parent = codes[self.axis]
         start = np.zeros(len(parent) + 1, dtype=np.int64)
         np.cumsum(self.child_start[parent + 1] - self.child_start[parent], out=start[1:])
         return start
 
 
-def only_children(parents: Nodes, step: Refinement) -> Nodes:
-    """The children of a step where no family has a second one: the parents under new codes.
+def only_children(roots: Roots, step: Refinement) -> Roots:
+    """Return the children where no family has a second one: the parents under new codes.
 
     Raises:
         ReleaseError: some family has a second child; its leaves would be counted for the first.
     """
     if not step.single:
         raise ReleaseError(f"depth {step.depth} has no measurement to share its counts out by")
-    codes = list(parents.codes)
+    codes = list(roots.nodes.codes)
     codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
-    return replace(parents, codes=tuple(codes))
+    nodes = replace(roots.nodes, codes=tuple(codes))
+    return Roots(nodes, replace(roots.slices, codes=tuple(codes)))
 
 
 def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
-    """How many nodes of a deeper depth lie below each node of a depth: int64 (nodes)."""
+    """Return how many nodes of a deeper depth lie below each node of a depth: int64 (nodes)."""
     many = np.ones(len(codes[0]), dtype=np.int64)
     levels = zip(tree.axes, tree.cuboid(depth), tree.cuboid(deeper), codes, strict=True)
     for axis, level, lower, code in levels:
@@ -73,23 +74,23 @@ def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
 
 
 def families_of(family_start: Int64, parents: Int64) -> tuple[Int64, Int64]:
-    """The cells of the families of some parents, ascending, and where each family begins."""
+    """Return the cells of the families of some parents, ascending, and where each family begins."""
     sizes = np.diff(family_start)[parents]
     begin: Int64 = np.append(0, np.cumsum(sizes))
     return np.arange(begin[-1]) + np.repeat(family_start[parents] - begin[:-1], sizes), begin
 
 
 def add_true_counts(
-    noisy: Int64, family_start: Int64, parents: Nodes, step: Refinement, counts: Counts
+    noisy: Int64, family_start: Int64, parents: Slices, step: Refinement, counts: Counts
 ) -> None:
     """Add to each child's noise its true count, in place.
 
     Args:
         noisy: int64 (children): the noise, which becomes the noisy counts.
         family_start: int64 (parents + 1).
-        parents: the surviving parents.
+        parents: the surviving parents and their slices of the table.
         step: the refinement.
-        counts: the confidential leaves.
+        counts: the confidential table.
     """
     leaf = counts.codes[step.axis]
     over_families(
@@ -101,46 +102,58 @@ def add_true_counts(
     )  # fmt: skip
 
 
-def children(
-    kept: Int64,
-    family_start: Int64,
-    parents: Nodes,
-    step: Refinement,
-    counts: Counts,
-) -> Nodes:
-    """Some of the children of ``parents``, with their slices of leaves and no counts yet.
+def child_codes(
+    cells: Int64, family_start: Int64, parents: Codes, step: Refinement
+) -> tuple[Codes, Int64]:
+    """Return the codes of some children, and the place of each one's parent: int64 (children).
 
     Args:
-        kept: int64 (children), ascending: which cells of the families laid end to end.
+        cells: int64 (children), ascending: which cells of the families laid end to end.
         family_start: int64 (parents + 1).
-        parents: the parents.
+        parents: their codes.
         step: the refinement.
-        counts: the confidential leaves.
     """
-    parent = np.searchsorted(family_start, kept, side="right") - 1
-    refined = step.child_start[parents.codes[step.axis][parent]] + kept - family_start[parent]
+    parent = np.searchsorted(family_start, cells, side="right") - 1
+    refined = step.child_start[parents[step.axis][parent]] + cells - family_start[parent]
     codes = tuple(
         refined.astype(np.int32) if a == step.axis else code[parent]
-        for a, code in enumerate(parents.codes)
+        for a, code in enumerate(parents)
     )
-    first = np.searchsorted(parent, np.arange(len(parents) + 1)).astype(np.int64)
-    start, stop = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
-    leaf = counts.codes[step.axis]
+    return codes, parent
+
+
+def slices_below(
+    codes: Codes, parent: Int64, parents: Slices, step: Refinement, counts: Counts | None
+) -> Slices:
+    """Return the slices of the table below some children, if there is a table.
+
+    Args:
+        codes: of the children, in tree order.
+        parent: int64 (children), ascending: the place of each one's parent.
+        parents: the parents.
+        step: the refinement.
+        counts: the confidential table; None where noisy counts are read back.
+    """
+    if counts is None:
+        return Slices.without_table(codes)
+    first = np.searchsorted(parent, np.arange(len(parents.start) + 1)).astype(np.int64)
+    start, stop = np.empty(len(parent), dtype=np.int64), np.empty(len(parent), dtype=np.int64)
     over_families(
         partial(
-            _slices, start, stop, first, codes[step.axis], step.leaf_start,
-            parents.start, parents.stop, leaf,
+            _find_slices, start, stop, first, codes[step.axis], step.leaf_start,
+            parents.start, parents.stop, counts.codes[step.axis],
         ),
         first,
     )  # fmt: skip
-    nothing = np.zeros(len(kept))
-    return Nodes(codes, np.zeros(len(kept), dtype=np.int64), nothing, nothing, start, stop)
+    return Slices(codes, start, stop)
 
 
-def all_children(parents: Nodes, step: Refinement, counts: Counts) -> Nodes:
-    """All children of ``parents``, as `children` gives them."""
+def all_children(parents: Slices, step: Refinement, counts: Counts | None) -> Slices:
+    """Return all children of nodes, with their slices of the table, if there is one."""
     family_start = step.family_start(parents.codes)
-    return children(np.arange(family_start[-1]), family_start, parents, step, counts)
+    cells = np.arange(family_start[-1])
+    codes, parent = child_codes(cells, family_start, parents.codes, step)
+    return slices_below(codes, parent, parents, step, counts)
 
 
 @kernel
@@ -157,18 +170,20 @@ def _add_true_counts(
     first: int,
     last: int,
 ) -> None:
+    # The leaves of a slice are sorted by code, and so are the children: one merge a family.
     for f in range(first, last):
         child = child_start[parent_code[f]]
         cell = family_start[f]
         for i in range(slice_start[f], slice_stop[f]):
+            # Leaf i lies below `child`, as leaf_start[child] <= leaf[i] < leaf_start[child + 1].
             while leaf[i] >= leaf_start[child + 1]:
                 child += 1
                 cell += 1
-            noisy[cell] += values[i]
+            noisy[cell] += values[i]  # modulo 2^64, as the noise is; see `Drawn`
 
 
 @kernel
-def _slices(
+def _find_slices(
     start: Int64,
     stop: Int64,
     first_survivor: Int64,
@@ -180,12 +195,13 @@ def _slices(
     first: int,
     last: int,
 ) -> None:
+    # first_survivor[f] … first_survivor[f + 1]: the kept children of family f, ascending by code.
     for f in range(first, last):
         i, end = slice_start[f], slice_stop[f]
         for s in range(first_survivor[f], first_survivor[f + 1]):
             child = child_code[s]
             while i < end and leaf[i] < leaf_start[child]:
-                i += 1
+                i += 1  # the leaf of a sibling that did not survive
             start[s] = i
             while i < end and leaf[i] < leaf_start[child + 1]:
                 i += 1

@@ -1,22 +1,15 @@
 """The top-down pass: measure, estimate, drop zeros, descend.
 
 Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3; with `All`, their pass over estimates
-that are combined upward first (`hedgerow.release.descent.block`). Privacy: at each measured depth
-every measured count is its true count plus one draw of the depth's noise; the counts of one depth
-are those of disjoint sets of records, so a unit changes them by at most the plan's shifts. Which
-nodes are measured depends on released counts of coarser depths alone (with `All`, on the public
-domain), so the depths compose adaptively and the pass satisfies the plan's guarantee; everything
-else is post-processing.
+that are combined upward first (`hedgerow.release.descent.block`). Why the pass satisfies the plan's
+guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs.md``.
 
-The tree is cut (`hedgerow.release.descent.outline`) into subtree jobs. The noise of a job at a
-depth is one keyed stream under the place of the job, and the i-th cell that the job measures there
-takes the i-th draw. Which cells those are follows from the same stream's coarser depths, so whoever
-runs a job again, on whichever machine and in whichever chunks, draws the same noise for the same
-cell. Where all nodes are measured each job runs twice: *up*, which hands back what its nodes say of
-the root's count, and *down*, which draws the same noise again and releases everything below.
+The tree is cut (`hedgerow.release.descent.outline`) into subtree jobs. Where all nodes are measured
+each job runs twice: *up*, which returns what its nodes tell of the root's count, and *down*, which
+draws the same noise again and releases everything below.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
@@ -36,18 +29,21 @@ from hedgerow.release.descent.block import (
 )
 from hedgerow.release.descent.jobs import (
     Engine,
+    EngineJobs,
+    JobCache,
     Jobs,
-    Kept,
     LocalEngine,
-    NotKept,
-    OnEngine,
+    NoCache,
     Progress,
-    Said,
+    UpwardEstimate,
 )
-from hedgerow.release.descent.nodes import Nodes, placed, unknown_root
-from hedgerow.release.descent.outline import DepthResult, Outline, joined
+from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
+from hedgerow.release.descent.outline import DepthResult, Outline
 from hedgerow.release.descent.source import Reader, Source
-from hedgerow.release.descent.steps import Refinement, all_children, only_children
+from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+
+Results = Generator[DepthResult, None, Roots]
+"""Results depth by depth; and what is returned: the nodes below which the pass goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +56,10 @@ class Pass:
         estimator: from noisy counts and parents' counts to consistent counts.
         engine: who runs the jobs.
         progress: whom to tell.
-        kept: where the work of finished jobs is kept.
-        elsewhere: who does the jobs in the engine's place, and keeps them.
+        cache: where the work of finished jobs is kept.
+        remote_jobs: who does the jobs in place of the engine, and keeps their work.
+        listed: where the noisy counts of a release are estimated another way: by depth the nodes
+            that it lists and below which it measured. No other node may get a count there.
     """
 
     outline: Outline
@@ -69,8 +67,9 @@ class Pass:
     estimator: Estimator
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
-    kept: Kept = field(default_factory=NotKept)
-    elsewhere: Jobs | None = None
+    cache: JobCache = field(default_factory=NoCache)
+    remote_jobs: Jobs | None = None
+    listed: Mapping[int, Nodes] = field(default_factory=dict)
 
     @cached_property
     def combines(self) -> bool:
@@ -83,74 +82,74 @@ class Pass:
         return 0 in self.outline.measured
 
     def results(self) -> Iterator[DepthResult]:
-        """The results of all jobs; the results of each depth come in tree order."""
-        for found in self._results():
-            cells = 0 if found.noisy is None else len(found.noisy)
-            self.progress.on_depth(found.depth, cells, len(found.nodes), found.seconds)
-            yield found
+        """Yield the results of all jobs; those of each depth come in tree order."""
+        outline = self.outline
+        for result in self._results():
+            cells = 0 if result.noisy is None else len(result.noisy)
+            self.progress.on_depth(result.depth, cells, len(result.nodes), result.seconds)
+            yield result
+            if not outline.is_cut and result.depth > outline.first:
+                done = (result.depth - outline.first) / (outline.tree.depth - outline.first)
+                self.progress.on_fraction(done)
         self.progress.on_fraction(1.0)
 
     def _results(self) -> Iterator[DepthResult]:
-        """What is public, then all below it: at once, or above the cut and then its jobs."""
-        outline = self.outline
-        first, cut, last = outline.first, outline.cut, outline.tree.depth
+        """Yield what is public, then all below it: at once, or above the cut and then its jobs."""
+        outline, roots = self.outline, self.source.root()
         for t in range(outline.public_depth + 1):
-            nodes = self.source.public(t)
-            yield DepthResult(t, nodes, None)
-        if outline.public_depth < 0:
-            nodes = unknown_root(self.source.counts)
-        if cut in (first, last):
-            yield from self._from_first(nodes, last)
+            roots = self.source.public(t)
+            yield DepthResult(t, roots.nodes, None)
+        if not outline.is_cut:
+            yield from self._from_first(roots, outline.tree.depth)
         elif outline.everything:
-            yield from self._up_and_down(nodes)
+            yield from self._up_and_down(roots)
         else:
-            for result in self._from_first(nodes, cut):
-                yield result
-            yield from self._below(result.nodes)
+            roots = yield from self._from_first(roots, outline.cut)
+            yield from self._below(roots)
 
-    def _from_first(self, nodes: Nodes, last: int) -> Iterator[DepthResult]:
-        """The total, unless it is public, and the depths down to ``last``."""
-        first, deepest = self.outline.first, self.outline.tree.depth
+    def _from_first(self, roots: Roots, last: int) -> Results:
+        """Yield the total, unless it is public, and the depths down to ``last``."""
+        first = self.outline.first
         blocks = self.outline.blocks(first, last)
         if self.outline.public_depth < 0:
             if self._total_measured and not self.outline.everything:
-                _, result = self._root(nodes)
+                root, result = self._root()
                 yield result
+                roots = Roots(root, roots.slices).take(np.flatnonzero(root.counts > 0))
             else:
-                for result in self._first_block(nodes, blocks.pop(0)):
-                    yield result
-            nodes = result.nodes
-        for result in self._down(nodes, (first,), blocks):
-            yield result
-            self.progress.on_fraction((result.depth - first) / (deepest - first))
+                roots = yield from self._first_block(roots, blocks.pop(0))
+        return (yield from self._down(roots, (first,), blocks))
 
     def _down(
-        self, nodes: Nodes, place: tuple[int, ...], blocks: list[list[Refinement]]
-    ) -> Iterator[DepthResult]:
-        """The job *down* of a place: given released counts of its nodes, release all below."""
+        self, roots: Roots, place: tuple[int, ...], blocks: list[list[Refinement]]
+    ) -> Results:
+        """Yield the job *down* of a place: given its nodes' released counts, release all below."""
         for block in blocks:
-            for result in self._block(nodes, place, block):
-                yield result
-            nodes = result.nodes
+            roots = yield from self._block(roots, place, block)
+        return roots
 
-    def _block(
-        self, nodes: Nodes, place: tuple[int, ...], steps: list[Refinement]
-    ) -> Iterator[DepthResult]:
-        """One block below roots whose counts are released: measure, estimate, drop zeros."""
+    def _block(self, roots: Roots, place: tuple[int, ...], steps: list[Refinement]) -> Results:
+        """Yield one block below nodes with released counts: measure, estimate, drop zeros."""
         if self.outline.measured.isdisjoint(step.depth for step in steps):
             for step in steps:
-                nodes = only_children(nodes, step)
+                roots = only_children(roots, step)
+                nodes = roots.nodes
+                if self.listed:
+                    nodes = nodes.take(np.flatnonzero(nodes.counts > 0))
                 yield DepthResult(step.depth, nodes, None)
-            return
+            return roots
         readers = self._readers(place, steps)
-        parts: list[list[DepthResult]] = []
         began = perf_counter()
-        for roots, starts in chunks_of_block(self.outline.tree, nodes, steps):
-            found = self._measured(roots, readers, steps, starts)
-            parts.append(list(self._released(found, roots)))
+        chunks: list[tuple[list[DepthResult], Slices]] = []
+        for chunk, starts in chunks_of_block(self.outline.tree, roots, steps):
+            generations = self._measured(chunk.slices, readers, steps, starts)
+            chunks.append(self._released(generations, chunk.nodes))
         seconds = (perf_counter() - began) / len(steps)
-        for depth in zip(*parts, strict=True):
-            yield replace(joined(depth), seconds=seconds)
+        results, slices = zip(*chunks, strict=True)
+        for parts in zip(*results, strict=True):
+            result = replace(DepthResult.concatenate(parts), seconds=seconds)
+            yield result
+        return self._roots(result, Slices.concatenate(slices))
 
     def _readers(self, place: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
         readers = {step.depth: self.source.reader(place, step.depth) for step in steps}
@@ -158,104 +157,132 @@ class Pass:
 
     def _measured(
         self,
-        nodes: Nodes,
+        parents: Slices,
         readers: dict[int, Reader],
         steps: list[Refinement],
         starts: Mapping[int, int],
-        below: Said | None = None,
+        below: UpwardEstimate | None = None,
     ) -> list[Generation]:
-        found = measured_block(self.source, readers, nodes, steps, starts, below)
-        self.progress.on_cells(sum(len(g.noisy) for g in found if g.noisy is not None))
-        return found
+        generations = measured_block(self.source, readers, parents, steps, starts, below)
+        self.progress.on_cells(sum(len(g.noisy) for g in generations if g.noisy is not None))
+        return generations
 
-    def _released(self, found: Sequence[Generation], roots: Nodes) -> Iterator[DepthResult]:
-        every = survivors_of_block(
-            found,
+    def _released(
+        self, generations: Sequence[Generation], roots: Nodes
+    ) -> tuple[list[DepthResult], Slices]:
+        """Return what is released of a block, and the slices of its last survivors."""
+        survivors = survivors_of_block(
+            generations,
             roots,
             self.estimator,
-            self.source,
+            self.listed,
             combines=self.combines,
             pruned=not self.outline.everything,
         )
-        for generation, nodes in zip(found, every, strict=True):
-            yield DepthResult(generation.step.depth, nodes, generation.noisy)
+        results, parent = [], np.empty(0, dtype=np.int64)
+        for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
+            results.append(DepthResult(generation.step.depth, nodes, generation.noisy))
+        last, nodes = generations[-1], results[-1].nodes
+        if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
+            return results, Slices.without_table(nodes.codes)
+        return results, slices_below(
+            nodes.codes, parent, last.parents, last.step, self.source.counts
+        )
+
+    def _roots(self, last: DepthResult, slices: Slices) -> Roots:
+        """Return the nodes below which the pass goes on: the survivors of the last depth.
+
+        Where a release measured below the nodes that it lists, these are the ones: its noisy counts
+        are those of their children, in their order.
+        """
+        if last.depth not in self.listed:
+            return Roots(last.nodes, slices)
+        listed = self.listed[last.depth]
+        every = Nodes.unknown(listed.codes)
+        return Roots(placed(last.nodes, every), Slices.without_table(every.codes))
 
     def _first_block(
-        self, nodes: Nodes, steps: list[Refinement], below: Said | None = None
-    ) -> Iterator[DepthResult]:
-        """The block below the first depth and, unless it is public, a total that it tells of."""
-        readers = self._readers((self.outline.first,), steps)
-        found = self._measured(nodes, readers, steps, dict.fromkeys(readers, 0), below)
+        self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
+    ) -> Results:
+        """Yield the block below the first depth and, unless it is public, the total above it."""
+        readers, nodes = self._readers((self.outline.first,), steps), roots.nodes
+        generations = self._measured(roots.slices, readers, steps, dict.fromkeys(readers, 0), below)
         if self.outline.public_depth < 0:
-            nodes, result = self._root(nodes, parents_below(found[0]))
+            nodes, result = self._root(parents_below(generations[0]))
             yield result
-        yield from self._released(found, nodes)
+        results, slices = self._released(generations, nodes)
+        yield from results
+        return self._roots(results[-1], slices)
 
-    def _root(self, root: Nodes, below: Said | None = None) -> tuple[Nodes, DepthResult]:
-        """The total from its measurement and what the depths below say of it; 0 or more.
+    def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, DepthResult]:
+        """Return the root with its released count, 0 or more, from all that tells of it.
 
         It comes with its count, and as a result, which lists it only if that is positive.
         """
-        noisy, variance = self.source.root()
-        estimate, known = noisy.astype(np.float64), np.full(1, variance)
+        noisy, variance = self.source.total()
+        estimate, combined = noisy.astype(np.float64), np.full(1, variance)
         if below is not None:
             measured = noisy if self._total_measured else None
-            estimate, known = combine(measured, variance, *below, np.array([0, 1]))
-        if not np.isfinite(known).all():
+            estimate, combined = combine(measured, variance, *below, np.array([0, 1]))
+        if not np.isfinite(combined).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or not self._total_measured else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
-        root = Nodes(root.codes, released, estimate, known, root.start, root.stop)
-        listed = root.taken(np.flatnonzero(released > 0))
+        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
+        root = Nodes(codes, released, estimate, combined)
+        listed = root.take(np.flatnonzero(released > 0))
         return root, DepthResult(0, listed, noisy if self._total_measured else None)
 
-    def subtree(self, root: Nodes) -> Iterator[DepthResult]:
-        """The job *down* of one node of the cut: everything below, given its released count.
+    def release_subtree(self, root: Roots) -> Iterator[DepthResult]:
+        """Yield the job *down* of one node of the cut: everything below, given its released count.
 
         A function of the root, the plan, the key and the root's own slice of the leaves: it may
         run anywhere, and again.
         """
         return self._down(root, self._place(root), self._blocks_below)
 
-    def said(self, root: Nodes) -> Said:
-        """The job *up* of one node of the cut: what its nodes say of its count."""
+    def estimate_upward(self, root: Roots) -> UpwardEstimate:
+        """Return the job *up* of one node of the cut: what its nodes tell of its count."""
         steps = self._blocks_below[0]
         readers = self._readers(self._place(root), steps)
-        return parents_below(self._measured(root, readers, steps, dict.fromkeys(readers, 0))[0])
+        starts = dict.fromkeys(readers, 0)
+        return parents_below(self._measured(root.slices, readers, steps, starts)[0])
 
-    def _place(self, root: Nodes) -> tuple[int, ...]:
-        return (self.outline.cut, *(int(code[0]) for code in root.codes))
+    def _place(self, root: Roots) -> tuple[int, ...]:
+        return (self.outline.cut, *(int(code[0]) for code in root.nodes.codes))
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:
         return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
 
-    def _up_and_down(self, nodes: Nodes) -> Iterator[DepthResult]:
-        """A tree that is cut and measured everywhere: all jobs *up*, the top, all jobs *down*."""
+    def _up_and_down(self, roots: Roots) -> Iterator[DepthResult]:
+        """Yield a tree that is measured everywhere: all jobs *up*, the top, all jobs *down*."""
         (steps,) = self.outline.blocks(self.outline.first, self.outline.cut)
-        roots = nodes
+        slices = roots.slices
         for step in steps:
-            roots = all_children(roots, step, self.source.counts)
-        said = self._jobs.up(roots, lambda done: self.progress.on_fraction(done / 2))
-        for result in self._first_block(nodes, steps, said):
-            yield result
-        yield from self._below(placed(result.nodes, roots))
+            slices = all_children(slices, step, self.source.counts)
+        every = Roots(Nodes.unknown(slices.codes), slices)
+        below = self._jobs.up(every, lambda done: self.progress.on_fraction(done / 2))
+        top = yield from self._first_block(roots, steps, below)
+        yield from self._below(Roots(placed(top.nodes, every.nodes), slices))
 
-    def _below(self, roots: Nodes) -> Iterator[DepthResult]:
-        """One job *down* a node of the cut; of a node that was released as 0, its noise alone."""
+    def _below(self, roots: Roots) -> Iterator[DepthResult]:
+        """Yield one job *down* a node of the cut; of a node released as 0, its noise alone."""
 
-        def told(done: float) -> None:
+        def on_fraction(done: float) -> None:
             self.progress.on_fraction((1 + done) / 2 if self.outline.everything else done)
 
-        if len(roots):
-            yield from self._jobs.down(roots, told)
+        if len(roots.nodes):
+            yield from self._jobs.down(roots, on_fraction)
             return
         for depth in range(self.outline.cut + 1, self.outline.tree.depth + 1):
             noisy = np.empty(0, dtype=np.int64) if depth in self.outline.measured else None
-            yield DepthResult(depth, Nodes.none(len(roots.codes)), noisy)
+            yield DepthResult(depth, roots.nodes, noisy)
 
     @property
     def _jobs(self) -> Jobs:
-        return self.elsewhere or OnEngine(self.said, self.subtree, self.engine, self.kept)
+        if self.remote_jobs is not None:
+            return self.remote_jobs
+        return EngineJobs(self.estimate_upward, self.release_subtree, self.engine, self.cache)

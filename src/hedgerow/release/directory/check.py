@@ -18,12 +18,11 @@ import numpy as np
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
-from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.directory.depth_errors import certainty
+from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
 from hedgerow.release.directory.manifest import (
     MANIFEST_KEYS,
     NO_LEDGER,
@@ -42,7 +41,7 @@ from hedgerow.release.directory.measurements import (
     read_counts,
     released_columns,
 )
-from hedgerow.release.directory.stored import check_hash, read_nodes, stated_plan
+from hedgerow.release.directory.stored import check_hash, read_nodes, read_stored, stated_plan
 from hedgerow.release.page.report import REPORT, check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
 
@@ -191,7 +190,7 @@ def _estimates(
 
     def estimate() -> None:
         try:
-            again.update(estimated_again(folder, estimator, plan, released))
+            again.update(estimated_again(read_stored(folder, plan, released), estimator, plan))
         except ReleaseError as error:
             raise ReleaseError(
                 f"the counts are not what {estimator.name} makes of the noisy counts: {error}"
@@ -216,7 +215,7 @@ def _same(
     if not same or not np.array_equal(again.counts, released.counts):
         raise ReleaseError(f"the counts are not what {estimator} makes of the noisy counts")
     total = int(released.counts.sum())
-    columns = released_columns(again, certainty(plan.to_dict(), depth, total), Confidence())
+    columns = released_columns(again, DepthErrors.of(plan, depth, total), USUAL)
     frame = read_counts(folder, Shape.of(plan.tree, depth))
     for name in (ESTIMATE, STANDARD_ERROR):
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=1e-9):

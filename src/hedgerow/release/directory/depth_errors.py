@@ -1,25 +1,22 @@
-"""How sure each released count is: its standard error and interval, from the plan alone."""
+"""The errors of released counts, depth by depth: standard errors and intervals, from the plan."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence, interval
-from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
-from hedgerow.plan.depths import Summed
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.depths import Measured, Summed, Survivors, Unmeasured
+from hedgerow.plan.plan import Plan
 
 USUAL = Confidence()
 
 
 @dataclass(frozen=True, slots=True)
-class Certainty:
-    """What a plan says of the errors of the unbiased estimates of one depth.
+class DepthErrors:
+    """What a plan tells of the errors of the unbiased estimates of one depth.
 
     Attributes:
         mechanism: the noise that the estimates carry; None where the counts are public.
@@ -37,10 +34,41 @@ class Certainty:
     total: int | None
     sums: bool = False
 
+    @classmethod
+    def of(cls, plan: Plan, depth: int, total: int | None) -> "DepthErrors":
+        """Return those of a depth of a plan.
+
+        A depth that is measured below survivors has estimates that are noisy counts as they are.
+        One of single children has its parents' estimates, and any other unmeasured one the sums of
+        what is measured below it.
+
+        Args:
+            plan: of the release.
+            depth: which.
+            total: the released number of records.
+        """
+        depths, nodes = plan.depths, plan.tree.nodes
+        public, cells = total if plan.public_depth >= 0 else None, nodes(depth)
+        source = depth  # whose estimates the depth has
+        while (
+            isinstance(depths[source], Unmeasured) and source and nodes(source) == nodes(source - 1)
+        ):
+            source -= 1
+        if source <= plan.public_depth:
+            return cls(None, True, True, cells, public)
+        if isinstance(depths[-1], Summed):
+            return cls(depths[-1].mechanism, False, False, cells, public, sums=True)
+        pruned, own = isinstance(plan.measure, Survivors), depths[source]
+        if isinstance(own, Measured):
+            return cls(own.mechanism, pruned, True, cells, public)
+        noise = [d.mechanism for d in depths[source if pruned else 0 :] if isinstance(d, Measured)]
+        widest = noise[0] if pruned else min(noise, key=lambda mechanism: mechanism.parameter)
+        return cls(widest, False, False, cells, public)
+
     def interval(
         self, estimate: Float64, variance: Float64, confidence: Confidence
     ) -> tuple[Int64, Int64]:
-        """The lowest and highest count in each interval: int64 (cells).
+        """Return the lowest and highest count in each interval: int64 (cells).
 
         Args:
             estimate: float64 (cells), records.
@@ -54,22 +82,20 @@ class Certainty:
             return interval(
                 estimate, confidence.half_width_of_sums(variance, self.cells), self.total
             )
-        known = None if self.raw else variance
-        reach = confidence.half_width(self.mechanism, known, self.cells, measured=self.measured)
-        return interval(estimate, reach, self.total)
+        own = None if self.raw else variance
+        half_width = confidence.half_width(self.mechanism, own, self.cells, measured=self.measured)
+        return interval(estimate, half_width, self.total)
 
     def contradicted(
         self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.coverage
     ) -> NDArray[np.bool_]:
-        """Which counts cannot be the true ones by their own measurements: bool (cells).
+        """Return which counts their own measurements contradict: bool (cells).
 
-        Those outside the intervals that hold for all cells of the depth at once. A 95 % interval
-        misses one true count in twenty by chance, so a count outside its own is nothing to remark.
-        Of all counts of a depth that are the true ones, though, the chance that a single one is
-        called contradicted is at most ``1 - level``, however many cells there are: proved for noisy
-        counts as they are (tails and the union bound), and as sure as their simultaneous intervals
-        for combined estimates (`hedgerow.estimate.intervals`). What is called so was moved by more
-        than noise explains, by keeping counts from falling below 0.
+        Those outside the intervals that hold for all cells of the depth at once: keeping counts
+        from falling below 0 moved them by more than noise explains. The chance that any true count
+        of the depth is called so is at most ``1 - level``: proved for noisy counts as they are
+        (tails and the union bound); for combined estimates it rests on their simultaneous intervals
+        (`hedgerow.estimate.intervals`).
 
         Args:
             counts: int64 (cells), records, as released.
@@ -82,54 +108,5 @@ class Certainty:
 
 
 def outside(counts: Int64, low: Int64, high: Int64) -> NDArray[np.bool_]:
-    """Which counts lie outside low..high: bool (cells)."""
+    """Return which counts lie outside low..high: bool (cells)."""
     return (counts < low) | (counts > high)
-
-
-def certainty(plan: Mapping[str, Any], depth: int, total: int | None) -> Certainty:
-    """What the plan says of a depth.
-
-    A depth that is measured below survivors has estimates that are noisy counts as they are. One
-    of single children has its parents' estimates, and any other unmeasured one the sums of what
-    is measured below it.
-
-    Args:
-        plan: as JSON (`Plan.to_dict`).
-        depth: which.
-        total: the released number of records.
-    """
-    depths = plan["depths"]
-    public = total if depths[0]["kind"] == "public" else None
-    cells = depths[depth]["cells"]
-    if depths[depth]["kind"] == "public":
-        return Certainty(None, True, True, cells, public)
-    if depths[-1]["kind"] == Summed.kind:
-        return Certainty(_noise(depths[-1]), False, False, cells, public, sums=True)
-    told = depth
-    while depths[told]["kind"] == "unmeasured" and told > 0 and _is_single(depths, told):
-        told -= 1
-    if depths[told]["kind"] == "public":
-        return Certainty(None, True, True, cells, public)
-    measured, pruned = depths[told]["kind"] == "measured", plan["measure"] == "survivors"
-    if not measured:
-        below = (what for what in depths[told:] if what["kind"] == "measured")
-        every = [what for what in depths if what["kind"] == "measured"]
-        if not every:
-            raise ReleaseError(
-                "nothing was measured by the plan of this release: run hedgerow check"
-            )
-        smallest = min(every, key=lambda what: Fraction(what["parameter"]))
-        what = next(below) if pruned else smallest
-    else:
-        what = depths[told]
-    return Certainty(_noise(what), pruned and measured, measured, cells, public)
-
-
-def _noise(measured: Mapping[str, Any]) -> Mechanism:
-    """The noise of a measured depth as a plan describes it."""
-    return MECHANISMS[measured["mechanism"]](measured["parameter"])
-
-
-def _is_single(depths: list[dict[str, Any]], depth: int) -> bool:
-    """Whether every node above a depth has one child there."""
-    return bool(depths[depth]["cells"] == depths[depth - 1]["cells"])

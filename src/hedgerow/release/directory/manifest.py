@@ -7,6 +7,7 @@ import platform
 import re
 import stat
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -110,12 +111,18 @@ def write_manifest(
         "restriction": plan.protection.restriction,
         "estimator": estimator.to_dict(),
         "ledger": NO_LEDGER if ledger is None else ledger,
-        "software": {"python": platform.python_version(), **{n: version(n) for n in _SOFTWARE}},
+        "software": {"python": platform.python_version(), **_versions()},
         "files": {name: sha256(folder / name) for name in file_names(folder)},
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return manifest
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that draw, count and write; each is a file to read."""
+    return {name: version(name) for name in _SOFTWARE}
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
-from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -125,9 +125,8 @@ class ReleaseFiles:
             (folder / name).mkdir()
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
-        self._folder, self._plan, self._described = folder, plan, plan.to_dict()
+        self._folder, self._plan = folder, plan
         self._counts: dict[int, GrowingFile[Nodes]] = {}
-        self._total: int | None = None
         self._noisy = {
             t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA, _noisy)
             for t, what in enumerate(plan.depths)
@@ -143,16 +142,15 @@ class ReleaseFiles:
         if not self._counts:
             self._open(int(nodes.counts.sum()))
         for first in range(0, len(nodes), ROWS_A_GROUP):
-            few = nodes.part(first, first + ROWS_A_GROUP)
+            few = nodes.take(slice(first, first + ROWS_A_GROUP))
             self._counts[depth].add(few, len(few))
 
     def _open(self, total: int) -> None:
         for t in range(self._plan.tree.depth + 1):
-            known = certainty(self._described, t, total)
             self._counts[t] = GrowingFile(
                 self._folder / "counts" / f"depth={t}.parquet",
                 count_schema(self._plan.tree, t),
-                partial(_labelled, self._plan.tree, t, known),
+                partial(_labelled, self._plan.tree, t, DepthErrors.of(self._plan, t, total)),
             )
 
     def __enter__(self) -> Self:
@@ -184,22 +182,22 @@ def _noisy(parts: list[Int64]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(np.concatenate(parts))], schema=NOISY_SCHEMA)
 
 
-def _labelled(tree: Tree, depth: int, known: Certainty, parts: list[Nodes]) -> pa.Table:
+def _labelled(tree: Tree, depth: int, errors: DepthErrors, parts: list[Nodes]) -> pa.Table:
     """Nodes of a depth with their labels and counts, as `count_schema` describes."""
-    nodes = Nodes.joined(parts)
+    nodes = Nodes.concatenate(parts)
     columns: list[Any] = []
     for axis, codes, level in zip(tree.axes, nodes.codes, tree.cuboid(depth), strict=True):
         columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]
-    values = released_columns(nodes, known, Confidence()).values()
+    values = released_columns(nodes, errors, USUAL).values()
     columns += [pa.array(column) for column in values]
     return pa.Table.from_arrays(columns, schema=count_schema(tree, depth))
 
 
 def released_columns(
-    nodes: Nodes, known: Certainty, confidence: Confidence
+    nodes: Nodes, errors: DepthErrors, confidence: Confidence
 ) -> dict[str, NDArray[Any]]:
     """The columns of released counts but their labels, by name."""
-    low, high = known.interval(nodes.estimate, nodes.variance, confidence)
+    low, high = errors.interval(nodes.estimate, nodes.variance, confidence)
     return {
         COUNT: nodes.counts,
         ESTIMATE: nodes.estimate,

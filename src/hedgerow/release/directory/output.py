@@ -5,33 +5,12 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, cast
 
-import polars as pl
-
-from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Noisy
-from hedgerow.release.directory import measurements
-from hedgerow.release.directory.depth_errors import certainty
 from hedgerow.release.directory.keys import KEY_FILE, sync
-from hedgerow.release.directory.manifest import (
-    MANIFEST,
-    check_outside,
-    check_plain,
-    file_names,
-    write_manifest,
-)
-from hedgerow.release.directory.measurements import ReleaseFiles, Shape, released_columns
-from hedgerow.release.page.report import write_report
-from hedgerow.tables.counts import label_nodes
+from hedgerow.release.directory.manifest import check_outside
 
 LONGEST_NAME = 200
 SECONDS_A_DAY = 86_400
@@ -145,78 +124,3 @@ def sync_all(folder: Path) -> None:
     for path in folder.rglob("*"):
         sync(path)
     sync(folder)
-
-
-# Where the frames of a release come from: memory or a directory.
-
-
-class Content(Protocol):
-    """Where the frames of a release come from: memory or a directory."""
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth, in tree order: the columns of its file."""
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-
-    def write(self, directory: Path) -> None:
-        """Make a release directory."""
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A release in memory: for each depth the survivors, and noisy counts."""
-
-    plan: Plan
-    estimator: Estimator
-    nodes: dict[int, Nodes]
-    measured: dict[int, Noisy]
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes."""
-        nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
-        known = certainty(self.plan.to_dict(), depth, total)
-        columns = released_columns(nodes, known, Confidence())
-        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-        return cast("Int64", self.measured[depth])
-
-    def write(self, directory: Path) -> None:
-        """Write the files beside their place and let them appear there in one rename."""
-        with whole_or_not(directory) as folder:
-            with ReleaseFiles(folder, self.plan) as files:
-                for t, nodes in self.nodes.items():
-                    files.add(t, nodes, self.measured.get(t))
-            write_report(folder, self.plan, self.estimator)
-            write_manifest(folder, self.plan, self.estimator)
-
-
-@dataclass(frozen=True)
-class OnDisk:
-    """A release in a directory.
-
-    Attributes:
-        folder: the directory.
-        shapes: of its depths.
-    """
-
-    folder: Path
-    shapes: tuple[Shape, ...]
-
-    def counts(self, depth: int) -> pl.DataFrame:
-        """The positive released counts of a depth with their codes."""
-        return measurements.read_counts(self.folder, self.shapes[depth])
-
-    def noisy(self, depth: int) -> Int64:
-        """The noisy counts of a measured depth."""
-        return measurements.read_noisy(self.folder, self.shapes[depth])
-
-    def write(self, directory: Path) -> None:
-        """Copy the directory."""
-        with whole_or_not(directory) as folder:
-            for name in [*file_names(self.folder), MANIFEST]:
-                check_plain(self.folder, self.folder / name)
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self.folder / name, folder / name)

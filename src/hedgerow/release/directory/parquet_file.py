@@ -172,6 +172,8 @@ TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
 LEAST_BYTES = 12
 MOST_FOOTER = 1 << 26
+SURELY_THERE = 1 << 20
+"""Bytes of memory for which the machine is not asked how much it has."""
 MOST_COLUMNS = 64 * 64
 BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
 """In memory; of a text beside its letters."""
@@ -222,7 +224,7 @@ def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetF
                 about = _footer(path, layout, rows)
                 rows, needed = rows + about.num_rows, needed + _bytes_of(path, about, layout)
                 files.append(stack.enter_context(pq.ParquetFile(path)))
-        there = room()
+        there = room() if needed > SURELY_THERE else None
         if there is not None and needed > there:
             raise MachineError(
                 f"{name} takes {needed / 1e9:,.1f} GB of memory, and there are {there / 1e9:,.1f}; "

@@ -1,104 +1,135 @@
-"""A release directory read back: its domain, plan and nodes, none of them believed unseen."""
+"""A release directory read back: its plan, nodes and noisy counts, all verified on the way in."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
-from math import prod
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
-from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.depths import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.plan import Plan, read_plan
-from hedgerow.release.descent.nodes import Nodes, listed_nodes
-from hedgerow.release.directory.manifest import read_manifest
-from hedgerow.release.directory.measurements import COUNT, Shape, read_counts
-from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.steps import descendants
+from hedgerow.release.directory.manifest import (
+    MANIFEST,
+    check_plain,
+    file_names,
+    read_manifest,
+)
+from hedgerow.release.directory.measurements import (
+    COUNT,
+    Shape,
+    noisy_file,
+    read_counts,
+    read_noisy,
+)
+from hedgerow.release.directory.output import whole_or_not
+from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.axis import LARGEST_SIZE, Axis, check_names
-from hedgerow.tables.tree import TAKEN, Tree
+from hedgerow.tables.tree import Tree
 
-# The depths of a release as its manifest describes them: what each of its files may hold.
-#
-# The lists of areas are not needed for it, so that counts can be read without them. Numbers that
-# follow from others are computed again, so a manifest that contradicts itself is refused; whether
-# its sizes are those of the lists, `hedgerow.release.directory.stored.stated_plan` tells.
-
-KINDS = {"measured", "summed", "public", "unmeasured"}
 MOST_AXES = 64
 
 
-def shapes_of(plan: object) -> tuple[Shape, ...]:
-    """The shapes of all depths, from a plan as JSON.
+class Content(Protocol):
+    """What a release holds, in memory or in a directory."""
 
-    Raises:
-        ReleaseError: it describes no tree, or contradicts itself.
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+
+    @property
+    def estimator(self) -> Estimator:
+        """What made the counts."""
+
+    @property
+    def nodes(self) -> Mapping[int, Nodes]:
+        """For each depth the listed nodes with their counts."""
+
+    @property
+    def stored(self) -> Stored:
+        """All noisy counts."""
+
+    @property
+    def noisy_cells(self) -> int:
+        """How many noisy counts there are."""
+
+    def counts(self, depth: int) -> pl.DataFrame:
+        """Return the listed counts of a depth, in tree order: the columns of its file."""
+
+    def noisy(self, depth: int) -> Int64:
+        """Return the noisy counts of a measured depth."""
+
+    def write(self, directory: Path) -> None:
+        """Write a release directory."""
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A release in a directory.
+
+    Attributes:
+        folder: the directory.
+        plan: that its manifest states, verified.
+        estimator: likewise.
     """
-    try:
-        return tuple(_shapes(plan))  # type: ignore[arg-type]
-    except (HedgerowError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        why = str(error) if isinstance(error, HedgerowError) else type(error).__name__
-        raise ReleaseError(
-            f"the manifest describes no tree and its depths ({why}): run hedgerow check"
-        ) from None
 
+    folder: Path
+    plan: Plan
+    estimator: Estimator
 
-def _shapes(plan: Mapping[str, Any]) -> Iterator[Shape]:
-    axes = {axis["name"]: axis for axis in plan["tree"]["axes"]}
-    _check_axes(plan["tree"]["axes"], list(axes.values()))
-    reached = dict.fromkeys(axes, 0)
-    depths, steps = plan["depths"], plan["tree"]["refine"]
-    _check(isinstance(depths, list) and isinstance(steps, list), "its depths are no list")
-    _check(len(depths) == len(steps) + 1 == sum(len(a["levels"]) for a in axes.values()) + 1)
-    for t, described in enumerate(depths):
-        if t > 0:
-            name, _, level = steps[t - 1].partition(".")
-            _check(axes[name]["levels"][reached[name]] == level, "its steps are out of order")
-            reached[name] += 1
-        columns = [c for name, axis in axes.items() for c in axis["columns"][: reached[name]]]
-        sizes = [axes[name]["sizes"][k - 1] for name, k in reached.items() if k]
-        shape = Shape(t, tuple(columns), prod(sizes))
-        named = [described[key] for key in ("depth", "cuboid", "cells")]
-        _check(named == [t, _cuboid(axes, reached), shape.cells], f"its depth {t} is another")
-        _check(described["kind"] in KINDS)
-        yield shape
+    @cached_property
+    def nodes(self) -> Mapping[int, Nodes]:
+        """For each depth the listed nodes with their counts."""
+        tree = self.plan.tree
+        return {t: read_nodes(self.folder, tree, t) for t in range(tree.depth + 1)}
 
+    @property
+    def stored(self) -> Stored:
+        """All noisy counts."""
+        return read_stored(self.folder, self.plan, self.nodes)
 
-def _check_axes(axes: list[Mapping[str, Any]], named: list[Mapping[str, Any]]) -> None:
-    _check(1 <= len(axes) <= MOST_AXES and len(named) == len(axes), "its axes are none, or twice")
-    for axis in axes:
-        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]))
-        sizes = axis["sizes"]
-        _check(len(sizes) == len(axis["levels"]) and all(type(size) is int for size in sizes))
-        _check(sizes[0] >= 1 and sizes[-1] <= LARGEST_SIZE, "its sizes are none")
-        _check(all(upper <= lower for upper, lower in pairwise(sizes)), "its sizes shrink")
-    columns = [column for axis in axes for column in axis["columns"]]
-    _check(len(set(columns)) == len(columns) and TAKEN.isdisjoint(columns), "its columns are taken")
+    @property
+    def noisy_cells(self) -> int:
+        """How many noisy counts there are; none is read for it."""
+        return sum(
+            rows_of(self.folder, noisy_file(t), Shape.of(self.plan.tree, t).noisy)
+            for t, depth_plan in enumerate(self.plan.depths)
+            if isinstance(depth_plan, Measured | Summed)
+        )
 
+    def counts(self, depth: int) -> pl.DataFrame:
+        """Return the listed counts of a depth, in tree order: the columns of its file."""
+        return read_counts(self.folder, Shape.of(self.plan.tree, depth))
 
-def _cuboid(axes: Mapping[str, Any], reached: Mapping[str, int]) -> str:
-    """As `Tree.cuboid_name` says it."""
-    levels = {name: axes[name]["levels"][k - 1] for name, k in reached.items() if k}
-    words = [level if len(axes) == 1 else f"{name}.{level}" for name, level in levels.items()]
-    return " × ".join(words) or "total"
+    def noisy(self, depth: int) -> Int64:
+        """Return the noisy counts of a measured depth."""
+        return read_noisy(self.folder, Shape.of(self.plan.tree, depth))
 
-
-def _check(holds: object, what: str = "it contradicts itself") -> None:
-    if not holds:
-        raise ReleaseError(what)
+    def write(self, directory: Path) -> None:
+        """Copy the directory."""
+        with whole_or_not(directory) as folder:
+            for name in [*file_names(self.folder), MANIFEST]:
+                check_plain(self.folder, self.folder / name)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.folder / name, folder / name)
 
 
 @contextmanager
 def undamaged(folder: Path) -> Iterator[None]:
-    """Whatever a damaged directory breaks on its way in, as one sentence.
+    """Turn whatever a damaged directory breaks on its way in into one sentence.
 
     Raises:
         ReleaseError: the files of the directory are not those of a release.
@@ -118,11 +149,11 @@ def undamaged(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def verified_plan(folder: Path) -> Plan:
-    """The plan of a release directory, verified as `hedgerow check` does before it reads counts.
+def verified_release(folder: Path) -> OnDisk:
+    """Return a release directory whose plan is verified, as `hedgerow check` does to begin with.
 
-    Its hash is the manifest's, it is over the lists of areas in ``domain/``, and what it promises
-    is computed again. That it is the plan that was signed off, its hash alone can tell.
+    The plan's hash is the manifest's, it is over the lists of areas in ``domain/``, and what it
+    promises is computed again. Whether it is the plan that was signed off, its hash alone tells.
 
     Raises:
         ReleaseError: there is no release, or its plan is not what the manifest says.
@@ -132,17 +163,18 @@ def verified_plan(folder: Path) -> Plan:
     try:
         with undamaged(folder):
             check_hash(manifest)
-            return stated_plan(folder, manifest)
+            plan = stated_plan(folder, manifest)
+            return OnDisk(folder, plan, read_estimator(manifest["estimator"]))
     except MachineError:
         raise
     except HedgerowError as error:
         raise ReleaseError(
-            f"the promise of {str(folder)!r} is not verified: {error}; hedgerow check tells more"
+            f"the plan of {str(folder)!r} is not verified: {error}; run hedgerow check"
         ) from error
 
 
 def check_hash(manifest: dict[str, Any]) -> None:
-    """Nothing, if the plan of a manifest has the hash beside it.
+    """Raise unless the plan of a manifest has the hash beside it.
 
     Raises:
         ReleaseError: it has not.
@@ -152,13 +184,13 @@ def check_hash(manifest: dict[str, Any]) -> None:
 
 
 def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
-    """The plan of the manifest over the domain of the directory.
+    """Return the plan of the manifest over the domain of the directory.
 
     Raises:
         ReleaseError, PlanError, BudgetError: they do not belong together.
         KeyError, TypeError, ValueError: the manifest is damaged.
     """
-    tree = _domain(folder, manifest)
+    tree = _domain(folder, manifest["plan"]["tree"])
     plan = read_plan(tree, manifest["plan"])
     if plan.to_dict() != manifest["plan"]:
         raise ReleaseError(
@@ -173,46 +205,41 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     return plan
 
 
-def usual_method(folder: Path) -> str:
-    """The name of the estimator that suits a release's noisy counts where nobody names one.
-
-    Raises:
-        ReleaseError: there is no release, or its manifest is damaged.
-    """
-    manifest = read_manifest(folder)
-    with undamaged(folder):
-        summed = manifest["plan"]["measure"] == RunningSums.name
-    return Isotonic.name if summed else Euclidean.name
-
-
-def _domain(folder: Path, manifest: dict[str, Any]) -> Tree:
-    described = manifest["plan"]["tree"]
-    shapes_of(manifest["plan"])  # before a name becomes a path
-    axes = [
-        Axis.from_frame(
-            axis["name"],
-            _areas(folder, axis),
-            axis["levels"],
-            columns=axis["columns"],
-            not_stated=axis["not_stated"],
-            from_table=axis["from_table"],
-        )
-        for axis in described["axes"]
-    ]
-    tree = Tree(axes, described["refine"])
+def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
+    axes = described["axes"]
+    if not 1 <= len(axes) <= MOST_AXES:
+        raise ReleaseError(f"the plan describes {len(axes)} axes, and not 1 to {MOST_AXES}")
+    for axis in axes:  # before its name becomes a path, and its size a limit
+        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]))
+        size = axis["sizes"][-1]
+        if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+            raise ReleaseError(f"the plan describes an axis with {str(size)[:40]} leaves")
+    options = ("columns", "not_stated", "from_table")
+    tree = Tree(
+        [
+            Axis.from_frame(
+                axis["name"],
+                _areas(folder, axis),
+                axis["levels"],
+                **{name: axis[name] for name in options},
+            )
+            for axis in axes
+        ],
+        described["refine"],
+    )
     if describe_tree(tree) != described:
         raise ReleaseError("the lists of areas in domain/ are not those of the plan")
     return tree
 
 
 def _areas(folder: Path, axis: dict[str, Any]) -> pl.DataFrame:
-    """The public list of an axis: one row a leaf."""
+    """Return the public list of an axis: one row a leaf."""
     layout = Layout(dict.fromkeys(axis["levels"], TEXT), axis["sizes"][-1])
     return read_parquet(folder, f"domain/{axis['name']}.parquet", layout)
 
 
 def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
-    """The nodes and counts of a depth, from the labels in its file.
+    """Return the nodes and counts of a depth, from the labels in its file.
 
     Raises:
         ReleaseError: the file has other columns, unknown codes, or counts that are none.
@@ -225,15 +252,38 @@ def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
         if level == 0:
             codes.append(np.zeros(len(frame), dtype=np.int32))
             continue
-        known = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
+        domain = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
         labels = frame.select(code=axis.columns[level - 1])
-        if len(known) > 4 * len(labels):  # a hash table of few codes is smaller than of all
-            known = known.join(labels, on="code", how="semi")
-        node = labels.join(known, on="code", how="left", maintain_order="left")["node"]
+        if len(domain) > 4 * len(labels):  # a hash table of few codes is smaller than of all
+            domain = domain.join(labels, on="code", how="semi")
+        node = labels.join(domain, on="code", how="left", maintain_order="left")["node"]
         if node.null_count():
             raise ReleaseError(f"a code of {axis.columns[level - 1]} is not in the domain")
         codes.append(node.to_numpy().astype(np.int32))
         for label in axis.path(level, codes[-1]):
             if not (label == frame[label.name]).all():
                 raise ReleaseError(f"a code of {label.name} is not the parent in the domain")
-    return listed_nodes(tuple(codes), frame[COUNT].to_numpy())
+    return Nodes.exact(tuple(codes), frame[COUNT].to_numpy())
+
+
+def read_stored(folder: Path, plan: Plan, released: Mapping[int, Nodes]) -> Stored:
+    """Return the noisy counts of a release directory, with its public depths' nodes."""
+    measured = {t: d for t, d in enumerate(plan.depths) if isinstance(d, Measured | Summed)}
+    return Stored(
+        plan.tree,
+        {t: read_noisy(folder, _measurable(plan, t, released)) for t in measured},
+        {t: depth_plan.mechanism.noise_variance for t, depth_plan in measured.items()},
+        {t: released[t] for t in range(plan.public_depth + 1)},
+    )
+
+
+def _measurable(plan: Plan, depth: int, released: Mapping[int, Nodes]) -> Shape:
+    """Return the largest shape of the noisy counts of a depth: below survivors, their children."""
+    shape = Shape.of(plan.tree, depth)
+    above = depth - 1
+    while above > 0 and isinstance(plan.depths[above], Unmeasured):
+        above -= 1
+    if isinstance(plan.measure, Survivors) and above in released:
+        most = descendants(plan.tree, above, depth, released[above].codes).sum()
+        shape = replace(shape, cells=min(shape.cells, int(most)))
+    return shape

@@ -24,7 +24,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import DepthResult, Outline
-from hedgerow.release.descent.source import Drawn, Stored, hold, uneven
+from hedgerow.release.descent.source import Drawn, Stored, clip, uneven
 from hedgerow.release.descent.topdown import Pass
 
 ROOT, BINS = 0, 1
@@ -38,7 +38,7 @@ class SummedPass:
         plan: what to measure.
         source: the table and the bits, or noisy sums that were written down.
         estimator: makes cumulative counts of whole numbers that never fall.
-        progress: whom to tell.
+        progress: callbacks.
     """
 
     plan: Plan
@@ -47,34 +47,30 @@ class SummedPass:
     progress: Progress = field(default_factory=Progress)
 
     def results(self) -> Iterator[DepthResult]:
-        """The total and the bins, with what was measured of them."""
+        """Yield the total and the bins, with what was measured of them."""
         bins, public = self.plan.tree.nodes(BINS), self.plan.public_depth == ROOT
-        root = self.source.public(ROOT) if public else None
-        if root is not None and not len(root):  # below a public total of 0 nothing is measured
-            nothing = (np.empty(0, dtype=np.int32),), np.empty(0, dtype=np.int64)
+        root = self.source.public(ROOT).nodes if public else self.source.root().nodes
+        if not len(root):  # below a public total of 0 nothing is measured
             yield DepthResult(ROOT, root, None)
-            yield DepthResult(BINS, Nodes.bare(*nothing, np.empty(0), np.empty(0)), nothing[1])
+            yield DepthResult(BINS, root, np.empty(0, dtype=np.int64))
             return
         noisy = self._noisy(bins)
         self.progress.on_cells(bins)
-        total = None if root is None else int(root.counts[0])
         errors = cast("Decoded", cumulative_error(self.plan))
-        cumulative = errors.estimate(noisy, total)
-        if root is None:
+        cumulative = errors.estimate(noisy, int(root.counts[0]) if public else None)
+        if not public:
             total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
-            known = np.array([total], dtype=np.int64), cumulative[-1:], errors.before[-1:]
-            root = Nodes.bare((np.zeros(1, dtype=np.int32),), *known)
-        yield DepthResult(ROOT, root.taken(np.flatnonzero(root.counts > 0)), None)
-        spread = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
-        counts = self.estimator.nearest(cumulative[1:], cast("int", total), spread[1:])
-        every = Nodes.bare(
-            (np.arange(bins, dtype=np.int32),), counts, np.diff(cumulative), errors.leaves
-        )
-        yield DepthResult(BINS, every.taken(np.flatnonzero(counts > 0)), noisy)
+            root = Nodes(root.codes, np.array([total]), cumulative[-1:], errors.before[-1:])
+        yield DepthResult(ROOT, root.take(np.flatnonzero(root.counts > 0)), None)
+        cuts = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
+        counts = self.estimator.nearest(cumulative[1:], int(root.counts[0]), cuts[1:])
+        codes = (np.arange(bins, dtype=np.int32),)
+        every = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
+        yield DepthResult(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
         self.progress.on_fraction(1.0)
 
     def _noisy(self, bins: int) -> Int64:
-        """The noisy sums: int64 (K)."""
+        """Return the noisy sums: int64 (K)."""
         if isinstance(self.source, Stored):
             stored = self.source.noisy[BINS]
             if len(stored) != bins:
@@ -86,21 +82,21 @@ class SummedPass:
         noise = cast("Summed", self.plan.depths[BINS]).mechanism
         noise.draw(self.source.bits.stream(ROOT, BINS), 0, noisy)
         noisy += self.plan.strategy.sums(leaves)
-        hold(noisy)
+        clip(noisy)
         return noisy
 
 
 def pass_of(
     plan: Plan, source: Drawn | Stored, estimator: Estimator, progress: Progress | None = None
 ) -> Pass | SummedPass:
-    """The pass that a plan asks for.
+    """Return the pass that a plan asks for.
 
     Raises:
         EstimateError: the estimator is not the one for running sums.
     """
-    told = Progress() if progress is None else progress
+    progress = Progress() if progress is None else progress
     if not isinstance(plan.measure, RunningSums):
-        return Pass(Outline.of(plan), source, estimator, progress=told)
+        return Pass(Outline.of(plan), source, estimator, progress=progress)
     if not isinstance(estimator, Isotonic):
         raise EstimateError('running sums are estimated by method = "isotonic" alone')
-    return SummedPass(plan, source, estimator, told)
+    return SummedPass(plan, source, estimator, progress)

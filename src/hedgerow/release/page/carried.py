@@ -13,7 +13,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -259,14 +259,13 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
         ReleaseError: codes that are not in the domain, or families that do not add up.
     """
     made, room, tree = Carried(), MOST_CHARACTERS, plan.tree
-    described = plan.to_dict()
     used = {(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(tree.axes))}
     for t, total in enumerate(np.cumsum(rows).tolist()):
         if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
             break
         nodes = read_nodes(folder, tree, t)
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
-        interval = _interval(folder, Shape.of(tree, t), certainty(described, t, whole))
+        interval = _interval(folder, Shape.of(tree, t), DepthErrors.of(plan, t, whole))
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -307,10 +306,10 @@ def _blocks(
     return blocks
 
 
-def _interval(folder: Path, shape: Shape, known: Certainty) -> Interval:
+def _interval(folder: Path, shape: Shape, errors: DepthErrors) -> Interval:
     table = read_counts(folder, shape)
     estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
-    flags = known.contradicted(table[COUNT].to_numpy(), estimate, variance)
+    flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)
     places = np.flatnonzero(flags)
     exact = LARGEST_SCRIPT_NUMBER - 1
     rounded = np.clip(np.rint(estimate[places]), -exact, exact).astype(np.int64)

@@ -13,7 +13,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.depth_errors import Certainty, certainty
+from hedgerow.release.directory.depth_errors import DepthErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -64,10 +64,10 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
             not exact, or depths that do not sum to the same total.
     """
     found: list[DepthFacts] = []
-    described, whole = plan.to_dict(), None
+    whole: int | None = None
     for t, what in enumerate(plan.depths):
-        known, shape = certainty(described, t, whole), Shape.of(plan.tree, t)
-        found.append(_facts(folder, shape, known, is_public=isinstance(what, Public)))
+        errors, shape = DepthErrors.of(plan, t, whole), Shape.of(plan.tree, t)
+        found.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
         whole = found[0].total
     for t, facts in enumerate(found):
         if facts.total is not None and facts.total != found[0].total:
@@ -75,7 +75,7 @@ def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
     return found
 
 
-def _facts(folder: Path, shape: Shape, known: Certainty, *, is_public: bool) -> DepthFacts:
+def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) -> DepthFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
     total, contradicted = 0, 0
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
@@ -90,7 +90,7 @@ def _facts(folder: Path, shape: Shape, known: Certainty, *, is_public: bool) -> 
         if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
             raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
         total += int(count.sum())
-        contradicted += int(known.contradicted(count, estimate, error**2).sum())
+        contradicted += int(errors.contradicted(count, estimate, error**2).sum())
         digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
         number += np.bincount(digits, minlength=CLASSES)
         relative += np.bincount(digits, error / count, CLASSES)

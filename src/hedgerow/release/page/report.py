@@ -13,8 +13,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
@@ -86,7 +84,7 @@ def _contradiction(estimate: int | None) -> str:
 
 
 def _first(nodes: Nodes) -> Nodes:
-    return nodes.taken(np.arange(min(len(nodes), MOST_ROWS)))
+    return nodes.take(slice(MOST_ROWS))
 
 
 REPORT = "report.html"

@@ -21,10 +21,10 @@ from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.release.descent.nodes import Nodes, listed_nodes
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.descent.steps import Refinement, all_children
+from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import label_nodes
@@ -136,11 +136,13 @@ def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
 
 
 def _every_node(tree: Tree) -> list[Nodes]:
-    root = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
-    nodes = [listed_nodes(root, np.zeros(1, dtype=np.int64))]
-    empty = Stored(tree, {}, {}, {}).counts
+    codes = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
+    nodes = [Nodes.unknown(codes)]
     for t in range(1, tree.depth + 1):
-        nodes.append(all_children(nodes[-1], Refinement.of(tree, t), empty))
+        step = Refinement.of(tree, t)
+        family_start = step.family_start(codes)
+        codes, _ = child_codes(np.arange(family_start[-1]), family_start, codes, step)
+        nodes.append(Nodes.unknown(codes))
     return nodes
 
 
@@ -148,7 +150,7 @@ def _exact_root(root: Nodes, total: int) -> Nodes:
     if type(total) is not int or not 0 <= total <= LARGEST_COUNT:
         shown = repr(total)[:40]
         raise TableError(f"a public total is a whole number from 0 to 2^61, got {shown}")
-    return listed_nodes(root.codes, np.array([total], dtype=np.int64))
+    return Nodes.exact(root.codes, np.array([total], dtype=np.int64))
 
 
 def _aligned(

@@ -1,7 +1,7 @@
 """`reestimate`: a release's noisy counts estimated another way, beside what was there."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,15 @@ import polars as pl
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, ReleaseError, TableError
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
-from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.tree.sums import covariance
 from hedgerow.plan.depths import All
-from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.directory.depth_errors import certainty
-from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -32,14 +30,13 @@ from hedgerow.release.directory.measurements import (
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
+from hedgerow.release.directory.stored import OnDisk, undamaged, verified_release
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.reestimate.measured_nodes import (
+    estimated,
     estimated_again,
     least_squares_of,
-    projected_again,
-    read_stored,
 )
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
@@ -69,7 +66,7 @@ class Estimates:
     layers: Sequence[Layer] | None = None
 
     def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
-        """The estimates of one depth, by its name or number.
+        """Return the estimates of one depth, by its name or number.
 
         Raises:
             TableError: no such depth.
@@ -83,7 +80,7 @@ class Estimates:
         return self.frames[depth or 0]
 
     def covariance(self, nodes: Sequence[tuple[int, int]]) -> Float64:
-        """The covariances of least-squares estimates: float64 (nodes, nodes), records².
+        """Return covariances of least-squares estimates: float64 (nodes, nodes), records².
 
         Args:
             nodes: the depth of each, and its row in that depth's frame.
@@ -111,7 +108,7 @@ class Estimates:
 
 
 def reestimate(directory: str | Path, method: Estimator) -> Estimates:
-    """The noisy counts of a release estimated again, at no privacy cost.
+    """Estimate the noisy counts of a release again, at no privacy cost.
 
     Args:
         directory: of a release.
@@ -124,56 +121,55 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
         ReleaseError: there is no release, or its files do not fit each other (see `check`).
         EstimateError: the estimator does not suit the plan.
     """
-    folder = Path(directory)
-    manifest = read_manifest(folder)
-    with undamaged(folder):
-        plan = stated_plan(folder, manifest)
-        tree = plan.tree
-        _check_columns(tree)
-        listed = {t: read_nodes(folder, tree, t) for t in range(tree.depth + 1)}
-        own = manifest["estimator"] == method.to_dict()
-        made, layers = _made_again(folder, plan, listed, method, own=own)
-    described, total = plan.to_dict(), int(listed[0].counts.sum())
-    frames = []
-    for t, nodes in enumerate(made):
-        known = certainty(described, t, total)
+    release = verified_release(Path(directory))
+    plan, tree = release.plan, release.plan.tree
+    _check_columns(tree)
+    with undamaged(release.folder):
+        listed = release.nodes
+        nodes, layers = _estimated_again(release, method)
+    total, frames = int(listed[0].counts.sum()), []
+    for t, again in enumerate(nodes):
+        errors = DepthErrors.of(plan, t, total)
         if isinstance(method, LeastSquares):
-            columns = released_columns(nodes, replace(known, raw=False), Confidence())
+            columns = released_columns(again, replace(errors, raw=False), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
-            frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
+            frame = label_nodes(tree, t, again.codes, **columns)
         else:
-            columns = released_columns(nodes, known, Confidence())
-            new = label_nodes(tree, t, nodes.codes, **columns)
+            columns = released_columns(again, errors, USUAL)
+            new = label_nodes(tree, t, again.codes, **columns)
             old = label_nodes(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
-            frames.append(_in_order(tree, t, _side_by_side(tree, t, new, old)))
+            frame = _side_by_side(tree, t, new, old)
+        frames.append(_in_order(tree, t, frame))
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
     facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
     return Estimates(tree, frames, facts, layers)
 
 
-def _made_again(
-    folder: Path, plan: Plan, listed: dict[int, Nodes], method: Estimator, *, own: bool
+def _estimated_again(
+    release: OnDisk, method: Estimator
 ) -> tuple[list[Nodes], Sequence[Layer] | None]:
-    """The new nodes of each depth; of least squares, what they were made of.
+    """Return the new nodes of each depth; of least squares, what they were made of.
 
     The release's own method, below survivors, makes the release again; others are given the nodes
     that it lists.
     """
+    plan, listed, stored = release.plan, release.nodes, release.stored
     check_combines(method, plan)
-    outline, stored = Outline.of(plan), read_stored(folder, plan, listed)
+    outline = Outline.of(plan)
     _check_noisy(stored)
     if outline.public_depth >= 0 and not len(listed[0]):
         return _of_an_empty_table(stored, listed), None
     if isinstance(method, LeastSquares):
         return least_squares_of(stored, outline, listed)
-    if not outline.everything and not own:
-        return projected_again(stored, outline, listed, method), None
-    again = estimated_again(folder, method, plan, listed)
+    if not outline.everything and method.to_dict() != release.estimator.to_dict():
+        again = estimated(stored, outline, method, listed)
+    else:
+        again = estimated_again(stored, method, plan)
     return [again[t] for t in range(plan.tree.depth + 1)], None
 
 
 def _check_noisy(stored: Stored) -> None:
-    """Refuse noisy counts that no release could have written."""
+    """Raise unless a release could have written the noisy counts."""
     for t, noisy in stored.noisy.items():
         if noisy.dtype != np.int64:
             raise ReleaseError(f"the noisy counts of depth {t} must be int64, got {noisy.dtype}")
@@ -181,8 +177,8 @@ def _check_noisy(stored: Stored) -> None:
             raise ReleaseError(f"the noisy counts of depth {t} must lie between -2^61 and 2^61")
 
 
-def _of_an_empty_table(stored: Stored, listed: dict[int, Nodes]) -> list[Nodes]:
-    """No node at any depth: below a public total of 0 nothing is measured or listed."""
+def _of_an_empty_table(stored: Stored, listed: Mapping[int, Nodes]) -> list[Nodes]:
+    """Return no node at any depth: below a public total of 0 nothing is measured or listed."""
     for t, nodes in listed.items():
         if len(nodes):
             raise ReleaseError(f"the public total is 0, but depth {t} lists nodes")
@@ -192,7 +188,7 @@ def _of_an_empty_table(stored: Stored, listed: dict[int, Nodes]) -> list[Nodes]:
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
-    """Noisy counts from elsewhere, estimated; frames without ``released``.
+    """Estimate noisy counts that somebody else measured; frames have no ``released``.
 
     Their intervals take the errors for Gaussian, as their noise is not known.
 
@@ -221,7 +217,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
 
 
 def _check_columns(tree: Tree) -> None:
-    """Refuse a level that is called as a column of the estimates is."""
+    """Raise if a level has the name of a column of the estimates."""
     taken = {RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH}
     for name in tree.columns(tree.depth):
         if name in taken:
@@ -242,12 +238,12 @@ def _claim(method: Estimator, *, everything: bool) -> str:
 
 
 def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
-    """Every node that either lists; where one does not, its count is 0."""
+    """Return every node that either lists; where one does not, its count is 0."""
     columns = tree.columns(depth)
     if not columns:
         columns, root = ["root"], pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
-    both = new.join(old, on=columns, how="full", coalesce=True)
+    both = new.join(old, on=columns, how="full", coalesce=True, maintain_order="left_right")
     return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
 
 
