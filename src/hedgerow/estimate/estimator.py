@@ -102,8 +102,7 @@ def over_integers(
     check_families(counts, family_start, totals)
     result = np.empty(len(counts), dtype=np.int64)
     over_families(
-        lambda first, last: project(counts, family_start, totals, first, last, result),
-        family_start,
+        lambda first, last: project(counts, family_start, totals, first, last, result), family_start
     )
     return result
 
@@ -171,10 +170,7 @@ def _within(values: Int64, least: int, greatest: int) -> bool:
 
 @kernel
 def _first_impossible_family(
-    family_start: Int64,
-    totals: Int64,
-    largest_total: int,
-    largest_family: int,
+    family_start: Int64, totals: Int64, largest_total: int, largest_family: int
 ) -> int:
     for family in range(len(totals)):
         cells = family_start[family + 1] - family_start[family]

@@ -180,12 +180,7 @@ def _skellam_tails() -> Float64:
 
 @kernel
 def _half_widths(
-    variances: Float64,
-    own: float,
-    factor: float,
-    cap: float,
-    jumps: Float64,
-    half_width: Float64,
+    variances: Float64, own: float, factor: float, cap: float, jumps: Float64, half_width: Float64
 ) -> bool:
     # A variance above the own one is that of an unmeasured cell, whose half-width has no cap.
     for i in range(len(variances)):

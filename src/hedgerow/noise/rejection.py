@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,15 +156,7 @@ CHUNK = 1 << 14  # cells: 128 KiB of words and as much noise stay in the second-
 CELLS_WORTH_THREADS = 1 << 20
 
 
-class Sampler(Protocol):
-    """Exact draws of one law as a function of stream and cell."""
-
-    def fill(self, stream: Stream, start: int, out: Int64) -> None:
-        """Write the draws of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
-        ...
-
-
-def sampler(law: Law) -> Sampler:
+def sampler(law: Law) -> Inversion | Rejection:
     """Return inversion where the table stays in the cache, else rejection; both are exact.
 
     The choice is part of the meaning of a stream (a resumed run must repeat it), so it is made in

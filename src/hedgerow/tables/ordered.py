@@ -7,7 +7,7 @@ room: equal leaves stand side by side, and are added up as they stream by.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -140,16 +140,6 @@ Sums = Callable[[Int64, Int64], Int64]
 ROWS_A_BATCH = 1 << 20
 
 
-class Column(Protocol):
-    """An array that grows."""
-
-    def append(self, values: NDArray[Any]) -> None:
-        """Add values at the end."""
-
-    def whole(self) -> NDArray[Any]:
-        """Return all of them; nothing is added any more."""
-
-
 @dataclass(slots=True)
 class MemoryColumn:
     """A column in memory."""
@@ -242,7 +232,7 @@ class Ordering:
         *codes, values = [column.whole() for column in columns]
         return (tuple(codes), values), lowest, flagged
 
-    def _column(self, kind: type[np.generic], name: str) -> Column:
+    def _column(self, kind: type[np.generic], name: str) -> MemoryColumn | FileColumn:
         return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(

@@ -54,11 +54,7 @@ def project_least_distance(
 
 @kernel
 def _project_weighted(
-    x: Float64,
-    s: Float64,
-    total: int,
-    scratch: tuple[Float64, Float64, Float64, Float64],
-    y: Int64,
+    x: Float64, s: Float64, total: int, scratch: tuple[Float64, Float64, Float64, Float64], y: Int64
 ) -> None:
     rank, keys, least, most = scratch
     distance = 0.0
@@ -202,12 +198,7 @@ class Chebyshev:
 
 @kernel
 def _project(
-    noisy: Int64,
-    family_start: Int64,
-    totals: Int64,
-    first: int,
-    last: int,
-    result: Int64,
+    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
         begin = family_start[family]

@@ -87,12 +87,7 @@ def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
 
 @kernel
 def lower_in_ascending_order(
-    x: Int64,
-    total: int,
-    bounds: tuple[int, int],
-    shifts: tuple[int, int],
-    held: int,
-    y: Int64,
+    x: Int64, total: int, bounds: tuple[int, int], shifts: tuple[int, int], held: int, y: Int64
 ) -> None:
     """Write the estimate of one family to y, as the head of this module defines it.
 
@@ -204,12 +199,7 @@ class Euclidean:
 
 @kernel
 def _project(
-    noisy: Int64,
-    family_start: Int64,
-    totals: Int64,
-    first: int,
-    last: int,
-    result: Int64,
+    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
         begin = family_start[family]

@@ -28,12 +28,7 @@ def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bo
 
 @kernel
 def cheapest_units(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
 
@@ -68,12 +63,7 @@ def cheapest_units(
 
 @kernel
 def _add_missing(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
     # keys[i] is the cost of cell i's next unit; each round adds all units of the least cost.
@@ -102,12 +92,7 @@ def _add_missing(
 
 @kernel
 def _units_at(
-    x: Float64,
-    s: Float64,
-    problem: tuple[float, int, int],
-    cutoff: float,
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, problem: tuple[float, int, int], cutoff: float, keys: Float64, y: Int64
 ) -> int:
     """Write the units that cost at most the level, and the next ones' costs; how many are short."""
     offset, total, _ = problem
@@ -129,13 +114,7 @@ def _units_at(
 
 
 @kernel
-def _hand_out(
-    keys: Float64,
-    rank: Float64,
-    cutoff: float,
-    missing: int,
-    y: Int64,
-) -> None:
+def _hand_out(keys: Float64, rank: Float64, cutoff: float, missing: int, y: Int64) -> None:
     """Give a unit each to the largest cells by (rank, index) whose next cost is the cutoff."""
     # Ascending by (rank, index): mergesort is stable.
     order = np.argsort(rank[: len(keys)], kind="mergesort")
@@ -146,13 +125,7 @@ def _hand_out(
 
 
 @kernel
-def _hand_out_evenly(
-    keys: Float64,
-    hashed: int,
-    cutoff: float,
-    missing: int,
-    y: Int64,
-) -> None:
+def _hand_out_evenly(keys: Float64, hashed: int, cutoff: float, missing: int, y: Int64) -> None:
     """Give a unit each, evenly, to cells whose next cost is the cutoff; to empty ones last."""
     # Cells that hold something come before empty ones; within each group units are spread evenly.
     filled = 0
@@ -178,11 +151,7 @@ def _hand_out_evenly(
 
 @kernel
 def _share_between_two(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], y: Int64
 ) -> tuple[float, bool]:
     """Solve `cheapest_units` for two cells: from the rounded real solution, a unit at a time."""
     # Start from the rounded real solution and move one unit while that is cheaper: a step or two.

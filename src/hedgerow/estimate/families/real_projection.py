@@ -36,17 +36,7 @@ LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
 ones, of noise that is next to never there, count as 2^-300."""
 
-Kernel = Callable[
-    [
-        Float64,
-        Float64,
-        Int64,
-        Int64,
-        tuple[int, int],
-        Int64,
-    ],
-    None,
-]
+Kernel = Callable[[Float64, Float64, Int64, Int64, tuple[int, int], Int64], None]
 """``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
 
 

@@ -60,13 +60,7 @@ def project_penalised(
 
 
 @kernel
-def _sparsen_two(
-    x: Float64,
-    s: Float64,
-    price: float,
-    hashed: int,
-    y: Int64,
-) -> None:
+def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) -> None:
     """Turn integer least squares of two cells into the penalised optimum, for any variances."""
     if y[0] == 0 or y[1] == 0:
         return
@@ -246,12 +240,7 @@ class Sparse:
         penalty = float(self.penalty)
 
         def solve(
-            x: Float64,
-            v: Float64,
-            start: Int64,
-            totals: Int64,
-            families: tuple[int, int],
-            y: Int64,
+            x: Float64, v: Float64, start: Int64, totals: Int64, families: tuple[int, int], y: Int64
         ) -> None:
             project_penalised(x, v, (start, totals), penalty, families, y)
 

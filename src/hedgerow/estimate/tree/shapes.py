@@ -147,9 +147,7 @@ class Shapes:
         return matrix
 
 
-def _axis_projection(
-    levels: tuple[LevelShapes, ...],
-) -> tuple[Float64, Float64]:
+def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:
     """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
@@ -226,12 +224,7 @@ def _mixed(child: Int64, times: Int64) -> UInt64:
 
 
 @kernel
-def _differs(
-    start: Int64,
-    child: Int64,
-    times: Int64,
-    other: Int64,
-) -> NDArray[np.bool_]:
+def _differs(start: Int64, child: Int64, times: Int64, other: Int64) -> NDArray[np.bool_]:
     """Return for each node whether its entries differ from those of another."""
     # The entries of node n are start[n] .. start[n + 1], its children's shapes in ascending order.
     differs = np.zeros(len(other), dtype=np.bool_)

@@ -53,10 +53,7 @@ def covariance(
 
 
 def _path(
-    layers: Sequence[Layer],
-    combined: Sequence[tuple[Float64, Float64]],
-    depth: int,
-    index: int,
+    layers: Sequence[Layer], combined: Sequence[tuple[Float64, Float64]], depth: int, index: int
 ) -> list[_Step]:
     """Return the steps from the root down to a node."""
     if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:

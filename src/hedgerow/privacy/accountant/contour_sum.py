@@ -31,11 +31,7 @@ _FIRST_BLOCK = 64
 
 
 def surviving_nodes(
-    waves: Sequence[Wave],
-    spacing: float,
-    last: int,
-    room: Callable[[int, int], float],
-    most: int,
+    waves: Sequence[Wave], spacing: float, last: int, room: Callable[[int, int], float], most: int
 ) -> Int64 | None:
     """Return the nodes m in 0..last at which the product may be above what the room allows.
 
@@ -190,11 +186,7 @@ class Product:
 
 
 def weighted_sums(
-    product: Product,
-    kernel: Folded | Smoothed,
-    tilt: float,
-    spacing: float,
-    nodes: Int64,
+    product: Product, kernel: Folded | Smoothed, tilt: float, spacing: float, nodes: Int64
 ) -> tuple[Float64, float]:
     """Return (h/2π) Σ over ±nodes of the product times each weight, and a bound of its error.
 

@@ -166,11 +166,7 @@ def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Co
 
 
 def _multiply(
-    spectrum: Complex128,
-    doubts: Float64,
-    factor: Complex128,
-    times: int,
-    doubt: float,
+    spectrum: Complex128, doubts: Float64, factor: Complex128, times: int, doubt: float
 ) -> None:
     """Multiply by F^times in place and carry the error: (S+D)(|F|+d)^n covers all of it.
 
