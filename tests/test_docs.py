@@ -270,6 +270,7 @@ def test_the_reference_shows_signatures_and_methods(site):
     assert "hr.make_plan(" in text
     assert ".level(" in text
     assert "```" not in text
+    assert names.count('<span class="gp">') >= 5  # prompts of examples
 
 
 def test_every_page_of_evidence_is_in_the_site(site):

@@ -82,6 +82,10 @@ KINDS = {
 }
 
 
+_OPEN_SAFELY = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+"""A pipe that is opened does not wait; and what Windows calls a binary file."""
+
+
 def kind_of_file(path: Path) -> str | None:
     """Return what is there that is no plain file; None for a plain file."""
     mode = path.stat().st_mode
@@ -102,9 +106,8 @@ def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowErr
     """Return the content of a plain file of at most ``most`` bytes."""
     check_plain(path, subject, error)
     try:
-        # O_NONBLOCK: a pipe that took the file's place must not block. Windows has no such flag.
-        flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(path, os.O_RDONLY | flags), "rb") as file:
+        handle = os.open(path, os.O_RDONLY | _OPEN_SAFELY)
+        with os.fdopen(handle, "rb") as file:
             content = file.read(most + 1)
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "it has no name that a file can have"

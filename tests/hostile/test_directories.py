@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import unicodedata
 from dataclasses import replace
@@ -183,17 +184,17 @@ def test_memory_is_told_from_pages_and_their_dictionaries(tmp_path, monkeypatch,
         frame = read_parquet(folder, NAME, Layout(COLUMNS, 1_000))
         assert frame["tract"].str.len_bytes().sum() == 1_000 * letters
         return
-    with pytest.raises(MachineError, match=r"takes 4\.0 GB of memory, and there are 0\.6"):
+    with pytest.raises(MachineError, match=r"takes 4\.0 GB of memory, and only 0\.6 GB are free"):
         read_parquet(folder, NAME, Layout(COLUMNS, 1_000))
 
 
 def test_a_limit_on_addresses_is_a_limit_on_memory(monkeypatch):
     monkeypatch.setattr(memory, "usable_memory", lambda: 1 << 40)
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (1 << 35, 1 << 35))
-    room = memory.room()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 35, 1 << 35))
+    room = memory.available_memory()
     assert 0 < room < 0.6 * (1 << 35)
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (memory.resource.RLIM_INFINITY, 0))
-    assert memory.room() == int(0.6 * (1 << 40))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, 0))
+    assert memory.available_memory() == int(0.6 * (1 << 40))
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])

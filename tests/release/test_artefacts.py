@@ -1,5 +1,6 @@
 """Release directories: staging, resumption, manifest, check."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -480,7 +481,7 @@ def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeyp
     """Between opening and locking, another run threw the folder away and began its own."""
     killed_release(*made, tmp_path / "out")
     folder = tmp_path / "out.staging"
-    flock = staging.fcntl.flock
+    flock = fcntl.flock
 
     def replaced(lock, how):
         shutil.rmtree(folder)
@@ -488,7 +489,7 @@ def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeyp
         (folder / "lock").touch()
         flock(lock, how)
 
-    monkeypatch.setattr(staging.fcntl, "flock", replaced)
+    monkeypatch.setattr(fcntl, "flock", replaced)
     with pytest.raises(hr.ReleaseError, match="another run is at work"):
         hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
     assert folder.exists()

@@ -63,7 +63,7 @@ def test_a_finished_job_is_not_run_again(made, tmp_path, monkeypatch):
     whole = by_depth(made(tmp_path).results())
     files = sorted(tmp_path.iterdir())
     ran = []
-    for job in ("subtree", "said"):
+    for job in ("release_subtree", "estimate_upward"):
         method = getattr(Pass, job)
         monkeypatch.setattr(
             Pass, job, lambda run, root, m=method, j=job: (ran.append(j), m(run, root))[1]
@@ -72,7 +72,7 @@ def test_a_finished_job_is_not_run_again(made, tmp_path, monkeypatch):
     assert ran == []
     files[0].unlink()
     same(by_depth(made(tmp_path).results()), whole)
-    assert set(ran) == {"subtree"}, "the first file in the alphabet is of a job down"
+    assert set(ran) == {"release_subtree"}, "the first file in the alphabet is of a job down"
     assert sorted(tmp_path.iterdir()) == files
 
 

@@ -16,7 +16,7 @@ pass runs again on them, RUNS times, with the same plan and estimator:
 
 the quantile of |simulated - released|: of R runs the ⌈level (R + 1)⌉-th smallest (for all cells at
 once: of the greatest error in units of its standard error). It reads released counts alone, so it
-costs no privacy. It is an approximation and covers less than it states: ``docs/intervals.md`` says
+costs no privacy. It is an approximation and covers less than it states: ``docs/proofs.md`` says
 why, and by how much.
 """
 

@@ -60,6 +60,16 @@ def release(
         BudgetError: the ledger refuses the charge; what an earlier run began is kept.
         ReleaseError: the directory exists, or the unfinished release is another one's.
         MachineError: the disk is full, or the memory.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+        >>> hr.release(counts, plan).level("county").columns
+        ['county', 'count', 'estimate', 'standard_error', 'low', 'high', 'contradicted']
     """
     check_match(counts, plan)
     estimator = Euclidean() if estimator is None else estimator

@@ -10,7 +10,6 @@ the system's own cache come on top.
 """
 
 import re
-import resource
 from pathlib import Path
 
 from hedgerow.errors import EstimateError, PlanError, SpecError, kind_of
@@ -143,17 +142,22 @@ PART_OF_MEMORY = 0.6
 """Of what is there: what is read is laid out once more on its way."""
 
 
-def room() -> int | None:
-    """Bytes of memory that a file of a release may take: most of what is there, if that is known.
+def available_memory() -> int | None:
+    """Return how many bytes of memory a file of a release may take: most of what is free.
 
-    A limit of this process alone (``ulimit -v``) counts too, less what it has taken already.
+    A limit of this process alone (``ulimit -v``) counts too, less what it has taken already. None
+    where the system does not tell.
     """
-    known = [found for found in (usable_memory(), _address_space()) if found is not None]
-    return int(min(known) * PART_OF_MEMORY) if known else None
+    limits = [limit for limit in (usable_memory(), _address_space()) if limit is not None]
+    return int(min(limits) * PART_OF_MEMORY) if limits else None
 
 
 def _address_space() -> int | None:
-    """What is left of the addresses that this process may use; None where there is no limit."""
+    """Return what is left of the addresses that this process may use; None without a limit."""
+    try:
+        import resource  # noqa: PLC0415 - POSIX alone has it
+    except ImportError:
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None

@@ -95,6 +95,21 @@ class Release:
 
     Attributes:
         content: in memory or in a directory.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+        >>> release = hr.release(counts, plan)
+        >>> (release.level("town")["count"].sum() == release.level("county")["count"].sum())
+        True
+        >>> release.cuboid(place="county").shape
+        (2, 7)
+        >>> release.measurements(depth=2).shape
+        (3,)
     """
 
     content: Content = field(repr=False)
@@ -279,5 +294,16 @@ def read_release(directory: str | Path) -> Release:
     Raises:
         ReleaseError: there is none, or its plan is not what its manifest says.
         MachineError: it may not be read.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+        >>> hr.release(counts, plan).write("out")
+        >>> hr.read_release("out").plan.hash == plan.hash
+        True
     """
     return Release(verified_release(Path(directory)))

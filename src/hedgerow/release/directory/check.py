@@ -71,6 +71,17 @@ def check(directory: str | Path) -> list[Finding]:
 
     Raises:
         ReleaseError: the directory holds no manifest to check against.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+        >>> hr.release(counts, plan).write("out")
+        >>> all(finding.passed for finding in hr.check("out"))
+        True
     """
     folder = Path(directory)
     manifest = read_manifest(folder)

@@ -23,6 +23,10 @@ class Unfinished(Enum):
     REFUSE says that it is there; RESUME finishes it under its own key, so no cell gets a second
     draw; DISCARD throws it away, noise and all, and begins anew: a charge to a ledger stays, and
     the new release is charged again. RESUME and DISCARD refuse where nothing is there.
+
+    Example:
+        >>> [choice.name for choice in hr.Unfinished]
+        ['REFUSE', 'RESUME', 'DISCARD']
     """
 
     REFUSE = "refuse"

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.release.directory.manifest import part_files
-from hedgerow.release.preflight import room
+from hedgerow.release.preflight import available_memory
 from hedgerow.text import visible
 
 # The pages of a Parquet file, told by their own headers before any is read.
@@ -172,7 +172,7 @@ TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
 LEAST_BYTES = 12
 MOST_FOOTER = 1 << 26
-SURELY_THERE = 1 << 20
+SURELY_FREE = 1 << 20
 """Bytes of memory for which the machine is not asked how much it has."""
 MOST_COLUMNS = 64 * 64
 BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
@@ -224,11 +224,11 @@ def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetF
                 about = _footer(path, layout, rows)
                 rows, needed = rows + about.num_rows, needed + _bytes_of(path, about, layout)
                 files.append(stack.enter_context(pq.ParquetFile(path)))
-        there = room() if needed > SURELY_THERE else None
-        if there is not None and needed > there:
+        free = available_memory() if needed > SURELY_FREE else None
+        if free is not None and needed > free:
             raise MachineError(
-                f"{name} takes {needed / 1e9:,.1f} GB of memory, and there are {there / 1e9:,.1f}; "
-                f"use a larger machine"
+                f"{name} takes {needed / 1e9:,.1f} GB of memory, and only {free / 1e9:,.1f} GB are "
+                f"free; use a larger machine"
             )
         yield files
 

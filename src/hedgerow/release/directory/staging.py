@@ -8,15 +8,14 @@ already erased would be no secret. What was begun may have been charged, so noth
 DISCARD throws it away. One run at a time holds the folder's lock.
 """
 
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
@@ -65,7 +64,7 @@ class Staging:
         output: where the release will appear.
         key: of this release.
         release_id: its name in a ledger, the same when it is resumed.
-        lock: an open file that holds the lock until the process ends or `publish` is through.
+        lock: held until the process ends or `publish` is through.
         is_resumed: whether an earlier run began it, which may have charged it and drawn its noise.
     """
 
@@ -73,7 +72,7 @@ class Staging:
     output: Path
     key: ReleaseKey
     release_id: str
-    lock: IO[bytes]
+    lock: FileLock
     is_resumed: bool
 
     @property
@@ -112,13 +111,13 @@ class Staging:
         (self.folder / COMPLETE).touch()
         sync(self.folder)
         _publish(self.folder, self.output)
-        self.lock.close()
+        self.lock.release()
 
     def _withdraw(self) -> None:
         """Throw the folder away: nothing was charged, and no noise drawn."""
         erase(self.folder / KEY_FILE)
         shutil.rmtree(self.folder)
-        self.lock.close()
+        self.lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
 
 
 @contextmanager
-def _entered(folder: Path, unfinished: Unfinished) -> Iterator[IO[bytes]]:
+def _entered(folder: Path, unfinished: Unfinished) -> Iterator[FileLock]:
     """The lock of a folder that is there: of an earlier run, or a new one."""
     with machine_errors(f"cannot write to {str(folder)!r}"):
         if unfinished is Unfinished.DISCARD and folder.exists():
@@ -287,22 +286,20 @@ def _clear(folder: Path) -> None:
             shutil.rmtree(folder / name)
 
 
-def _locked(folder: Path) -> IO[bytes]:
-    """The folder's lock, held while the file is open.
+def _locked(folder: Path) -> FileLock:
+    """Return the folder's lock, acquired.
+
+    A lock on a file that was unlinked since it was opened is refused by filelock: another run has
+    removed or replaced the folder.
 
     Raises:
         ReleaseError: another run holds it.
     """
-    lock = (folder / LOCK_FILE).open("ab")
+    lock = FileLock(folder / LOCK_FILE)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Between opening and locking, another run may have removed or replaced the folder.
-        held = os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK_FILE).stat())
-    except (BlockingIOError, FileNotFoundError):
-        held = False
-    if not held:
-        lock.close()
-        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
+        lock.acquire(blocking=False)
+    except (Timeout, FileNotFoundError):
+        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
     return lock
 
 

@@ -29,6 +29,15 @@ class Quantile:
         rank: q.
         value: where the released CDF, straight within each bin, reaches q.
         low, high: with the confidence asked for, the true quantile is in low … high.
+
+    Example:
+        >>> ages = [20 + i % 60 for i in range(6000)]
+        >>> made = hr.release_distribution(
+        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
+        ... )
+        >>> median = made.quantile(0.5)
+        >>> median.low <= median.value <= median.high
+        True
     """
 
     rank: float
@@ -44,6 +53,15 @@ class CountBetween:
     Attributes:
         count: released, records; within a bin in proportion.
         low, high: with the confidence asked for, the true count is one of low … high.
+
+    Example:
+        >>> ages = [20 + i % 60 for i in range(6000)]
+        >>> made = hr.release_distribution(
+        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
+        ... )
+        >>> working_age = made.count_between(18, 65)
+        >>> working_age.low <= working_age.high
+        True
     """
 
     count: int
@@ -69,6 +87,16 @@ class Distribution:
     Raises:
         TableError: the axis is not numeric.
         ReleaseError: several axes, or a plan that measures survivors alone.
+
+    Example:
+        >>> ages = [20 + i % 60 for i in range(6000)]
+        >>> made = hr.release_distribution(
+        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
+        ... )
+        >>> made
+        Distribution(value: 6,000 records released, 20 bins from 0 to 100)
+        >>> made.cdf.columns
+        ['upper', 'count', 'cdf', 'low', 'high']
     """
 
     plan: Plan
@@ -225,6 +253,15 @@ def read_distribution(directory: str | Path) -> Distribution:
         ReleaseError: there is no release, it is damaged, or it is none of a distribution.
         TableError: its axis is not numeric.
         MachineError: it may not be read.
+
+    Example:
+        >>> ages = [20 + i % 60 for i in range(6000)]
+        >>> made = hr.release_distribution(
+        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
+        ... )
+        >>> made.write("out")
+        >>> hr.read_distribution("out").cdf.equals(made.cdf)
+        True
     """
     folder = Path(directory)
     with undamaged(folder):

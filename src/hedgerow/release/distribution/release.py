@@ -78,6 +78,14 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
         BudgetError, PlanError: a budget that cannot be spent so.
         ReleaseError: the directory exists.
         MachineError: the disk is full, or the memory.
+
+    Example:
+        >>> ages = [20 + i % 60 for i in range(6000)]
+        >>> made = hr.release_distribution(
+        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
+        ... )
+        >>> made.cdf["count"][-1]
+        6000
     """
     ranges = Ranges.equal_width(name, low, high, bins, out_of_bounds=out_of_bounds)
     who = Replace() if neighbours is None else neighbours

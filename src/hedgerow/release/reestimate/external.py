@@ -43,6 +43,15 @@ class Measurements:
         stored: the noisy counts of all nodes, in tree order; of infinite variance where a node
             was not measured.
         outline: which depths hold any.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["town"])])
+        >>> noisy = towns.with_columns(noisy_count=pl.Series([88.0, 302.0, 46.0]), variance=4.0)
+        >>> total, leaves = hr.Measurements.from_frames(tree, {1: noisy}).least_squares()[0]
+        >>> total.estimate.tolist(), total.variance.tolist()
+        ([436.0], [12.0])
     """
 
     stored: Stored

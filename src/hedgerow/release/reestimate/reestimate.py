@@ -58,6 +58,20 @@ class Estimates:
             true count at 95 %.
         described: what was done, as JSON.
         layers: of least squares, what its estimates were made of; else None.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"), measure=hr.All())
+        >>> hr.release(counts, plan).write("out")
+        >>> estimates = hr.reestimate("out", hr.LeastSquares())
+        >>> estimates.level("town").columns
+        ['county', 'town', 'released', 'estimate', 'standard_error', 'low', 'high']
+        >>> estimates.covariance([(1, 0), (1, 1)]).shape
+        (2, 2)
     """
 
     tree: Tree
@@ -120,6 +134,18 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     Raises:
         ReleaseError: there is no release, or its files do not fit each other (see `check`).
         EstimateError: the estimator does not suit the plan.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+        >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+        >>> counts = hr.Counts.from_frame(tree, people, count="people")
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"), measure=hr.All())
+        >>> hr.release(counts, plan).write("out")
+        >>> again = hr.reestimate("out", hr.Euclidean())
+        >>> (again.level("town")["count"] == again.level("town")["released"]).all()
+        True
     """
     release = verified_release(Path(directory))
     plan, tree = release.plan, release.plan.tree
@@ -195,6 +221,15 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
     Raises:
         EstimateError: the estimator cannot use them.
         TableError: what was measured does not determine every node.
+
+    Example:
+        >>> import polars as pl
+        >>> towns = pl.DataFrame({"town": ["a1", "a2", "b1"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["town"])])
+        >>> noisy = towns.with_columns(noisy_count=pl.Series([88.0, 302.0, 46.0]), variance=4.0)
+        >>> measured = hr.Measurements.from_frames(tree, {1: noisy}, total=440)
+        >>> hr.estimate_measurements(measured, hr.Euclidean()).level("town")["count"].sum()
+        440
     """
     _check_columns(given.outline.tree)
     whole = not isinstance(method, LeastSquares)
