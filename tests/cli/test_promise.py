@@ -84,7 +84,7 @@ def made(tmp_path_factory):
     (folder / "release.toml").write_text(RELEASE)
     spec = ReleaseSpec(folder / "release.toml")
     tree = spec.tree()
-    hr.release(spec.counts(tree), spec.plan(tree), directory=folder / "out")
+    hr.release(spec.table.counts(tree), spec.plan(tree), directory=folder / "out")
     return folder
 
 
