@@ -20,11 +20,11 @@ from hedgerow.distribution.branching import Design, best_branching
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.isotonic import isotonic_squared
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
+from studies.rameshwar.isotonic import isotonic_squared
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted, trimmed_error
 
 mpl.use("Agg")

@@ -58,7 +58,7 @@ LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
 def figure_for(
     path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
 ) -> Iterator[Any]:
-    """Return a figure to draw on; its file is written when the block ends, and not where it fails.
+    """Yield a figure to draw on; write its file when the block ends without an error.
 
     Args:
         path: PNG, SVG or PDF; a picture of this kind is replaced.

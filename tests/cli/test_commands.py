@@ -269,7 +269,7 @@ def test_a_discarded_release_stays_charged_and_the_new_one_is_charged_too(
     assert code == 0, err
     assert "0.0384425 is spent" in out
     said = " ".join(run("release", "--help")[1].split())
-    assert "begin anew" in said
+    assert "start again" in said
 
 
 def test_a_cap_that_no_release_of_the_file_could_use_is_not_opened(run, charged):

@@ -155,7 +155,7 @@ REFUSED = {
         'areas  = "wards.csv"',
         'areas = "./visits.csv"',
         ("""[[axis]] 'ward' areas is the confidential table itself; name a public list with one """
-        """row an area, or, if the codes in the table are public, say areas = "table\""""),
+        """row an area, or, if the codes in the table are public, areas = "table\""""),
     ),
     "no code": (
         'not_stated = "none"',

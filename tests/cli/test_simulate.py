@@ -316,7 +316,7 @@ def test_options_that_cannot_be_are_refused_before_anything_is_read(
     assert refused(command(file, "--workers", 0), "--workers must be at least 1, got 0")
     assert refused(command(file, "--show", "mse"), "no metric is called 'mse'", "rmse")
     assert refused(command(file, "--output", tmp_path / "a.csv"), "must end in .parquet")
-    assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "is not there")
+    assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "does not exist")
     assert refused(command(file, "--picture", tmp_path / "a.txt"), "must end in .png")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')

@@ -140,8 +140,11 @@ class BudgetSection(Section):
     delta: Number | None = None
     rho: Number | None = None
 
-    def budget(self) -> Budget:
-        """Return the budget, or raise a SpecError for other combinations of keys."""
+    def budget(self, where: str = "[simulate] budgets:") -> Budget:
+        """Return the budget, or raise for other keys; errors begin with ``where``."""
+        return within(where, self._budget)
+
+    def _budget(self) -> Budget:
         given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
         kinds: dict[tuple[str, ...], Callable[..., Budget]] = {
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
@@ -260,7 +263,7 @@ def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
 
 def budget_of(privacy: PrivacySection) -> Budget:
     """Return the budget of a section, or raise unless the mechanism can spend it."""
-    budget = within("[privacy]", privacy.budget)
+    budget = privacy.budget("[privacy]")
     if isinstance(budget, Epsilon) and not isinstance(
         MECHANISMS[privacy.mechanism].price, InEpsilon
     ):

@@ -20,7 +20,7 @@ from hedgerow.spec.release_file import (
     PrivacySection,
     TableSection,
 )
-from hedgerow.spec.toml_file import Section, parse, within
+from hedgerow.spec.toml_file import Section, parse
 
 Baseline = Literal[
     "leaf-noise",
@@ -85,7 +85,7 @@ def read_section(path: Path) -> tuple[SimulateSection, Path]:
 
 def own_budget(privacy: PrivacySection) -> BudgetSection:
     """Return the budget of ``[privacy]``, or raise if there is none."""
-    within("[privacy]", privacy.budget)
+    privacy.budget("[privacy]")
     return BudgetSection(epsilon=privacy.epsilon, delta=privacy.delta, rho=privacy.rho)
 
 
