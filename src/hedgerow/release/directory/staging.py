@@ -10,7 +10,7 @@ DISCARD throws it away. One run at a time holds the folder's lock.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -188,13 +188,13 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
 @contextmanager
 def _entered(folder: Path, unfinished: Unfinished) -> Iterator[FileLock]:
     """Hold the lock of a folder: of an earlier run, or a new one."""
-    with machine_errors(f"cannot write to {str(folder)!r}"):
-        if unfinished is Unfinished.DISCARD and folder.exists():
-            _discard(folder)
-        if unfinished is not Unfinished.RESUME:
-            make_folder(folder)
-        lock = _locked(folder)
-    with lock:
+    with ExitStack() as held:
+        with machine_errors(f"cannot write to {str(folder)!r}"):
+            if unfinished is Unfinished.DISCARD and folder.exists():
+                _discard(folder)
+            if unfinished is not Unfinished.RESUME:
+                make_folder(folder)
+            lock = held.enter_context(_locked(folder))
         yield lock
 
 
@@ -283,18 +283,25 @@ def _clear(folder: Path) -> None:
             shutil.rmtree(folder / name)
 
 
-def _locked(folder: Path) -> FileLock:
-    """Return the folder's lock, acquired.
+@contextmanager
+def _locked(folder: Path) -> Iterator[FileLock]:
+    """Hold the folder's lock.
 
     A lock on a file that was unlinked since it was opened is refused by filelock: another run has
     removed or replaced the folder.
+
+    Raises:
+        ReleaseError: another run holds it.
     """
     lock = FileLock(folder / LOCK_FILE)
     try:
         lock.acquire(blocking=False)
     except (Timeout, FileNotFoundError):
         raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
-    return lock
+    try:
+        yield lock
+    finally:
+        lock.release(force=True)
 
 
 def _discard(folder: Path) -> None:
