@@ -209,8 +209,8 @@ def check_memory(plan: Plan, memory: int | None) -> None:
     memory = usable_memory() if memory is None else memory
     if memory is not None and needed > memory:
         raise PlanError(
-            f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "
-            f"or there: its areas, and the largest family of siblings (or subtree, where all nodes "
-            f"are measured), are held in memory at once; put a level between, or use a larger "
+            f"this plan needs about {needed / 1e9:,.1f} GB, and only {memory / 1e9:,.1f} GB are "
+            f"available: its areas, and the largest family of siblings (or subtree, where all "
+            f"nodes are measured), are held in memory at once; insert a level, or use a larger "
             f"machine"
         )

@@ -53,7 +53,7 @@ def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
             deltas = np.logspace(-15, -2, 30)
             for label, style, ask in (
                 ("from ρ, optimally", "--", profile.zcdp_epsilon),
-                ("from ρ, as the Bureau", ":", profile.bureau_epsilon),
+                ("from ρ, Bun & Steinke", ":", profile.bureau_epsilon),
             ):
                 curve.semilogy(
                     [ask(float(d)) for d in deltas], deltas, style, color=LOOSE, label=label
@@ -243,7 +243,7 @@ def _figures(plan: Plan, priced: Priced) -> str:
         "" if is_exact else "; the first column is what is promised"
     )
     first = "exact" if is_exact else "proved bound"
-    return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
+    return table(caption, ["δ", first, "from ρ, best known", "from ρ, Bun &amp; Steinke"], rows)
 
 
 def figure(value: Fraction | float) -> str:
