@@ -38,6 +38,13 @@ from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 
+Records = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."
+    ),
+]
+
 
 def plan(
     file: ReleaseFile,
@@ -49,12 +56,7 @@ def plan(
     fair: Annotated[
         bool, typer.Option("--fairness", help="Show how precision depends on family sizes.")
     ] = False,
-    records: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."
-        ),
-    ] = None,
+    records: Records = None,
     target_mse: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +70,8 @@ def plan(
     areas = "table").
     """
     check_picture_place(picture, PlanError)
+    if records is not None and records < 0:
+        raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
         spec.allocation.check_target(target_mse)
@@ -77,21 +81,18 @@ def plan(
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     warn(made)
     check_combines(estimator, made)
-    if records is not None and records < 0:
-        raise PlanError(f"--records must be 0 or more, got {records}")
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
     simulated = _simulated(spec, made, simulate) if simulate else None
     if picture is not None:
         picture_of_forecast(expected, picture)
     if as_json:
-        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-        facts |= {"forecast": expected.to_dicts(), "sums": sums.to_dicts()}
+        frames = {"forecast": expected, "sums": sums}
         if fair:
-            facts["fairness"] = fairness(made).to_dicts()
+            frames["fairness"] = fairness(made)
         if simulated is not None:
-            facts["simulated"], facts["simulated_sums"] = (part.to_dicts() for part in simulated)
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+            frames["simulated"], frames["simulated_sums"] = simulated
+        _print_json(made, frames)
         return
     show_plan(made, expected)
     _show_sums(made, sums)
@@ -103,6 +104,12 @@ def plan(
     if picture is not None:
         stdout.print(f"Picture: {escape(str(picture))}")
     _show_next(file, None if target_mse is None else made)
+
+
+def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
+    facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+    facts |= {name: frame.to_dicts() for name, frame in frames.items()}
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
 
 
 def _show_next(file: Path, for_target: Plan | None) -> None:
