@@ -15,9 +15,9 @@ from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, publish, table
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.programs import (
-    Cells,
     LargeCounts,
-    Level,
+    LevelCost,
+    PriorCells,
     least_budgets,
     least_error,
     total_error,
@@ -72,27 +72,27 @@ def nodes(count: int) -> Floats:
     return sizes
 
 
-def large(count: int) -> list[Level]:
+def large(count: int) -> list[LevelCost]:
     """Levels of large counts under Laplace noise."""
     return [LargeCounts(2 * size, 2, 1.0) for size in nodes(count)]
 
 
-def with_prior(count: int) -> list[Level]:
+def with_prior(count: int) -> list[LevelCost]:
     """Levels whose counts are known, log-normal, smaller the deeper."""
-    rng, levels = np.random.default_rng(7), list[Level]()
+    rng, levels = np.random.default_rng(7), list[LevelCost]()
     for depth, size in enumerate(nodes(count)):
         many = int(min(size, 20_000))
         drawn = np.floor(rng.lognormal(8 - 0.7 * min(depth, 10), 1.5, many))
         values, times = np.unique(drawn, return_counts=True)
         kept = slice(0, VALUES)
         weights = times.astype(np.float64) * (size / many)
-        levels.append(Cells(DiscreteLaplace.cell_error, values[kept], weights[kept], 1.0))
+        levels.append(PriorCells(DiscreteLaplace.cell_error, values[kept], weights[kept], 1.0))
     return levels
 
 
-def cvxpy_programs(cvxpy: Any, levels: Sequence[Level]) -> dict[str, Callable[[float], Floats]]:
+def cvxpy_programs(cvxpy: Any, levels: Sequence[LevelCost]) -> dict[str, Callable[[float], Floats]]:
     """Both programs for levels of large counts, each a function of its budget or its error."""
-    costs = np.array([level.error(1.0) for level in levels])
+    costs = np.array([level.derivative(1.0) for level in levels])
     part, given = cvxpy.Variable(len(levels)), cvxpy.Parameter(pos=True)
     error = cvxpy.sum(cvxpy.multiply(costs / costs.max(), cvxpy.power(part, -2)))
     least = cvxpy.Problem(cvxpy.Minimize(error), [cvxpy.sum(part) == given])
@@ -109,13 +109,15 @@ def cvxpy_programs(cvxpy: Any, levels: Sequence[Level]) -> dict[str, Callable[[f
     return {"6": partial(solved, least, 1.0), "7": partial(solved, cheapest, costs.max())}
 
 
-def slsqp(levels: Sequence[Level], budget: float, scale: float) -> Floats:
+def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Floats:
     """Program (6) by a general solver."""
     count = len(levels)
     found: Floats = minimize(
         lambda b: total_error(levels, b) / scale,
         np.full(count, budget / count),
-        jac=lambda b: np.array([g.slope(x) for g, x in zip(levels, b, strict=True)]) / scale,
+        jac=lambda b: (
+            np.array([g.derivative(x, 1) for g, x in zip(levels, b, strict=True)]) / scale
+        ),
         method="SLSQP",
         bounds=[(1e-3 * budget / count, budget)] * count,
         constraints={"type": "eq", "fun": lambda b: b.sum() - budget, "jac": np.ones_like},

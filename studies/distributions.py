@@ -16,16 +16,16 @@ import opendp.prelude as dp
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.distribution.branching import Design, best_branching, trimmed_error
+from hedgerow.distribution.branching import Design, best_branching
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.isotonic import isotonic_squared
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
-from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
+from studies.rameshwar.isotonic import isotonic_squared
+from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted, trimmed_error
 
 mpl.use("Agg")
 ROOT = Path(__file__).parents[1]

@@ -27,8 +27,8 @@ from hedgerow.estimate.tree.error import (
     weighted_variance_and_gradient,
 )
 from hedgerow.estimate.tree.shapes import Shapes
-from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
-from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes, picture_of_errors
+from hedgerow.evaluate.baselines import stability_histogram
+from hedgerow.evaluate.metrics import error_of_nodes, picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation
@@ -41,6 +41,7 @@ from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
+from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import markdown
 from studies.real_tables import CASES, ROOT
 

@@ -15,15 +15,14 @@ from pathlib import Path
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.evaluate.baselines import leaf_noise
 from hedgerow.evaluate.metrics import (
     HEADINGS,
     error_by_depth,
-    error_of_leaves,
     error_rows,
     picture_of_errors,
 )
 from hedgerow.noise.bits import ReleaseKey
+from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import markdown
 
 ROOT = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.forecast import simulated_errors
+from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
@@ -120,7 +120,7 @@ class Table:
         """
         plan = self.plan(budget, hr.Uniform())
         told = hr.forecast(plan)["rmse"].to_numpy()
-        found = simulated_errors(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)
+        found = simulated_releases(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)[0]
         rmse, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
         smaller = (rmse / np.where(told > 0, told, 1)) ** 2
         return np.where(rmse + 2 * error < told, smaller, 1.0)[self.depths]
@@ -370,9 +370,9 @@ def by_prior(table: Table) -> str:
             told = hr.forecast(plan)["rmse"]
             for e, estimator in PROJECTIONS.items():
                 before, after = (
-                    simulated_errors(
+                    simulated_releases(
                         plan, hr.Prior(counts, public=True), estimator, runs=200, seed=seed
-                    )
+                    )[0]
                     for counts, seed in ((prior, 0), (table.counts, 10_000))
                 )
                 for t in table.depths:
@@ -495,13 +495,13 @@ by more than 5 % (least squares) or 15 % (projected) and two standard errors.
 For least squares the forecast holds at every depth; depths of one cell are measured to a few
 percent only. For projected counts it holds if most counts are larger than a few times the noise. If
 the median count is at or below the forecast RMSE, or close to it, many counts are clipped at 0 and
-errors are smaller: the forecast is then too high, and `simulated_errors` on a prior is more
+errors are smaller: the forecast is then too high, and `simulated_releases` on a prior is more
 accurate.
 
 {forecasts}
 ## Simulated on the prior, measured on the truth
 
-`simulated_errors` on 2010 and, with other seeds, on 2020; 200 runs each.
+`simulated_releases` on 2010 and, with other seeds, on 2020; 200 runs each.
 
 {prior}"""
 

@@ -100,7 +100,7 @@ def test_a_picture_of_its_kind_is_replaced_and_nothing_else_unless_forced(tmp_pa
     path = tmp_path / name
     path.write_text("table")
     with (
-        pytest.raises(BudgetError, match="exists already and is none"),
+        pytest.raises(BudgetError, match="the file exists and is not an image"),
         figure_for(path, (3, 2), BudgetError),
     ):
         pass

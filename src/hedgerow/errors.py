@@ -43,7 +43,7 @@ def check_type(
     fitting: str,
     error: "type[HedgerowError]",
 ) -> None:
-    """Refuse another kind of thing than what fits, where it comes in and not where it is used."""
+    """Raise unless a value is of a fitting type; called where it comes in, not where it is used."""
     if not isinstance(given, kinds):
         raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 
@@ -62,8 +62,8 @@ def truncate_message(message: str) -> str:
     """Return a message of bounded length: the start and the end of what is too long."""
     half = LONGEST_WORD // 2
 
-    def cut(found: re.Match[str]) -> str:
-        return f"{found[0][:half]}…{found[0][-half:]}"
+    def cut(match: re.Match[str]) -> str:
+        return f"{match[0][:half]}…{match[0][-half:]}"
 
     quoted = rf"(?<!\w)'[^']{{{LONGEST_WORD + 1},}}'"
     message = re.sub(rf"\S{{{LONGEST_WORD + 1},}}|{quoted}", cut, message)
@@ -82,6 +82,13 @@ class HedgerowError(Exception):
         exit_code: what the process returns: 2 for bad input, 1 for a failure of the machine.
         breaks: of a refusal by `outside_limits` the sentence that names the rule, which quotes no
             value, and the values; both are confidential unless the table is public.
+
+    Example:
+        >>> try:
+        ...     hr.Rho(0.1)
+        ... except hr.HedgerowError as error:
+        ...     print(error)
+        rho must be exact, ...
     """
 
     exit_code = 2
@@ -103,16 +110,24 @@ class HedgerowError(Exception):
 
 
 class TableError(HedgerowError, ValueError):
-    """A table, an axis or a tree that cannot be what it says it is."""
+    """A table, an axis or a tree that cannot be what it says it is.
+
+    Example:
+        >>> try:
+        ...     hr.Axis.from_frame("town", {"town": ["a", "a"]}, levels=["town"])
+        ... except hr.TableError as error:
+        ...     print(error)
+        the list of areas of axis 'town' lists town 'a' twice; each area needs one row
+    """
 
 
 def outside_limits(
     subject: str, rule: str, values: str | None = None, *, column: str | None = None
 ) -> TableError:
     """Return the error for a confidential table, which says only that it breaks some rule."""
-    told = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
-    detail = told if values is None else f"{told} ({values})"
-    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(told, values))
+    sentence = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
+    detail = sentence if values is None else f"{sentence} ({values})"
+    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(sentence, values))
 
 
 @contextmanager
@@ -121,36 +136,94 @@ def of_public_table(prefix: str = "") -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        told, values = error.breaks or (str(error), error.confidential)
-        raise TableError(f"{prefix}{told}", confidential=values) from None
+        sentence, values = error.breaks or (str(error), error.confidential)
+        raise TableError(f"{prefix}{sentence}", confidential=values) from None
 
 
 class NoiseError(HedgerowError, ValueError):
-    """A noise parameter outside its domain."""
+    """A noise parameter outside its domain.
+
+    Example:
+        >>> try:
+        ...     hr.DiscreteLaplace(-1)
+        ... except hr.NoiseError as error:
+        ...     print(error)
+        scale must be above 0, got -1
+    """
 
 
 class BudgetError(HedgerowError, ValueError):
-    """A budget, a neighbouring relation or a guarantee that does not exist."""
+    """A budget, a neighbouring relation or a guarantee that does not exist.
+
+    Example:
+        >>> try:
+        ...     hr.Epsilon("0")
+        ... except hr.BudgetError as error:
+        ...     print(error)
+        epsilon must be above 0, got 0
+    """
 
 
 class EstimateError(HedgerowError, ValueError):
-    """Noisy counts that no estimate can be made from."""
+    """Noisy counts that no estimate can be made from.
+
+    Example:
+        >>> try:
+        ...     hr.Sparse(penalty=-1)
+        ... except hr.EstimateError as error:
+        ...     print(error)
+        a sparse estimator's penalty must be a number from 0 on, got -1; 0.5 is usual
+    """
 
 
 class PlanError(HedgerowError, ValueError):
-    """A plan that contradicts itself or the table."""
+    """A plan that contradicts itself or the table.
+
+    Example:
+        >>> try:
+        ...     hr.Shares([])
+        ... except hr.PlanError as error:
+        ...     print(error)
+        shares must sum to exactly 1, got 0; write thirds as 1/3
+    """
 
 
 class ReleaseError(HedgerowError, ValueError):
-    """A release that cannot be made, read or confirmed."""
+    """A release that cannot be made, read or confirmed.
+
+    Example:
+        >>> try:
+        ...     hr.read_release("nowhere")
+        ... except hr.ReleaseError as error:
+        ...     print(error)
+        'nowhere' is no release directory: nothing is there
+    """
 
 
 class SpecError(HedgerowError, ValueError):
-    """A release file that breaks a rule of its format."""
+    """A release file that breaks a rule of its format.
+
+    Example:
+        >>> from hedgerow.spec.release_spec import ReleaseSpec
+        >>> try:
+        ...     ReleaseSpec("no-such-release.toml")
+        ... except hr.SpecError as error:
+        ...     print(error)
+        cannot read the file 'no-such-release.toml': No such file or directory
+    """
 
 
 class MachineError(HedgerowError, OSError):
-    """The machine failed us: disk, memory, permissions."""
+    """The machine failed us: disk, memory, permissions.
+
+    Example:
+        >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+        >>> try:
+        ...     hr.Counts.from_frame(tree, {"town": ["a"]}, memory=1000)
+        ... except hr.MachineError as error:
+        ...     print(error)
+        the table needs more memory than there is, ...
+    """
 
     exit_code = 1
 
@@ -168,8 +241,8 @@ def machine_errors(subject: str) -> Iterator[None]:
         raise MachineError(f"{subject}: out of memory") from error
 
 
-def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.65) -> str:
+def did_you_mean(given: object, names: Iterable[str], cutoff: float = 0.65) -> str:
     """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
-    folded = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
-    return f"; did you mean {folded[found[0]]!r}?" if found else ""
+    folded = {name.casefold(): name for name in names}
+    matches = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
+    return f"; did you mean {folded[matches[0]]!r}?" if matches else ""

@@ -16,11 +16,11 @@ def usable_memory(root: Path = ROOT) -> int | None:
     The least of what the machine has and what control groups allow (version 1 and 2): those of
     this process and all above them, as each limits what is below.
     """
-    known = [*_limits(root)]
+    bounds = [*_limits(root)]
     physical = physical_memory()
     if physical is not None:
-        known.append(physical)
-    return min(known, default=None)
+        bounds.append(physical)
+    return min(bounds, default=None)
 
 
 def physical_memory() -> int | None:
@@ -32,7 +32,7 @@ def physical_memory() -> int | None:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Return the limits of this process's control groups.
+    """Yield the memory limits of this process's control groups.
 
     A line of ``/proc/self/cgroup`` is ``number:controllers:/path``; version 2 names no controllers.
     A container may see the groups from its own on, under a path that it cannot: hence every folder
@@ -108,10 +108,10 @@ def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowErr
     try:
         handle = os.open(path, os.O_RDONLY | _OPEN_SAFELY)
         with os.fdopen(handle, "rb") as file:
-            found = file.read(most + 1)
+            content = file.read(most + 1)
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "it has no name that a file can have"
         raise error(f"cannot read {subject}: {reason}") from None
-    if len(found) > most:
+    if len(content) > most:
         raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
-    return found
+    return content

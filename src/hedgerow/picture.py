@@ -25,7 +25,7 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise error(f"{subject}: its name must end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise error(f"{subject}: its folder is not there; make it first")
+        raise error(f"{subject}: the directory does not exist; create it")
     _figure_class(error)
 
 
@@ -58,7 +58,7 @@ LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
 def figure_for(
     path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
 ) -> Iterator[Any]:
-    """Return a figure to draw on; its file is written when the block ends, and not where it fails.
+    """Yield a figure to draw on; write its file when the block ends without an error.
 
     Args:
         path: PNG, SVG or PDF; a picture of this kind is replaced.
@@ -70,8 +70,8 @@ def figure_for(
     check_picture(path, error)
     if not force and would_be_lost(path):
         raise error(
-            f"cannot write the picture {str(path)!r}: it exists already and is none; name another "
-            f"file"
+            f"cannot write the picture {str(path)!r}: the file exists and is not an image; name "
+            f"another file"
         )
     figure = _figure_class(error)(figsize=size, layout="constrained")
     yield figure

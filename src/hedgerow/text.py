@@ -32,7 +32,7 @@ LONGEST_LINE = 1500
 def visible(text: str, *, lines: bool = False) -> str:
     r"""Return text with escapes such as ``\x1b`` in place of what cannot be seen."""
     unseen = _UNSEEN_IN_LINES if lines else _UNSEEN
-    return unseen.sub(lambda found: repr(found[0])[1:-1], text)
+    return unseen.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
@@ -47,7 +47,7 @@ def is_visible(text: str) -> bool:
 
 
 def check_name(name: object, subject: str, longest: int, error: type[HedgerowError]) -> None:
-    """Refuse what cannot be the name of anything."""
+    """Raise unless a value can be a name."""
     if not isinstance(name, str) or not name:
         raise error(f"{subject} must be a name, got {str(name)[:100]!r}")
     if not is_visible(name):

@@ -1,28 +1,30 @@
 """What `hedgerow --help` and `--version` show, without importing what the commands need."""
 
+import ast
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import hedgerow
 
-COMMANDS = """\
-new: Write a release file for a table, to fill in: from its header alone, no value is used.
-example: Write a synthetic table, its public list of areas and a release file to try.
-plan: Show what a release will measure, the error to expect, and what it promises.
-release: Make the release: measure, estimate, write; it appears whole or not at all.
-check: Re-verify a release directory: digests, plan, sums, whole numbers, measurements, page.
-table: Write the counts of a release as a table (CSV or Parquet), or show its first rows.
-distribution: Show the distribution in a release with one numeric axis: quantiles, CDF, intervals.
-funds: Share an amount by released counts, and show what each area is due, as an interval.
-report: Write the page of a release again, from its directory alone; it costs no privacy.
-estimate: Estimate noisy counts again, side by side with what was there; it costs no privacy.
-compare: Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
-simulate: Compare settings on a PUBLIC or synthetic table, by simulated releases.
-account: Say what mechanisms used together cost, exactly, beside the loose conversions.
-ledger: Keep account of what releases of a dataset have cost.
-"""
-"""Each command and the first paragraph of its own help, in their order; a test compares them."""
+COMMANDS = (
+    *("new", "example", "plan", "release", "check", "table", "distribution", "funds", "report"),
+    *("estimate", "compare", "simulate", "account", "ledger"),
+)
+"""In the order in which a user meets them, as in `hedgerow.cli.commands`."""
+
+
+def summaries() -> dict[str, str]:
+    """Return the first paragraph of each command's help, read from the source of `hedgerow.cli`."""
+    texts: dict[str, str] = {}
+    for path in (Path(hedgerow.__file__).parent / "cli").glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name in COMMANDS:
+                texts[node.name] = (ast.get_docstring(node) or "").split("\n\n")[0]
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LEDGER_HELP":
+                texts["ledger"] = ast.literal_eval(node.value)
+    return texts
 
 
 def show() -> None:
@@ -31,9 +33,9 @@ def show() -> None:
         name="hedgerow", no_args_is_help=True, add_completion=False, rich_markup_mode=None
     )
     overview.callback()(command)
-    for line in COMMANDS.splitlines():
-        name, _, sentence = line.partition(": ")
-        overview.command(name, help=sentence)(_elsewhere)
+    texts = summaries()
+    for name in COMMANDS:
+        overview.command(name, help=texts[name])(_in_another_package)
     overview()
 
 
@@ -53,5 +55,5 @@ def command(
     """Release hierarchical count tables under differential privacy."""
 
 
-def _elsewhere() -> None:
-    """Return the command is in `hedgerow.cli`."""
+def _in_another_package() -> None:
+    """The command is in `hedgerow.cli`."""

@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import hedgerow as hr
-from hedgerow.evaluate.baselines import leaf_noise
 from hedgerow.evaluate.simulate import seeded_bits
 from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
@@ -27,6 +26,7 @@ from studies.boninsegna.releases import (
     stability_as_run,
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
+from studies.leaf_noise import leaf_noise
 from studies.page import DATA, PAGES, Row, Study, markdown, publish
 
 RUNS = 20

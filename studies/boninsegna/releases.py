@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.baselines import leaf_noise, stability_histogram
-from hedgerow.evaluate.metrics import error_of_leaves, error_of_nodes
+from hedgerow.evaluate.baselines import stability_histogram
+from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import rho_within
@@ -32,6 +32,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_depth
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
+from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import Row
 
 Floats = NDArray[np.float64]

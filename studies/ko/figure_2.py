@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from hedgerow.plan.allocation.programs import LargeCounts, Level, least_budgets, total_error
+from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, least_budgets, total_error
 from studies.ko.tables import (
     LARGEST,
     STATES,
@@ -46,7 +46,9 @@ def main() -> None:
     shaped = wyoming_shaped()
     every = [shaped, *(block_groups(state) for state in STATES), washington()]
     found = shaped.cheapest(TARGET)
-    large: list[Level] = [LargeCounts(2.0 * n, 2, 1.0) for n in (1, WYOMING_TRACTS, WYOMING_BLOCKS)]
+    large: list[LevelCost] = [
+        LargeCounts(2.0 * n, 2, 1.0) for n in (1, WYOMING_TRACTS, WYOMING_BLOCKS)
+    ]
     by_count = float(least_budgets(large, TARGET, LARGEST).sum())
     told = "printed as about 2"
     rows = (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.evaluate.funds import Rule
-from hedgerow.evaluate.method import Cells, Method
+from hedgerow.evaluate.method import DepthCounts, Method
 from hedgerow.evaluate.simulate import check_simulation, run_bits
 from hedgerow.kernels import core_count
 from hedgerow.release.descent.jobs import LocalEngine
@@ -71,14 +71,14 @@ def simulated_misallocation(  # noqa: PLR0913 - what is shared, how, and what is
             f"{runs:,} runs of {cells:,} counts at {level} fill the memory; simulate fewer, or "
             "share at a coarser level"
         )
-    truth = Cells.true(counts, depth).laid_out(cells)
+    truth = DepthCounts.true(counts, depth).dense(cells)
     engine = LocalEngine(workers or core_count())
 
     def found(setting: Method) -> pl.DataFrame:
         def run(r: int) -> Int64:
             made = setting.released(counts, run_bits(seed, r))
             here = next(given for t, given in made if t == depth)
-            return np.maximum(here.laid_out(cells), 0)
+            return np.maximum(here.dense(cells), 0)
 
         released = np.array(list(engine.run(range(runs), run)))
         rows = misallocation(truth, released, rule, amount, classes)

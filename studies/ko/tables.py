@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.cell_error import LaplaceError
-from hedgerow.plan.allocation.programs import Cells, Level, least_budgets, least_error
+from hedgerow.plan.allocation.programs import LevelCost, PriorCells, least_budgets, least_error
 from studies.page import DATA
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Case:
         """The names of the levels."""
         return ("state", "tract", self.leaf)
 
-    def planned(self, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> list[Level]:
+    def planned(self, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> list[LevelCost]:
         """The error of each level by the prior."""
         return [_cells(counts, w) for counts, w in zip(self.prior, importance, strict=True)]
 
@@ -150,7 +150,7 @@ def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Floats, ...], Int64]:
     return (np.array([counts.sum()]), tracts, counts), start
 
 
-def _cells(counts: Floats, weight: float) -> Cells:
+def _cells(counts: Floats, weight: float) -> PriorCells:
     """A level whose counts are known."""
     values, times = np.unique(counts, return_counts=True)
-    return Cells(LAPLACE, values, np.asarray(times * weight, dtype=np.float64), 1.0)
+    return PriorCells(LAPLACE, values, np.asarray(times * weight, dtype=np.float64), 1.0)

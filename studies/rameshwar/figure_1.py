@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hedgerow.distribution.branching import best_branching, trimmed_error
+from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from studies.page import PAGES, Row, Study, publish
 from studies.rameshwar.covering import (
@@ -20,7 +20,7 @@ from studies.rameshwar.covering import (
     refined_covering_sums,
     refined_error,
 )
-from studies.rameshwar.trees import TreeRelease
+from studies.rameshwar.trees import TreeRelease, trimmed_error
 
 BINS = 256
 TOTAL = 100_000

@@ -4,10 +4,11 @@ import time
 
 import numpy as np
 
-from hedgerow.distribution.branching import best_branching, trimmed_error
+from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from studies.page import Row, Study, publish
 from studies.rameshwar.covering import covering_error
+from studies.rameshwar.trees import trimmed_error
 
 PRIMES = (11, 13, 17, 19, 23)
 

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hedgerow.distribution.branching import best_branching
-from hedgerow.estimate.families.isotonic import isotonic_absolute, isotonic_squared
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from studies.page import PAGES, Row, Study, publish
+from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
 
 BINS, TOTAL, EPSILON = 997, 900, 0.1

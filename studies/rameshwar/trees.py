@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from hedgerow.distribution.branching import Design
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.tables.axis import Axis
 
 Array = NDArray[np.float64]
@@ -89,3 +91,14 @@ def tilted(design: Design, tilt: float) -> Design:
     shares = [Fraction(round(w / sum(weights) * 1000), 1000) for w in weights]
     shares[0] += 1 - sum(shares)
     return Design(design.bins, design.branching, tuple(shares), design.error)
+
+
+def trimmed_error(design: Design, *, mechanism: type[Mechanism]) -> float:
+    """Return the mean squared error of the cuts before bins 0 … K - 1, in units of `Design`."""
+    sizes = [1, *design.sizes]
+    starts = [
+        np.minimum(np.arange(above + 1) * n, size)
+        for above, n, size in zip(sizes[:-1], design.branching, sizes[1:], strict=True)
+    ]
+    variances = [float(share) ** -mechanism.price.power for share in design.shares]
+    return float(CutError.of_tree(starts, variances).cuts()[:-1].mean())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.forecast import simulated_errors
+from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.cell_error import DiscreteGaussianError
 from hedgerow.noise.loss import precision_of
@@ -103,4 +103,4 @@ def released(
         measure=measure,
     )
     counts = hr.Counts.from_frame(tree, table, count=column)
-    return simulated_errors(plan, hr.Prior(counts, public=True), estimator, runs=runs, seed=6)
+    return simulated_releases(plan, hr.Prior(counts, public=True), estimator, runs=runs, seed=6)[0]

@@ -109,7 +109,7 @@ def test_a_failed_digest_says_that_nothing_else_was_checked(out, run):
     code, said, err = run("check", out)
     assert (code, said.count("FAIL")) == (2, 1)
     assert "1 of 2 checks failed" in err
-    assert "the others rest on these and were not made" in err
+    assert "the others depend on these and were not made" in err
 
 
 def test_what_is_no_release_directory_says_why(out, run):

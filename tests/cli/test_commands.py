@@ -72,7 +72,7 @@ def test_the_whole_journey_of_an_example(run, tmp_path, kind):
     assert code == 0
     assert "confidential" in compared
     assert compared.count("forecast") >= 3
-    assert "ratio: the measured error over it" in " ".join(compared.split())
+    assert "ratio: the measured error over the forecast" in " ".join(compared.split())
     assert (tmp_path / "errors.png").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_discarded_release_stays_charged_and_the_new_one_is_charged_too(
     assert code == 0, err
     assert "0.0384425 is spent" in out
     said = " ".join(run("release", "--help")[1].split())
-    assert "begin anew" in said
+    assert "start again" in said
 
 
 def test_a_cap_that_no_release_of_the_file_could_use_is_not_opened(run, charged):
@@ -349,7 +349,7 @@ FILE_ERRORS = {
     "epsilon of many digits": ("epsilon       = 1", f"epsilon = {'9' * 5000}", "is not TOML"),
     "nested without end": ("[output]", f"x = {'[' * 3000}\n[output]", "is not TOML"),
     "levels twice": (
-        'levels  = ["region", "province", "municipality"]         #',
+        'levels  = ["region", "province", "municipality"]   #',
         'levels = ["region", "region", "municipality"] #',
         "must name each level once",
     ),
@@ -544,7 +544,7 @@ def test_ctrl_c_leaves_a_release_that_the_next_run_finishes_or_discards(run, cen
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == SIGNAL_EXIT
-    assert "stopped; what a release had begun is kept" in err
+    assert "stopped; an unfinished release is kept" in err
     assert "Traceback" not in err
     staging = census.parent / "out.staging"
     assert staging.exists()

@@ -45,7 +45,7 @@ def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
     words = " ".join(err.split())
     assert f"Warning: {number} of 6 counts are contradicted by their own measurements" in words
     assert f"({len(outside)} lie outside their own 95 % interval; chance explains" in words
-    assert "take the unbiased estimate" in words
+    assert "Use the unbiased estimate" in words
 
 
 def test_a_file_has_the_estimate_and_the_flag_and_the_warning_is_given(run, groups, tmp_path):
@@ -65,7 +65,7 @@ def test_counts_alone_are_warned_of_too(run, groups, towns):
     assert said.splitlines()[0].split() == ["level1", "level2", "count"]
     assert "Warning: 12 of 12 counts are contradicted" in " ".join(err.split())
     code, _, err = run("table", groups, "--by", "group=level1", "--counts-only")
-    assert "nothing says which of these sums their own measurements contradict" in err
+    assert "whether these sums contradict their own measurements is not shown" in err
 
 
 def test_a_table_without_contradictions_has_no_warning(run, groups, towns):
@@ -80,7 +80,7 @@ def test_sums_of_survivors_say_that_they_cannot_know(run, tmp_path):
     made(counts_of(small_group()[:100]), measure=Survivors()).write(tmp_path / "out")
     code, said, err = run("table", tmp_path / "out", "--by", "group=level1")
     assert code == 0
-    assert "survivors alone were measured, so these sums have no unbiased estimate" in err
+    assert "only survivors were measured, so these sums have no unbiased estimate" in err
     assert "yes" not in said
 
 
@@ -133,7 +133,7 @@ def planned(tmp_path):
 def test_a_plan_foresees_which_sums_leave_their_truth(run, planned):
     code, said, _ = run("plan", planned)
     assert code == 0
-    assert "Sums that are no depth of the tree add up counts" in said
+    assert "Sums that are not a depth of the tree add up counts" in said
     code, out, _ = run("plan", planned, "--json")
     sums = json.loads(out)["sums"]
     assert [row["cuboid"] for row in sums] == ["group.kind", "place.region × group.kind"]
@@ -159,7 +159,7 @@ def test_a_plan_simulates_them_on_a_prior(run, planned):
     )
     code, said, err = run("plan", planned, "--simulate", "3")
     assert code == 0, err
-    lines = said.split("The same for sums that are no depth of the tree")[1].splitlines()
+    lines = said.split("The same for sums that are not a depth of the tree")[1].splitlines()
     words = next(line for line in lines if "group.kind" in line).split()
     assert words[0] == "group.kind"
     assert int(words[3].replace(",", "")) > 300, "group a has nobody, and is released with many"

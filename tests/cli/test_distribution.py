@@ -15,7 +15,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples.incomes import write_incomes
 from hedgerow.release.distribution.distribution import read_distribution
-from hedgerow.spec.axis_section import AxisSection
+from hedgerow.spec.release_file import AxisSection
 from hedgerow.spec.release_spec import ReleaseSpec
 
 
@@ -223,10 +223,10 @@ def test_how_many_values_were_moved_to_a_bound_is_told_on_a_terminal_alone(
     code, out, err = run("release", incomes)
     assert code == 0
     assert "2 of 3" not in out + err
-    assert "values outside the bounds are counted in the bin beside them" in err
+    assert "values outside the bounds are counted in the outermost bins" in err
     (incomes.parent / "out").rename(incomes.parent / "first")
-    assert "2 of 3 values lie outside the bounds" in run_on_terminal("release", incomes)[2]
-    assert "2 of 3 values lie outside the bounds" in run("compare", incomes)[1]
+    assert "2 of 3 values outside the bounds are counted" in run_on_terminal("release", incomes)[2]
+    assert "2 of 3 values outside the bounds are counted" in run("compare", incomes)[1]
 
 
 def test_an_empty_table_is_a_valid_release_without_quantiles(run, incomes):

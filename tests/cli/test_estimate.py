@@ -261,7 +261,7 @@ def test_a_public_total_of_0_is_a_total(tmp_path, method):
 
 
 def test_a_level_has_one_measurement(tmp_path, capsys):
-    assert "is there twice" in refusal(measured(tmp_path, [("c", LEAVES)] * 2), capsys)
+    assert "is given twice" in refusal(measured(tmp_path, [("c", LEAVES)] * 2), capsys)
 
 
 @pytest.mark.parametrize("name", ["released", "estimate", "noisy_count"])

@@ -21,7 +21,7 @@ def here(tmp_path, monkeypatch):
 def test_a_file_to_fill_in_holds_nothing_of_the_table(run, here):
     code, out, _ = run("new", "visits.csv")
     assert code == 0
-    assert "Fill in what stands in <…>" in out
+    assert "Replace the placeholders in <…>" in out
     text = (here / "release.toml").read_text()
     assert '"Visit"' not in text  # a table without a header has a record there
     assert "secret" not in text + out
@@ -34,7 +34,7 @@ def to_fill_in(run, here):
     """What `plan` asks for, after the columns of one axis."""
     code, out, err = run("plan", here / "release.toml")
     assert (code, out) == (2, "")
-    before, said, keys = " ".join(err.split()).partition("fill in what stands in <…>: ")
+    before, said, keys = " ".join(err.split()).partition("replace the placeholders in <…>: ")
     assert (before, bool(said)) == ("Error: ", True)
     return keys.split(", ")
 
@@ -57,11 +57,11 @@ def test_a_plan_asks_for_everything_that_is_to_be_filled_in(run, here):
 
 def test_how_many_records_of_each_are_kept_is_never_guessed(run, here):
     options = ("--axis", "place=Hospital,Ward", "--unit", "Patient", "--epsilon", "1")
-    assert "Fill in what stands in <…>" in run("new", "visits.csv", *options)[1]
+    assert "Replace the placeholders in <…>" in run("new", "visits.csv", *options)[1]
     assert to_fill_in(run, here) == ["[privacy] contributions"]
     assert 'contributions = "<most records of one Patient>"' in (here / "release.toml").read_text()
     code, out, _ = run("new", "visits.csv", "r.toml", *options, "--contributions", 3)
-    assert (code, "Fill in" in out) == (0, False)
+    assert (code, "Replace the" in out) == (0, False)
     assert parse(here / "r.toml", ReleaseFile).privacy.contributions == 3
 
 
@@ -127,7 +127,10 @@ def test_odd_names_make_a_file_all_the_same(run, here, names):
 REFUSED = {
     "column": (("--unit", "patient"), "no column 'patient'; did you mean 'Patient'?"),
     "axis": (("--axis", "place=Hospitals,Ward"), "no column 'Hospitals'"),
-    "axis without columns": (("--axis", "place"), "--axis takes words such as geography=state,c"),
+    "axis without columns": (
+        ("--axis", "place"),
+        "--axis takes NAME=VALUE such as geography=state,c",
+    ),
     "both": (("--unit", "Patient", "--count", "Visit"), "leave --count out"),
     "epsilon": (("--epsilon", "nan"), "epsilon"),
     "delta": (("--epsilon", "1", "--delta", "2"), "delta must be in (0, 1)"),
@@ -155,7 +158,7 @@ def test_a_record_in_place_of_a_header_is_refused_and_not_quoted(run, here):
     (here / "visits.csv").write_text("secret-1,17,H1,W1\n")
     code, _, err = run("new", "visits.csv")
     assert code == 2
-    assert "called by a number; if its first line is a record, put a header before it" in err
+    assert "whose name is a number; if its first line is a record, put a header before it" in err
     assert "secret" not in err
     assert "17" not in err
     assert not (here / "release.toml").exists()

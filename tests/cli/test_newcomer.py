@@ -13,7 +13,7 @@ from hedgerow.cli import terminal
 from hedgerow.tables.counts import Counts
 
 VISITS = "Patient,Ward\np1,A\np1,A\np1,B\np2,B\np3,\n"
-KEPT = "kept 4 of 5 records (contributions at most 2 a unit; confidential, shown here only)"
+KEPT = "kept 4 of 5 records (at most 2 contributions a unit; confidential, shown only here)"
 
 RELEASE = """
 [table]
@@ -76,22 +76,22 @@ def test_what_bounding_keeps_is_told_on_a_terminal_and_in_no_log_or_file(run, vi
     out.rename(visits.parent / "first")
     code, said, err = run("release", visits)
     assert code == 0
-    assert "contributions at most 2 a unit" in err
+    assert "at most 2 contributions a unit" in err
     assert "of 5 records" not in said + err
 
 
 def test_nothing_is_told_of_bounding_where_there_is_none(run, visits):
     edit(visits, 'unit   = "Patient"', "")
     edit(visits, "contributions = 2", "")
-    assert "contributions at most" not in run("release", visits)[2]
+    assert "contributions a unit" not in run("release", visits)[2]
     assert "kept" not in run("compare", visits)[1]
 
 
 LOST = "Patient,Ward\np1,a\np2,a\np3,B\np4,\n"
 SAID = "Patient,Ward\np1,none\np2,none\np3,B\np4,b\n"
 OUTSIDE = (
-    "axis 'ward': {} of 4 records are counted as 'none' (not_stated): {} have that code "
-    "themselves, {} have a code that is not in the list, or none (confidential, shown here only)"
+    "axis 'ward': {} of 4 records are counted as 'none' (not_stated): {} have that code, "
+    "{} have a code that is not in the list, or none (confidential, shown only here)"
 )
 
 
@@ -155,7 +155,7 @@ REFUSED = {
         'areas  = "wards.csv"',
         'areas = "./visits.csv"',
         ("""[[axis]] 'ward' areas is the confidential table itself; name a public list with one """
-        """row an area, or, if the codes in the table are public, say areas = "table\""""),
+        """row an area, or, if the codes in the table are public, areas = "table\""""),
     ),
     "no code": (
         'not_stated = "none"',
@@ -234,7 +234,7 @@ def test_the_plan_explains_its_columns(run, visits):
     out = run("plan", visits)[1]
     assert "empty seen > 0" in out
     assert "false positives" not in out
-    assert "empty seen > 0: how many of the cells that are truly 0 have a noisy count" in out
+    assert "empty seen > 0: the share of the cells that are truly 0 whose noisy count" in out
 
 
 def test_an_account_speaks_of_its_mechanisms_and_that_of_a_release_of_the_release(run, visits):

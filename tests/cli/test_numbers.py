@@ -129,7 +129,7 @@ def test_a_picture_overwrites_nothing_but_a_picture(refused, census, command):
     picture.write_text("mine")
     file = {"account": uses, "distribution": census.parent}.get(command, census)
     said = refused(command, file, "--picture", picture)
-    assert "exists already and is no PNG picture; name another file" in said
+    assert "the file exists and is not a PNG picture; name another file" in said
     assert picture.read_text() == "mine"
 
 
@@ -202,7 +202,7 @@ def test_a_picture_that_has_no_place_is_refused(refused, census, place, command)
     uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
     picture = census.parent / place if place != "." else "."
     said = refused(command, census if command == "plan" else uses, "--picture", picture)
-    assert ("its folder" if "nowhere" in place else "must end in") in said
+    assert ("the directory does not exist" if "nowhere" in place else "must end in") in said
     assert not list(census.parent.glob("noext*"))
 
 

@@ -12,11 +12,11 @@ from hedgerow.cli.output_file import (
     TABLES,
     check_picture_place,
     check_place,
-    refuse_within_a_release,
     whole_file,
     write_table,
 )
 from hedgerow.errors import MachineError, PlanError, ReleaseError
+from hedgerow.release.directory.manifest import check_outside
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ def test_a_picture_replaces_a_picture_of_its_kind_and_nothing_else(tmp_path, suf
     others = [start for other, start in PICTURES.items() if other.lower() != suffix.lower()]
     for text in [b"", b"mine", *others]:
         picture.write_bytes(text)
-        with pytest.raises(ReleaseError, match=r"^--picture .* exists already and is no [A-Z]{3} "):
+        with pytest.raises(
+            ReleaseError, match=r"^--picture .* the file exists and is not a [A-Z]{3} "
+        ):
             check_picture_place(picture, PlanError)
         check_picture_place(picture, PlanError, force=True)
     picture.write_bytes(PICTURES[suffix])
@@ -73,7 +75,7 @@ def test_a_picture_follows_no_link_and_takes_the_place_of_no_folder(tmp_path):
     (tmp_path / "a.png").mkdir()
     (tmp_path / "b.png").symlink_to(tmp_path / "gone")
     for name in ("a.png", "b.png"):
-        with pytest.raises(ReleaseError, match="exists already"):
+        with pytest.raises(ReleaseError, match="the file exists and is not"):
             check_picture_place(tmp_path / name, PlanError)
 
 
@@ -85,8 +87,8 @@ def test_a_free_place_beside_a_release_is_fine(release, name):
 
 def test_a_place_that_cannot_be_is_refused_by_the_name_of_its_option(tmp_path):
     refused(tmp_path / "a.xlsx", r"must end in \.csv or \.parquet", suffixes=TABLES)
-    refused(tmp_path / "no" / "a.csv", "its folder is not there; make it first")
-    refused(tmp_path / "no" / "a.svg", "its folder is not there", option="--picture")
+    refused(tmp_path / "no" / "a.csv", "the directory does not exist; create it")
+    refused(tmp_path / "no" / "a.svg", "the directory does not exist", option="--picture")
 
 
 @pytest.mark.parametrize("inner", ["a.csv", "counts/a.csv", "counts/../a.csv"])
@@ -95,7 +97,7 @@ def test_nothing_is_put_into_any_release(release, tmp_path, inner):
     (tmp_path / "link").symlink_to(release)
     refused(tmp_path / "link" / inner, "lies within the release")
     with pytest.raises(ReleaseError, match="lies within the release"):
-        refuse_within_a_release(release / "folder" / "that" / "is" / "not" / "there")
+        check_outside(release / "folder" / "that" / "is" / "not" / "there", "--output")
 
 
 def test_what_exists_is_overwritten_by_force_alone(tmp_path):

@@ -170,7 +170,7 @@ def test_the_lines_for_a_target_give_the_file_the_same_plan(run, census, mechani
     found = re.search(r"^plan (\w{64})$", said, re.MULTILINE)[1]
     assert found != own
     assert "Next:" not in said
-    assert f"{census} as it stands plans something else" in said
+    assert f"{census} has its own budget and shares" in said
     assert f"Then: hedgerow release {census} --expect-plan {found}" in said
     lines_into(census, said)
     code, out, err = run("plan", census, "--json")
@@ -310,7 +310,7 @@ def test_the_spec_turns_strings_into_types(census):
     allocate(census, 'method = "optimal"\nimportance = "relative"', 'measure = "all"')
     spec = ReleaseSpec(census)
     assert isinstance(spec.measure, hr.All)
-    assert spec.optimal(spec.tree()).importance == hr.Relative()
+    assert spec.allocation.optimal(spec.tree()).importance == hr.Relative()
 
 
 def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, monkeypatch):

@@ -84,7 +84,7 @@ def made(tmp_path_factory):
     (folder / "release.toml").write_text(RELEASE)
     spec = ReleaseSpec(folder / "release.toml")
     tree = spec.tree()
-    hr.release(spec.counts(tree), spec.plan(tree), directory=folder / "out")
+    hr.release(spec.table.counts(tree), spec.plan(tree), directory=folder / "out")
     return folder
 
 
@@ -244,7 +244,7 @@ def test_accounts_of_one_dataset_under_other_restrictions_are_said_not_to_limit_
     shutil.rmtree(trips / "out")
     file, plain = trips / "release.toml", trips / "plain.toml"
     plain.write_text(RELEASE.replace('[[invariant]]\naxis  = "home"\nlevel = "region"\n', ""))
-    note = "the accounts of 'trips', under other neighbours or with something else public, do not"
+    note = "'trips' has several accounts (other neighbours, or other public facts); they do not"
     assert note not in run("ledger", "open", plain, "--rho", "1")[2]
     code, out, err = run("ledger", "open", file, "--rho", "1")
     assert (code, note in err) == (0, True)
@@ -378,9 +378,7 @@ def test_a_domain_of_other_codes_or_none_is_not_accounted(run, trips):
 
 def test_a_manifest_by_another_name_is_not_the_one_beside_it(run, trips):
     shutil.copy(trips / "out" / "manifest.json", trips / "out" / "other.json")
-    assert "or its manifest.json where it lies" in refused(
-        run, "account", trips / "out" / "other.json"
-    )
+    assert "or the manifest.json in it" in refused(run, "account", trips / "out" / "other.json")
 
 
 def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, trips):

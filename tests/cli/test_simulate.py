@@ -170,7 +170,9 @@ def test_the_table_of_the_release_under_another_name_is_refused(command, folder,
     if kind in {"itself", "link"}:
         assert refused(found, "is the table of the release file, or a copy of it")
     else:  # what its records say
-        assert refused(found, "does not go with the table of the release file; why is confidential")
+        assert refused(
+            found, "does not fit the table of the release file; the reason is confidential"
+        )
         assert "copy" not in found[2]
 
 
@@ -284,7 +286,7 @@ def test_the_section_changes_nothing_of_the_plan(release_file):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('estimators = ["chebishev"]', ("estimators: entry 1: method input should be",)),
+        ('estimators = ["chebishev"]', ("estimators: entry 1: method: input should be",)),
         ('allocations = [{method = "optimal", prio = 1}]', ("entry 1: unknown key 'prio'",)),
         ("budgets = [{epsilom = 1}]", ("budgets: entry 1: unknown key 'epsilom'",)),
         ("budgets = [{epsilon = 1, rho = 1}]", ("[simulate] budgets: give one budget: rho",)),
@@ -314,7 +316,7 @@ def test_options_that_cannot_be_are_refused_before_anything_is_read(
     assert refused(command(file, "--workers", 0), "--workers must be at least 1, got 0")
     assert refused(command(file, "--show", "mse"), "no metric is called 'mse'", "rmse")
     assert refused(command(file, "--output", tmp_path / "a.csv"), "must end in .parquet")
-    assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "is not there")
+    assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "does not exist")
     assert refused(command(file, "--picture", tmp_path / "a.txt"), "must end in .png")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-1"}')

@@ -100,10 +100,10 @@ REFUSED = {
     "its --by": (("--level", "province"), "summed over the others: --by origin=province"),
     "no axis": (("--by", "orign=region"), "no axis is called 'orign'"),
     "no level": (("--by", "origin=regoin"), "did you mean 'region'?"),
-    "no pair": (("--by", "origin"), "--by takes words such as origin=region, got 'origin'"),
+    "no pair": (("--by", "origin"), "--by takes NAME=VALUE such as origin=region, got 'origin'"),
     "twice": (("--by", "origin=region", "--by", "origin=province"), "gives 'origin' twice"),
     "kind": (("--depth", "1", "--output", "x.xlsx"), "must end in .csv or .parquet"),
-    "folder": (("--depth", "1", "--output", "no/x.csv"), "its folder is not there"),
+    "folder": (("--depth", "1", "--output", "no/x.csv"), "the directory does not exist"),
     "within": (("--depth", "1", "--output", "out/x.csv"), "lies within the release"),
 }
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.families.isotonic import isotonic_absolute, isotonic_squared
+from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 
 NORMS = ["absolute", "squared", "weighted"]
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.isotonic import Isotonic
 
 values = st.integers(-6, 8)
@@ -43,3 +44,9 @@ def test_nearest_is_weighted_by_the_inverse_variances():
 
 def test_equal_variances_of_zero_are_equal_weights():
     assert Isotonic.nearest(np.array([2.0, 1.0, 4.0]), 4, np.zeros(3)).sum() == 4
+
+
+@pytest.mark.parametrize(("last", "total"), [(np.nan, 3), (2.0, -1), (2.0, (1 << 53) + 1)])
+def test_cumulative_counts_that_no_double_holds_are_refused(last, total):
+    with pytest.raises(EstimateError, match="cumulative counts must be finite, and the total"):
+        Isotonic.nearest(np.array([1.0, last]), total, np.ones(2))

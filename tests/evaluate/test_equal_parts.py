@@ -5,7 +5,7 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.evaluate.equal_parts import eligible, equal_parts, least_draws
+from hedgerow.evaluate.share_intervals import eligible, equal_parts, least_draws
 
 THRESHOLD = 20
 

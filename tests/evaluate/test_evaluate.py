@@ -8,11 +8,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import metrics as error_picture
-from hedgerow.evaluate.baselines import leaf_noise, sum_to_depth
+from hedgerow.evaluate.baselines import sum_to_depth
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     error_by_depth,
-    error_of_leaves,
     error_rows,
     picture_of_errors,
     rows_beside_forecast,
@@ -21,6 +20,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import figure_for
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
+from studies.leaf_noise import error_of_leaves, leaf_noise
 from tests.made import fixed_axis, random_counts, random_tree
 
 

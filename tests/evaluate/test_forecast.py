@@ -9,7 +9,7 @@ from hedgerow.evaluate.forecast import (
     HEADINGS,
     METRICS,
     plan_over,
-    simulated_errors,
+    simulated_releases,
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
@@ -67,7 +67,7 @@ def test_the_monte_carlo_error_is_the_spread_of_repeated_simulations():
     counts = census(2, least=20, empty=0.4)
     plan = hr.make_plan(counts.tree, **GAUSSIAN)
     blocks = [
-        simulated_errors(plan, public(counts), hr.Chebyshev(), runs=10, seed=10 * i)
+        simulated_releases(plan, public(counts), hr.Chebyshev(), runs=10, seed=10 * i)[0]
         for i in range(80)
     ]
     for t in range(counts.tree.depth + 1):
@@ -80,9 +80,9 @@ def test_the_monte_carlo_error_is_the_spread_of_repeated_simulations():
 def test_simulated_errors_are_the_errors_of_the_same_seeds():
     counts = census(3, least=20)
     plan = hr.make_plan(counts.tree, **LAPLACE)
-    both = simulated_errors(plan, public(counts), hr.Euclidean(), runs=2, seed=4)
-    again = simulated_errors(plan, public(counts), hr.Euclidean(), runs=2, seed=5)
-    assert both.equals(simulated_errors(plan, public(counts), hr.Euclidean(), runs=2, seed=4))
+    both = simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=4)[0]
+    again = simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=5)[0]
+    assert both.equals(simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=4)[0])
     assert not both.equals(again)
     last = counts.tree.depth
     squares = []
@@ -102,7 +102,7 @@ def test_simulated_errors_are_the_errors_of_the_same_seeds():
 def test_every_error_comes_with_its_monte_carlo_error_and_public_depths_with_none():
     counts = census(3, least=20)
     plan = hr.make_plan(counts.tree, neighbours=hr.Replace(), **GAUSSIAN)
-    errors = simulated_errors(plan, public(counts), hr.Chebyshev(), runs=3)
+    errors = simulated_releases(plan, public(counts), hr.Chebyshev(), runs=3)[0]
     assert set(METRICS) | {f"{name}_error" for name in METRICS} < set(errors.columns)
     assert errors.select(f"{name}_error" for name in METRICS).null_count().sum_horizontal()[0] == 0
     assert errors["rmse"][0] == errors["rmse_error"][0] == 0
@@ -114,9 +114,9 @@ def test_every_error_comes_with_its_monte_carlo_error_and_public_depths_with_non
 def test_fewer_than_two_runs_are_refused(runs):
     counts = census(3, least=20)
     with pytest.raises(hr.PlanError, match=f"at least 2 runs, got {runs}"):
-        simulated_errors(
+        simulated_releases(
             hr.make_plan(counts.tree, **GAUSSIAN), public(counts), hr.Chebyshev(), runs=runs
-        )
+        )[0]
 
 
 def named(axis, levels):
@@ -142,7 +142,7 @@ def named(axis, levels):
 def test_a_table_with_other_levels_is_refused(levels):
     plan = hr.make_plan(named("geo", ["state", "county"]).tree, **GAUSSIAN)
     with pytest.raises(hr.PlanError, match="the table to simulate has the levels"):
-        simulated_errors(plan, public(named("geo", levels)), hr.Chebyshev(), runs=2)
+        simulated_releases(plan, public(named("geo", levels)), hr.Chebyshev(), runs=2)[0]
 
 
 @pytest.mark.parametrize(
@@ -157,5 +157,5 @@ def test_a_table_over_other_areas_is_simulated_with_the_noise_of_the_plan(what):
         tree, (np.arange(20, dtype=np.int32),), np.full(20, 900, dtype=np.int64)
     )
     assert plan_over(plan, counts).depths == plan.depths
-    errors = simulated_errors(plan, public(counts), hr.Chebyshev(), runs=2)
+    errors = simulated_releases(plan, public(counts), hr.Chebyshev(), runs=2)[0]
     assert errors["cells"].to_list() == [1, 4, 20]

@@ -144,7 +144,7 @@ def test_more_confidence_is_wider(counts):
         ({"level": "tract"}, "no level is called 'tract'"),
         ({"amount": 0.0}, "above 0"),
         ({"amount": float("nan")}, "above 0"),
-        ({"confidence": hr.Confidence(0.95, simultaneous=True)}, "one by one"),
+        ({"confidence": hr.Confidence(0.95, simultaneous=True)}, "one at a time"),
         ({"draws": 20}, "needs 40 draws"),
         ({"draws": 1 << 24}, "fill the memory"),
     ],

@@ -8,11 +8,16 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import simulate as simulate_module
-from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import FACTS, Setting, budget_in_words
+from hedgerow.evaluate.baselines import (
+    IndependentNoise,
+    LeafNoise,
+    StabilityHistogram,
+    boninsegna,
+    ko,
+)
+from hedgerow.evaluate.method import FACTS, Setting, budget_text
 from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors
 from hedgerow.evaluate.moments import CLASS_NAMES
-from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
 from hedgerow.evaluate.simulation_output import WORDS, metric_rows, picture_of_simulation
 from hedgerow.release.execution import in_memory
@@ -39,7 +44,7 @@ def settings(counts):
         Setting("all", plans[1], hr.Euclidean()),
         boninsegna(tree, BUDGET, who),
         ko(tree, BUDGET, who, hr.Uniform(), name="Ko uniform"),
-        ko(tree, BUDGET, who, ko_optimal(), name="Ko optimal"),
+        ko(tree, BUDGET, who, hr.Optimal(), name="Ko optimal"),
         IndependentNoise(plans[0]),
         LeafNoise(tree, BUDGET, who, hr.DiscreteGaussian),
         StabilityHistogram(BUDGET, who),
@@ -125,7 +130,7 @@ def test_cumulative_errors_are_those_of_running_sums_over_all_cells():
         truth = counts.codes[0], counts.values
         squares = []
         for r in range(4):
-            cells = dict(method.released(counts, run_bits(0, r)))[2].laid_out(100).copy()
+            cells = dict(method.released(counts, run_bits(0, r)))[2].dense(100).copy()
             cells[truth[0]] -= truth[1]
             squares.append((np.cumsum(cells) ** 2).mean())
         assert errors["cumulative_rmse"][i] == pytest.approx(np.sqrt(np.mean(squares)))
@@ -211,8 +216,8 @@ def test_every_baseline_says_what_it_is(counts, settings):
     assert facts["leaf noise"]["allocation"] is None
     assert {row["budget"] for row in facts.values()} == {"ε = 1, δ = 1e-06"}
     assert set(FACTS) < set(errors.columns)
-    assert budget_in_words(hr.Rho("1/2")) == "ρ = 0.5"
-    assert budget_in_words(hr.Epsilon(2)) == "ε = 2"
+    assert budget_text(hr.Rho("1/2")) == "ρ = 0.5"
+    assert budget_text(hr.Epsilon(2)) == "ε = 2"
 
 
 def test_progress_goes_up_to_one(counts, settings):
@@ -226,8 +231,10 @@ def test_progress_goes_up_to_one(counts, settings):
 @pytest.mark.parametrize("word", [False, None, "no", 1], ids=repr)
 def test_a_table_that_is_not_declared_public_is_not_simulated(counts, settings, word, monkeypatch):
     """Nothing is drawn or counted before the word is given, and leaving it out is no word."""
-    monkeypatch.setattr(simulate_module, "_check", pytest.fail)
-    with pytest.raises(hr.PlanError, match=r"give a table away: say public=True if anyone may see"):
+    monkeypatch.setattr(simulate_module, "check_numbered", pytest.fail)
+    with pytest.raises(
+        hr.PlanError, match=r"reveal a table: declare public=True if anyone may see"
+    ):
         simulate(counts, settings[:1], public=word, runs=3)
     with pytest.raises(TypeError, match="'public'"):
         simulate(counts, settings[:1], runs=3)
@@ -282,7 +289,7 @@ def test_the_settings_of_the_papers_are_theirs():
     own = ko(tree, hr.EpsilonDelta(1, "1e-8"), hr.AddRemove(), hr.Uniform()).plan
     assert {d.mechanism.scale for d in own.depths} == {Fraction(4)}
     shares = [
-        float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), ko_optimal()).plan.depths[1:]
+        float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal()).plan.depths[1:]
     ]
     assert shares == pytest.approx(np.cbrt([3, 12, 60]) / np.cbrt([3, 12, 60]).sum(), abs=2e-4)
     with pytest.raises(hr.BudgetError, match="takes epsilon alone"):
@@ -299,8 +306,8 @@ def test_ko_clips_noisy_counts_before_projecting():
 
 def test_a_stability_histogram_of_added_records_is_run_at_twice_the_budget():
     budget = hr.EpsilonDelta(1, "1e-8")
-    assert StabilityHistogram(budget, hr.Replace()).doubled() == budget
-    doubled = StabilityHistogram(budget, hr.AddRemove()).doubled()
+    assert StabilityHistogram(budget, hr.Replace()).for_one_replaced() == budget
+    doubled = StabilityHistogram(budget, hr.AddRemove()).for_one_replaced()
     assert doubled == hr.EpsilonDelta(2, "2e-8")
     with pytest.raises(hr.BudgetError, match="epsilon with delta"):
         StabilityHistogram(hr.Rho(1), hr.Replace())

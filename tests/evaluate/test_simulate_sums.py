@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.evaluate import moments
-from hedgerow.evaluate.method import Cells, side_by_side
+from hedgerow.evaluate.method import DepthCounts, align_cells
 from hedgerow.evaluate.moments import ErrorSums
 
 CELLS = 30
@@ -15,12 +15,12 @@ lists = st.dictionaries(st.integers(0, CELLS - 1), st.integers(-50, 50), max_siz
 
 def cells_of(given):
     number = np.array(sorted(given), dtype=np.int64)
-    return Cells(number, np.array([given[n] for n in number], dtype=np.int64))
+    return DepthCounts(number, np.array([given[n] for n in number], dtype=np.int64))
 
 
 @given(lists, lists)
-def test_two_lists_stand_side_by_side(one, other):
-    number, a, b = side_by_side(cells_of(one), cells_of(other), CELLS)
+def test_two_lists_stand_align_cells(one, other):
+    number, a, b = align_cells(cells_of(one), cells_of(other), CELLS)
     assert number.tolist() == sorted({*one, *other})
     assert a.tolist() == [one.get(n, 0) for n in number]
     assert b.tolist() == [other.get(n, 0) for n in number]
@@ -28,8 +28,8 @@ def test_two_lists_stand_side_by_side(one, other):
 
 @given(lists, lists)
 def test_a_list_of_all_cells_lays_the_other_out(one, other):
-    every = Cells(None, cells_of(one).laid_out(CELLS))
-    number, a, b = side_by_side(every, cells_of(other), CELLS)
+    every = DepthCounts(None, cells_of(one).dense(CELLS))
+    number, a, b = align_cells(every, cells_of(other), CELLS)
     assert number is None
     assert a.tolist() == [one.get(n, 0) for n in range(CELLS)]
     assert b.tolist() == [other.get(n, 0) for n in range(CELLS)]
@@ -41,7 +41,7 @@ def summed(errors, *, sparse):
     for run, row in enumerate(errors):
         number = np.flatnonzero(row)
         sums.add(run, number if sparse else None, row[number] if sparse else row)
-    return sums.found((errors.astype(float) ** 2).sum(axis=1))
+    return sums.moments((errors.astype(float) ** 2).sum(axis=1))
 
 
 @given(st.integers(3, 20), st.integers(0, 2**32 - 1))
@@ -64,11 +64,11 @@ def test_sparse_sums_are_those_of_all_cells(runs, seed, share):
     assert summed(errors, sparse=True) == summed(errors, sparse=False)
 
 
-def test_cells_are_laid_out_once_half_of_them_had_an_error():
+def test_cells_are_dense_once_half_of_them_had_an_error():
     sums = ErrorSums(CELLS, 1)
-    for n, laid_out in ((3, False), (14, False), (15, True), (2, True)):
+    for n, dense in ((3, False), (14, False), (15, True), (2, True)):
         sums.add(0, np.arange(n), np.ones(n, dtype=np.int64))
-        assert (sums._sums[0].number is None) == laid_out
+        assert (sums._sums[0].number is None) == dense
     assert sums._sums[0].values.tolist() == [4] * 2 + [3] + [2] * 11 + [1] + [0] * 15
 
 
@@ -86,7 +86,7 @@ def test_the_jackknife_leaves_out_one_group_at_a_time():
 
 
 def test_bias_is_left_out_where_too_many_cells_had_an_error(monkeypatch):
-    monkeypatch.setattr(moments, "MOST_LAID_OUT", 0)
+    monkeypatch.setattr(moments, "MOST_DENSE", 0)
     monkeypatch.setattr(moments, "MOST_SUMS", 16)
     errors = np.ones((4, CELLS), dtype=np.int64)
     assert summed(errors, sparse=True) is None
@@ -95,7 +95,7 @@ def test_bias_is_left_out_where_too_many_cells_had_an_error(monkeypatch):
 
 def test_many_cells_have_fewer_groups_of_runs(monkeypatch):
     monkeypatch.setattr(moments, "MOST_SUMS", 5 * CELLS)
-    monkeypatch.setattr(moments, "MOST_LAID_OUT", CELLS)
+    monkeypatch.setattr(moments, "MOST_DENSE", CELLS)
     errors = np.random.default_rng(4).integers(-5, 9, (10, CELLS))
     found = summed(errors, sparse=False)
     assert found.variance == pytest.approx(errors.var(axis=0, ddof=1).mean())

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
 from hedgerow.noise.bits import ReleaseKey, Stream
-from hedgerow.noise.rejection import CHUNK, Sampler
+from hedgerow.noise.inversion import Inversion
+from hedgerow.noise.rejection import CHUNK, Rejection
 
 KEY = ReleaseKey(bytes(range(32)))
 ALPHA = 1e-6
@@ -77,7 +78,7 @@ def spoken(words: Iterable[int]) -> ChosenWords:
     return ChosenWords(dict(enumerate(words)))
 
 
-def draw_in_chunks(sampler: Sampler, stream: Stream, n: int) -> NDArray[np.int64]:
+def draw_in_chunks(sampler: Inversion | Rejection, stream: Stream, n: int) -> NDArray[np.int64]:
     out = np.empty(n, dtype=np.int64)
     for a in range(0, n, CHUNK):
         sampler.fill(stream, a, out[a : a + CHUNK])

@@ -14,15 +14,15 @@ from hedgerow.distribution.branching import (
     Design,
     Quantiles,
     best_branching,
-    best_shares_for,
     costs_of,
-    design_error,
-    trimmed_error,
 )
+from hedgerow.distribution.branching_search import level_coefficients, mean_error
 from hedgerow.errors import NoiseError, PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from studies.rameshwar.trees import trimmed_error
 
 MECHANISMS = [DiscreteLaplace, DiscreteGaussian]
+SHARE_UNITS = 10_000
 DECILES = Quantiles([f"{i}/10" for i in range(1, 10)])
 KEEN = [
     (Cdf(), True),
@@ -34,6 +34,31 @@ KEEN = [
 ]
 KEEN_NAMES = ["cdf", "ranges", "median", "deciles", "covering", "covering quartiles"]
 POWER = {DiscreteLaplace: 2, DiscreteGaussian: 1}
+
+
+def design_error(branching, shares, *, mechanism, objective=None, combine=True):
+    """The mean squared error of any factors with any shares; units as in `Design`."""
+    Design(prod(branching), tuple(branching), tuple(shares), 0.0)
+    costs = costs_of(mechanism, objective or Cdf(), combine=combine)
+    factors, coefficients = np.array(branching, dtype=np.int64), np.empty(len(branching))
+    level_coefficients(factors, combine, costs.ranges, costs.quantiles, coefficients)
+    return float(mean_error(factors, coefficients, as_floats(shares), costs.power, combine))
+
+
+def as_floats(shares):
+    return np.array([float(share) for share in shares])
+
+
+def best_shares_for(branching, *, mechanism, objective=None, combine=True):
+    """The design with these factors and the best shares for them, over all their leaves."""
+    factors = tuple(int(n) for n in branching)
+    error, shares = costs_of(mechanism, objective or Cdf(), combine=combine).error(factors)
+    if not np.isfinite(error):
+        raise PlanError(f"with factors {list(factors)} a level is best left unmeasured; merge two")
+    units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
+    units[int(np.argmax(shares))] += SHARE_UNITS - sum(units)
+    exact = tuple(Fraction(unit, SHARE_UNITS) for unit in units)
+    return Design(prod(factors), factors, exact, error)
 
 
 def factorisations(number: int) -> Iterator[tuple[int, ...]]:
@@ -113,14 +138,10 @@ def test_the_error_after_least_squares_is_that_of_the_dense_covariance(tree, mec
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("tree", TREES, ids=str)
 def test_the_error_of_covering_sums_is_the_mean_over_all_cuts(tree, mechanism):
-    bins, branching = tree
-    design = Design(bins, branching, uneven(len(branching)), 0.0)
-    variance = variance_of_coverings(design, POWER[mechanism])
-    found = trimmed_error(design, mechanism=mechanism, combine=False)
-    assert found == pytest.approx(variance.mean())
-    padded = Design(prod(branching), branching, design.shares, 0.0)
+    _, branching = tree
+    padded = Design(prod(branching), branching, uneven(len(branching)), 0.0)
     variance = variance_of_coverings(padded, POWER[mechanism])
-    found = design_error(branching, design.shares, mechanism=mechanism, combine=False)
+    found = design_error(branching, padded.shares, mechanism=mechanism, combine=False)
     assert found == pytest.approx(variance.mean())
 
 
@@ -288,7 +309,8 @@ def test_theorem_iv_3_and_lemma_iv_3():
 
 def equal_budgets(branching: tuple[int, ...]) -> float:
     shares = (Fraction(1, len(branching)),) * len(branching)
-    return design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+    found: float = design_error(branching, shares, mechanism=DiscreteLaplace, combine=False)
+    return found
 
 
 @pytest.mark.parametrize(("prime", "exponent"), [(2, 10), (3, 7), (5, 5), (2, 11)])

@@ -117,10 +117,10 @@ def test_budgets_are_those_of_the_closed_form_rounded_up(mechanism):
 
 def test_budgets_that_miss_the_target_by_a_digit_are_raised_and_no_further():
     levels = [LargeCounts(1.0, 1, 1.0)]  # an error of 1/b
-    kept = cheapest_module._kept(levels, np.array([0.2499985]), 4.0)
+    kept = cheapest_module._rounded(levels, np.array([0.2499985]), 4.0)
     assert kept == [Fraction("0.25")]
-    with pytest.raises(hr.PlanError, match="no budget was seen to keep the target of 4"):
-        cheapest_module._kept(levels, np.array([0.2]), 4.0)
+    with pytest.raises(hr.PlanError, match="no budget was found that meets the target of 4"):
+        cheapest_module._rounded(levels, np.array([0.2]), 4.0)
 
 
 def test_importance_scales_the_target():

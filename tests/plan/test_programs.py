@@ -16,9 +16,8 @@ from hedgerow.errors import PlanError
 from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
 from hedgerow.plan.allocation.programs import (
     LARGEST_RESIDUAL,
-    Cells,
     LargeCounts,
-    least_budget_of,
+    PriorCells,
     least_budgets,
     least_error,
     total_error,
@@ -37,7 +36,7 @@ def random_levels(seed, kind, levels=4):
         counts = np.floor(rng.pareto(1.0, size) * 10 ** (4 - depth)) * (rng.random(size) < 0.7)
         values, times = np.unique(counts, return_counts=True)
         weights = times * rng.uniform(0.2, 3)
-        made.append(Cells(kind, values, weights, float(rng.choice([1, 2, 8]))))
+        made.append(PriorCells(kind, values, weights, float(rng.choice([1, 2, 8]))))
     return made
 
 
@@ -47,7 +46,7 @@ def test_the_error_falls_equally_fast_with_each_level(kind, budget):
     for seed in range(5):
         levels = random_levels(seed, kind)
         found = least_error(levels, budget)
-        slopes = [g.slope(b) for g, b in zip(levels, found.budgets, strict=True)]
+        slopes = [g.derivative(b, 1) for g, b in zip(levels, found.budgets, strict=True)]
         assert found.budgets.sum() == pytest.approx(budget, rel=1e-13)
         assert np.allclose(slopes, -found.multiplier, rtol=LARGEST_RESIDUAL, atol=0)
         assert found.residual <= LARGEST_RESIDUAL
@@ -107,7 +106,9 @@ def test_a_general_solver_agrees_with_a_prior(kind):
     judge = minimize(
         lambda b: total_error(levels, b) / scale,
         np.full(4, 1.5 / 4),
-        jac=lambda b: np.array([g.slope(x) for g, x in zip(levels, b, strict=True)]) / scale,
+        jac=lambda b: (
+            np.array([g.derivative(x, 1) for g, x in zip(levels, b, strict=True)]) / scale
+        ),
         method="SLSQP",
         bounds=[(1e-3, 1.5)] * 4,
         constraints={"type": "eq", "fun": lambda b: b.sum() - 1.5, "jac": np.ones_like},
@@ -131,14 +132,14 @@ def test_deeper_levels_get_no_less_with_equal_importance(seed, kind, budget):
             rng.multinomial(n, rng.dirichlet(np.full(rng.integers(1, 6), 0.3))) for n in counts[-1]
         ]
         counts.append(np.concatenate(parts))
-    levels = [Cells(kind, np.sort(c).astype(float), np.ones(len(c)), 1.0) for c in counts]
+    levels = [PriorCells(kind, np.sort(c).astype(float), np.ones(len(c)), 1.0) for c in counts]
     found = least_error(levels, budget).budgets
     assert (np.diff(found) >= -1e-9 * budget).all()
 
 
 def test_a_common_factor_of_the_importances_changes_nothing():
     levels = random_levels(3, DiscreteLaplaceError())
-    scaled = [Cells(g.kind, g.counts, g.weights * 1e-7, g.sensitivity) for g in levels]
+    scaled = [PriorCells(g.kind, g.counts, g.weights * 1e-7, g.sensitivity) for g in levels]
     assert np.allclose(
         least_error(levels, 1.0).budgets, least_error(scaled, 1.0).budgets, rtol=1e-11
     )
@@ -147,7 +148,7 @@ def test_a_common_factor_of_the_importances_changes_nothing():
 def test_more_importance_means_more_budget():
     levels = random_levels(4, DiscreteGaussianError())
     first = levels[0]
-    more = [Cells(first.kind, first.counts, first.weights * 3, first.sensitivity), *levels[1:]]
+    more = [PriorCells(first.kind, first.counts, first.weights * 3, first.sensitivity), *levels[1:]]
     assert least_error(more, 1.0).budgets[0] > 1.1 * least_error(levels, 1.0).budgets[0]
 
 
@@ -158,7 +159,7 @@ def test_floors_are_kept_and_the_rest_is_optimal():
     found = least_budgets(levels, 5e4, 1e6, floors)
     assert found[[0, 2]] == pytest.approx(floors[[0, 2]], rel=1e-15)
     assert total_error(levels, found) == pytest.approx(5e4, rel=1e-10)
-    slopes = [g.slope(b) for g, b in zip(levels, found, strict=True)]
+    slopes = [g.derivative(b, 1) for g, b in zip(levels, found, strict=True)]
     assert slopes[1] == pytest.approx(slopes[3], rel=1e-9)
     assert slopes[0] > slopes[1]
     assert slopes[2] > slopes[1]
@@ -177,20 +178,17 @@ def test_floors_beyond_the_target_leave_nothing_to_find():
 def test_counts_far_beyond_the_noise_are_told_from_their_limit_by_no_digit(kind, precision):
     counts = np.unique(np.floor(np.geomspace(1, 1e10, 4000)))
     weights = np.random.default_rng(0).uniform(0, 1, len(counts)) * counts**-0.2
-    level = Cells(kind, counts, weights, 2.0)
-    for ours, moment, scale in (
-        (level.error, kind.mse, 1),
-        (level.slope, kind.mse_slope, 2),
-        (level.curvature, kind.mse_curvature, 4),
-    ):
-        exact = weights @ moment(precision, counts) / scale
-        assert ours(2 * precision) == pytest.approx(exact, rel=1e-12)
+    level = PriorCells(kind, counts, weights, 2.0)
+    moments = kind.mse, kind.mse_slope, kind.mse_curvature
+    for order, moment in enumerate(moments):
+        exact = weights @ moment(precision, counts) / 2**order
+        assert level.derivative(2 * precision, order) == pytest.approx(exact, rel=1e-12)
 
 
 def test_one_level_reaches_its_target():
     (level,) = random_levels(1, DiscreteGaussianError(), levels=1)
-    budget = least_budget_of(level, 3.5, 1e4)
-    assert level.error(budget) == pytest.approx(3.5, rel=1e-12)
+    budget = float(least_budgets([level], 3.5, 1e4)[0])
+    assert level.derivative(budget) == pytest.approx(3.5, rel=1e-12)
 
 
 def test_a_target_out_of_reach_is_told_with_the_least_error():

@@ -12,7 +12,7 @@ from hedgerow.plan.cost import (
     MOST_CUBOIDS,
     off_the_chain,
     sums_off_the_chain,
-    sums_told,
+    sums_text,
 )
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
@@ -119,7 +119,7 @@ def test_uneven_families_count_as_their_largest():
 def test_a_tree_of_one_axis_and_a_public_depth_have_no_such_sums():
     one = plan_of(hr.Tree([fixed_axis("geo", 4, 5)]))
     assert sums_off_the_chain(one).is_empty()
-    assert sums_told(sums_off_the_chain(one), everything=True) == ""
+    assert sums_text(sums_off_the_chain(one), everything=True) == ""
     tree = tree_of(40, 3, BETWEEN)
     held = plan_of(tree, hr.Survivors(), invariants=[hr.Invariant("geo", "level1")])
     assert "geo.level1" not in sums_off_the_chain(held)["cuboid"].to_list()
@@ -152,7 +152,7 @@ def test_what_is_not_known_is_said():
     blank = forecast(plan).with_columns(rmse=None)
     told = sums_off_the_chain(plan, blank)
     assert told["excess"].null_count() == len(told)
-    assert "not known" in sums_told(told, everything=True)
+    assert "unknown" in sums_text(told, everything=True)
 
 
 def test_a_simulation_of_a_prior_finds_the_sums_that_leave_their_truth():

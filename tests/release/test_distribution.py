@@ -339,7 +339,6 @@ def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path):
     plan = plan_distribution(ranges, budget=Rho(1), neighbours=AddRemove())
     counts = column_counts(plan, ranges, [0.05, 3.0, 3.0, 2e9])
     made = Distribution(
-        plan,
         release(counts, plan, estimator=Euclidean(combine=True), directory=tmp_path / "out"),
     )
     found = read_distribution(tmp_path / "out")
@@ -444,7 +443,7 @@ def released_over(axes, measure, public=()):
 )
 def test_what_is_no_distribution_is_refused(axes, measure, message):
     with pytest.raises(HedgerowError, match=message):
-        Distribution(*released_over(axes, measure))
+        Distribution(released_over(axes, measure)[1])
 
 
 def test_a_rank_and_a_range_must_make_sense():

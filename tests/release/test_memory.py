@@ -42,14 +42,14 @@ def test_a_family_that_is_too_wide_is_refused_before_anything_is_read(measure):
     needed = needed_memory(plan)
     assert 500_000_000 < needed < 1_000_000_000
     check_memory(plan, needed)
-    with pytest.raises(hr.PlanError, match=r"needs about 0\.6 GB, and 0\.5 GB are allowed"):
+    with pytest.raises(hr.PlanError, match=r"needs about 0\.6 GB, and only 0\.5 GB are available"):
         check_memory(plan, 500_000_000)
 
 
 def test_without_a_limit_the_machine_is_the_limit_if_it_tells(monkeypatch):
     plan = flat(2_000_000)
     monkeypatch.setattr(memory, "usable_memory", lambda: 500_000_000)
-    with pytest.raises(hr.PlanError, match=r"0\.5 GB are allowed"):
+    with pytest.raises(hr.PlanError, match=r"0\.5 GB are available"):
         check_memory(plan, None)
     monkeypatch.setattr(memory, "usable_memory", lambda: None)
     check_memory(plan, None)

@@ -152,7 +152,7 @@ def test_the_prices_are_those_of_their_headings(shown, kind):
     for row in found.rows:
         delta = float(row["δ"].text)
         for heading, known in (
-            ("from ρ, as the Bureau", bureau), ("from ρ, best known", best_known)
+            ("from ρ, Bun & Steinke", bureau), ("from ρ, best known", best_known)
         ):  # fmt: skip
             told, exact = number(row[heading].text), known(rho, delta)
             assert exact * (1 - 1e-8) <= told <= exact * (1 + 1.1e-5)

@@ -544,7 +544,7 @@ def test_the_command_leaves_a_release_as_it_is(pages, tmp_path):
     (tmp_path / "taken.html").touch()
     with pytest.raises(ReleaseError, match="exists already"):
         report(made.folder, tmp_path / "taken.html")
-    with pytest.raises(ReleaseError, match="its folder is not there"):
+    with pytest.raises(ReleaseError, match="the directory does not exist"):
         report(made.folder, tmp_path / "no" / "page.html")
     with pytest.raises(ReleaseError, match="is no release directory"):
         report(tmp_path, tmp_path.with_name("page-of-none.html"))

@@ -151,7 +151,7 @@ def test_a_copy_of_the_table_is_no_prior_either(spec_of, tree, unit, bounded):
 
 def test_a_target_is_of_single_noisy_counts(spec_of):
     spec_of(method="optimal", objective="cells").check_target("1/2")
-    with pytest.raises(SpecError, match="goes with objective"):
+    with pytest.raises(SpecError, match="needs objective"):
         spec_of(method="optimal", objective="released").check_target("1/2")
     with pytest.raises(SpecError, match='method = "distribution" plans for'):
         spec_of(method="distribution").check_target("1/2")

@@ -4,7 +4,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError, SpecError
-from hedgerow.spec.release_file import PrivacySection, budget_of, mechanism_of, neighbours_of
+from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.spec.release_file import PrivacySection, budget_of, neighbours_of
 
 LAPLACE = "discrete-laplace"
 
@@ -83,4 +84,4 @@ def test_whether_records_are_exactly_as_many_must_be_said_where_it_matters(given
 
 @pytest.mark.parametrize("kind", [hr.DiscreteGaussian, hr.DiscreteLaplace])
 def test_a_mechanism_goes_by_its_name(kind):
-    assert mechanism_of(PrivacySection(mechanism=kind.name)) is kind
+    assert MECHANISMS[PrivacySection(mechanism=kind.name).mechanism] is kind

@@ -67,15 +67,15 @@ def test_a_database_needs_a_query_and_a_query_a_database(spec_of):
 def test_what_spark_alone_reads_is_known_and_not_read_here(spec_of):
     spec = spec_of('source = "table:census.people"', engine="spark")
     assert spec.table.source == SparkSource("table:census.people")
-    with pytest.raises(SpecError, match="one that Spark alone reads"):
-        spec.counts(spec.tree())
+    with pytest.raises(SpecError, match="can be read by Spark only"):
+        spec.table.counts(spec.tree())
     assert spec_of('source = "table:census.people"').table.source.name == "table:census.people"
 
 
 def test_a_query_is_not_run_on_spark(spec_of):
     spec = spec_of('source = "sqlite:///people.db"\nquery = "SELECT 1"', engine="spark")
-    with pytest.raises(SpecError, match="on Spark a database is read over JDBC"):
-        spec.spark_table(None, spec.tree())
+    with pytest.raises(SpecError, match="on Spark a database is read by JDBC"):
+        spec.table.on_spark(None, spec.tree())
 
 
 def test_the_table_is_known_by_any_name(spec_of, tmp_path):
@@ -88,17 +88,17 @@ def test_the_table_is_known_by_any_name(spec_of, tmp_path):
 def test_contributions_are_bounded_unless_tables_are_compared(spec_of):
     spec = spec_of('source = "table.csv"\nunit = "who"', privacy="contributions = 2")
     tree = spec.tree()
-    assert (spec.counts(tree).total, spec.counts(tree, bounded=False).total) == (3, 4)
+    assert (spec.table.counts(tree).total, spec.table.counts(tree, bounded=False).total) == (3, 4)
 
 
 def test_a_column_of_counts_is_summed(spec_of):
     spec = spec_of('source = "table.csv"\ncount = "people"')
-    assert spec.counts(spec.tree()).values.tolist() == [5, 5]
+    assert spec.table.counts(spec.tree()).values.tolist() == [5, 5]
 
 
 def test_numbers_become_bins_beside_the_other_columns(spec_of):
     spec = spec_of('source = "table.csv"\ncount = "people"', axes=NUMERIC + LISTED)
-    counts = spec.counts(spec.tree())
+    counts = spec.table.counts(spec.tree())
     assert counts.values.tolist() == [5, 5]
     assert [codes.tolist() for codes in counts.codes] == [[0, 0], [0, 1]]
 
@@ -108,11 +108,11 @@ def test_columns_that_are_called_like_bins_do_not_matter(spec_of, tmp_path):
     tree = spec.tree()
     others = {name: pl.lit("?") for name in tree.axes[0].columns}
     pl.read_csv(tmp_path / "table.csv").with_columns(**others).write_csv(tmp_path / "table.csv")
-    assert spec.counts(tree).values.tolist() == [4]
+    assert spec.table.counts(tree).values.tolist() == [4]
 
 
 @pytest.mark.parametrize("key", ["count", "unit"])
 def test_a_numeric_column_is_nothing_else(spec_of, key):
     spec = spec_of(f'source = "table.csv"\n{key} = "income"', axes=NUMERIC)
     with pytest.raises(TableError, match="'income' is already the numeric column"):
-        spec.counts(spec.tree())
+        spec.table.counts(spec.tree())

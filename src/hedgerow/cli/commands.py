@@ -1,4 +1,4 @@
-"""The commands. Nothing is decided here: they read the release file, call the rooms, and show."""
+"""The application with all commands, and how it ends: exit codes and error sentences."""
 
 import codecs
 import io
@@ -16,13 +16,12 @@ import typer
 
 from hedgerow import __version__
 from hedgerow.cli.distribution import distribution
-from hedgerow.cli.estimate import estimate
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
-from hedgerow.cli.output_file import check_picture_place
+from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
-from hedgerow.cli.privacy import account, ledgers, tell_others
-from hedgerow.cli.released import check, report, table
+from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
+from hedgerow.cli.released import check, estimate, report, table
 from hedgerow.cli.simulate import simulate
 from hedgerow.cli.terminal import (
     PLAIN,
@@ -32,10 +31,10 @@ from hedgerow.cli.terminal import (
     kept,
     moved,
     not_stated,
+    report_reading,
     stage,
     stderr,
     stdout,
-    tell_read,
 )
 from hedgerow.errors import (
     HedgerowError,
@@ -73,18 +72,13 @@ app = typer.Typer(
 STOPPED = 130
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 ENDED = {128 + number for number in SIGNALS}
-KEPT = (
-    "stopped; what a release had begun is kept beside its output directory: finish it with --resume"
-)
+KEPT = "stopped; an unfinished release is kept beside its output directory: finish it with --resume"
 
 COMPARED = (
-    "In records. 95 % max, forecast: what the plan foresaw (hedgerow plan); ratio: the measured "
-    "error over it. The forecast leaves out rounding and that no count falls below 0: where most "
-    "counts are 0 the ratio is below 1, and a single release varies about its forecast at depths "
-    "of few cells."
+    "In records. 95 % max, forecast: of the plan (hedgerow plan); ratio: the measured error over "
+    "the forecast. The forecast leaves out rounding and clipping at 0: where most counts are 0 the "
+    "ratio is below 1, and at depths of few cells a single release varies about its forecast."
 )
-
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
 
 def _version(wanted: bool) -> None:
@@ -105,14 +99,16 @@ def hedgerow(
 
 def example(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
-    size: Annotated[str, typer.Option(help="small, or national: the size of a country.")] = "small",
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write it to.")],
+    size: Annotated[
+        str, typer.Option(help="small, or national (the size of a country).")
+    ] = "small",
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
-        known = ", ".join(EXAMPLES)
+        names = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {known}{did_you_mean(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
         )
     with stage(f"writing the {size} {kind} example"):
         file = EXAMPLES[kind](directory, size)
@@ -122,26 +118,26 @@ def example(
 def release(
     file: ReleaseFile,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Finish what a killed run left, with its noise.")
+        bool, typer.Option("--resume", help="Finish an interrupted run, with the same noise.")
     ] = False,
     discard: Annotated[
         bool,
         typer.Option(
             "--discard",
-            help="Throw away what a killed run left and begin anew: its charge stays in the "
-            "ledger, and the new run is charged again.",
+            help="Delete an interrupted run and start again: its charge stays in the ledger, and "
+            "the new run is charged too.",
         ),
     ] = False,
     expect_plan: Annotated[
         str | None,
-        typer.Option(metavar="SHA256", help="Refuse to run any plan but the one with this hash."),
+        typer.Option(metavar="SHA256", help="Run only the plan with this hash."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Aim to stay below it, such as 4GB; else all there is."),
+        typer.Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
     ] = None,
 ) -> None:
-    """Make the release: measure, estimate, write; it appears whole or not at all."""
+    """Run the release; output is written atomically."""
     if resume and discard:
         raise SpecError("--resume and --discard exclude each other")
     unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
@@ -155,7 +151,7 @@ def release(
     warn(made)
     check_combines(estimator, made)
     if spec.spark is not None and limit is not None:
-        raise SpecError("--memory is for this machine; on Spark its own settings say how much")
+        raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if spec.spark is None:
         check_memory(made, limit)
     if expect_plan is not None and expect_plan != made.hash:
@@ -165,55 +161,61 @@ def release(
         charging.check(made)
     options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
     options |= {"estimator": estimator, "directory": spec.output}
-    if spec.spark is not None:
-        made_release = _released_on_spark(spec, made, options)
-    else:
-        with stage("reading the table"):
-            counts = spec.counts(made.tree, limit)
-            spec.refuse_own_prior(made.tree, counts)
-        tell_read(counts)
-        with bar("measuring and estimating") as progress:
-            made_release = make_release(counts, made, progress=progress, **options)
+    run = _released_on_spark if spec.spark is not None else _released_here
+    made_release = run(spec, made, options, limit)
     released = int(made_release.level(depth=0)["count"].sum())
     stdout.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     show_plan(made)
     if charging is not None:
-        tell_others(charging.ledger, {charging.dataset})
+        warn_of_other_accounts(charging.ledger, {charging.dataset})
         stdout.print(escape(charging.standing(made).describe()))
     stdout.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
 
 
-def _released_on_spark(spec: ReleaseSpec, made: Plan, options: dict[str, Any]) -> Release:
+def _released_here(
+    spec: ReleaseSpec, made: Plan, options: dict[str, Any], limit: int | None
+) -> Release:
+    with stage("reading the table"):
+        counts = spec.table.counts(made.tree, limit)
+        spec.allocation.refuse_own_prior(made.tree, counts)
+    report_reading(counts)
+    with bar("measuring and estimating") as progress:
+        return make_release(counts, made, progress=progress, **options)
+
+
+def _released_on_spark(
+    spec: ReleaseSpec, made: Plan, options: dict[str, Any], _limit: int | None
+) -> Release:
     with ExitStack() as stack:
         with stage("starting Spark"):
             session = stack.enter_context(cast("SparkEngine", spec.spark).session())
-            table = spec.spark_table(session, made.tree)
+            table = spec.table.on_spark(session, made.tree)
         progress = stack.enter_context(bar("measuring and estimating on Spark"))
         return release_on_spark(table, made, progress=progress, **options)
 
 
 def compare(
     file: ReleaseFile,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the errors into this file (PNG, SVG or PDF).")
-    ] = None,
+    picture: Picture = None,
 ) -> None:
     """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
 
-    For the people who may see the table: exact errors give true counts away. Publish them only
-    where the table is public or synthetic.
+    For people who may see the table: exact errors reveal true counts. Publish them only if the
+    table is public or synthetic.
     """
     check_picture_place(picture, ReleaseError)
     spec = ReleaseSpec(file)
     released = read_release(spec.output)
     with stage("reading the table"):
-        counts = spec.counts(spec.tree())
+        counts = spec.table.counts(spec.tree())
     with stage("comparing"):
         errors = error_by_depth(counts, released)
         expected = forecast(released.plan)
-    notice = kept(counts)
-    if notice is not None:
-        stdout.print(f"The release {escape(notice)}; no error below contains what was dropped.\n")
+    bounding = kept(counts)
+    if bounding is not None:
+        stdout.print(
+            f"The release {escape(bounding)}; the errors below leave out what was dropped.\n"
+        )
     for confidential, _ in not_stated(counts) + moved(counts):
         stdout.print(f"{escape(confidential)}\n")
     stdout.print("Error of the released counts against the truth (confidential):\n")
@@ -250,7 +252,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code of a command; every failure is one sentence, never a traceback."""
+    """Return the exit code of a command; print every failure as one sentence, no traceback."""
     try:
         code = app(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
@@ -260,48 +262,48 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         if end.code in ENDED:
             with suppress(OSError):  # the terminal may have gone
-                _tell(KEPT)
+                _print_error(KEPT)
         raise
     except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
         return _explain(error)
     if code == STOPPED:
-        _tell(KEPT)
+        _print_error(KEPT)
     return int(code)
 
 
 def _explain(error: BaseException) -> int:
-    """Say in one sentence what went wrong; the exit code."""
+    """Print an error as one sentence; return the exit code."""
     if isinstance(error, HedgerowError):
-        _tell(str(error), error.confidential)
+        _print_error(str(error), error.confidential)
         return error.exit_code
     if isinstance(error, MemoryError):
-        _tell("out of memory")
+        _print_error("out of memory")
     elif isinstance(error, OSError):
-        _tell(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
+        _print_error(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
     elif hasattr(error, "format_message"):  # usage errors of click and typer
-        _tell(_in_plain_words(error.format_message()))
+        _print_error(_plain_usage_error(error.format_message()))
         return int(getattr(error, "exit_code", 2))
     else:
-        _tell_bug(error)
+        _print_bug(error)
     return MachineError.exit_code
 
 
-def _in_plain_words(message: str) -> str:
-    """Return what the command line's library says, without its words for types."""
+def _plain_usage_error(message: str) -> str:
+    """Return a usage error of Typer without its words for types."""
     message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
     return re.sub("Input should be a valid number.*", "must be a number", message)
 
 
-def _tell(sentence: str, confidential: str | None = None) -> None:
+def _print_error(sentence: str, confidential: str | None = None) -> None:
     stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
     if confidential and sys.stderr.isatty():
         stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 
 
-def _tell_bug(error: BaseException) -> None:
-    """Return where it broke, but not what it says: that may quote the confidential table."""
+def _print_bug(error: BaseException) -> None:
+    """Print where it broke, but not its message, which may quote the confidential table."""
     where = traceback.extract_tb(error.__traceback__)[-1]
-    _tell(
+    _print_error(
         f"internal error, please report it: {type(error).__name__} at "
         f"{Path(where.filename).name}:{where.lineno}"
     )

@@ -1,24 +1,26 @@
-"""The command `new`: a release file to fill in, from the names of a table's columns."""
+"""The command `new`: a release file to fill in, from the column names of a table."""
 
 import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hedgerow.cli.output_file import pairs, refuse_within_a_release
+from hedgerow.cli.output_file import pairs
 from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
+from hedgerow.release.directory.manifest import check_outside
 from hedgerow.tables.database import open_database
 from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
+UNKNOWN_AXIS = {"<a name, such as geography>": ["<coarsest column>", "<finest column>"]}
 
 
 def new(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -36,69 +38,72 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         ),
     ] = None,
     count: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Holds the number of records of a row.")
+        str | None, typer.Option(metavar="COLUMN", help="The number of records of each row.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Names who is protected: person_id.")
+        str | None, typer.Option(metavar="COLUMN", help="Who is protected, such as person_id.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The promise: ε.")] = None,
-    delta: Annotated[str, typer.Option(help="Its δ.")] = USUAL_DELTA,
+    epsilon: Annotated[str | None, typer.Option(help="The ε of the privacy promise.")] = None,
+    delta: Annotated[str, typer.Option(help="The δ of the privacy promise.")] = USUAL_DELTA,
     contributions: Annotated[
-        int | None, typer.Option(metavar="N", help="The most records of one --unit that count.")
+        int | None, typer.Option(metavar="N", help="The most records of one --unit to keep.")
     ] = None,
 ) -> None:
-    """Write a release file for a table, to fill in: from its header alone, no value is used."""
-    if re.match(r"[\w+]+:/", str(table)):  # a path has only one of its strokes left
-        raise SpecError(
-            "hedgerow new reads the header of a CSV or Parquet file; for a database give one, such "
-            "as an empty table with the query's columns, then write its URL as source and add query"
-        )
-    if count is not None and unit is not None:
-        raise SpecError("--unit needs a table with one row a record; leave --count out")
-    EpsilonDelta("1" if epsilon is None else epsilon, delta)
+    """Write a release file to fill in, from the header of a table; no value is read."""
     most = contributions if contributions is not None or unit is not None else 1
+    _check(table, file, count, unit)
+    EpsilonDelta("1" if epsilon is None else epsilon, delta)
     if most is not None:
         AddRemove(most, unit=unit)
     axes = {
         name: columns.split(",")
         for name, columns in pairs(axis or [], "--axis", "geography=state,county").items()
     }
-    if file.exists() or file.is_symlink():
-        raise SpecError(f"{str(file)!r} exists already; name another file")
-    refuse_within_a_release(file, "the file")
-    with (
-        open_database() as db,
-        open_source(db, table, describe_source(table, "the table")) as source,
-    ):
+    subject = describe_source(table, "the table")
+    with open_database() as db, open_source(db, table, subject) as source:
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
+    head = f"# A release file for {_toml(table.name)}."
     text = "\n".join([
-        _head(table, file),
+        f"{head}\n# Next: hedgerow plan {_toml(file.name)[1:-1]}\n",
         _table_section(os.path.relpath(table, file.parent), count, unit),
-        *(_axis_section(name, columns) for name, columns in _or_unknown(axes).items()),
+        *(_axis_section(name, columns) for name, columns in (axes or UNKNOWN_AXIS).items()),
         _privacy_section(epsilon, delta, unit, most),
         _END,
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
     is_whole = axes and epsilon is not None and most is not None
-    left = "" if is_whole else " Fill in what stands in <…>."
+    left = "" if is_whole else " Replace the placeholders in <…>."
     stdout.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
-def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
-    """Refuse columns that are not there, and a header that looks like a record.
+def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None:
+    """Raise unless the table can be a file, and the release file is new and outside releases."""
+    if re.match(r"[\w+]+:/", str(table)):  # a path keeps only one slash of a URL's two
+        raise SpecError(
+            "hedgerow new reads the header of a CSV or Parquet file; for a database give one, such "
+            "as an empty table with the query's columns, then write its URL as source and add query"
+        )
+    if count is not None and unit is not None:
+        raise SpecError("--unit needs a table with one row a record; leave --count out")
+    if file.exists() or file.is_symlink():
+        raise SpecError(f"{str(file)!r} exists already; name another file")
+    check_outside(file, "the file")
 
-    Raises:
-        TableError: the column, or the rule; never what a first line without a header holds.
+
+def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
+    """Raise a TableError if a column is missing or the header looks like a record.
+
+    The message never quotes a first line that is not a header.
     """
     if any(_is_number(name) for name in source.names):
         raise TableError(
-            f"{source.subject} has a column that is called by a number; if its first line is a "
-            f"record, put a header before it"
+            f"{source.subject} has a column whose name is a number; if its first line is a record, "
+            f"put a header before it"
         )
     for columns in used:
         for column in columns:
@@ -113,20 +118,9 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _or_unknown(axes: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
-    return axes or {"<a name, such as geography>": ["<coarsest column>", "<finest column>"]}
-
-
 def _toml(text: str) -> str:
-    """Return a text in TOML."""
+    """Return a text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _head(table: Path, file: Path) -> str:
-    return (
-        f"# A release file for {_toml(table.name)}.\n"
-        f"# Next: hedgerow plan {_toml(file.name)[1:-1]}\n"
-    )
 
 
 def _table_section(source: str, count: str | None, unit: str | None) -> str:
@@ -137,8 +131,8 @@ def _table_section(source: str, count: str | None, unit: str | None) -> str:
         lines.append(f"unit   = {_toml(unit)}   # who is protected, with all their records")
     else:
         lines += [
-            '# count = "<a column>"   # the number of records of a row; without it a row is one',
-            '# unit  = "<a column>"   # who is protected, where somebody may have several records',
+            '# count = "<a column>"   # the number of records of a row; default: 1',
+            '# unit  = "<a column>"   # who is protected, if one person may have several records',
         ]
     return "\n".join(lines) + "\n"
 
@@ -152,19 +146,19 @@ def _axis_section(name: str, columns: Sequence[str]) -> str:
         f"levels = [{', '.join(map(_toml, columns))}]   # from coarse to fine\n"
         f"areas  = {_toml(areas)}   # the public list: these columns, one row a {columns[-1]!r}, "
         f"empty ones too;\n"
-        f'#        where the codes in the table are public: "table"\n'
+        f'#        or "table", if the codes in the table are public\n'
     )
 
 
 def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
     given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
     kept = _toml(f"<most records of one {unit}>") if most is None else str(most)
-    which = "records that are kept of each of them" if unit is not None else "records of one person"
+    records = "records to keep of each of them" if unit is not None else "records of one person"
     return (
         f"[privacy]\n"
-        f'neighbours    = "add-remove"   # hides whether somebody is in the table; "replace": '
-        f"what they say\n"
-        f"contributions = {kept}   # the most {which}\n"
+        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": '
+        f"their values\n"
+        f"contributions = {kept}   # the most {records}\n"
         f'mechanism     = "discrete-gaussian"\n'
         f"epsilon       = {_toml(given)}   # the promise\n"
         f"delta         = {_toml(delta)}   # well below 1 over the number of records\n"
@@ -174,13 +168,13 @@ def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: in
 _END = """\
 [allocation]
 method     = "optimal"
-objective  = "released"   # the error after estimation is least
-importance = "levels"     # of all levels alike; leave out: of all counts alike, so of the finest
+objective  = "released"   # minimises the error after estimation
+importance = "levels"     # all levels alike; without it all counts, so mostly the finest level
 
 [estimate]
 method  = "euclidean"
 measure = "all"          # every possible cell; "survivors" where there are too many
 
 [output]
-directory = "out"        # appears when the release is complete; must not exist
+directory = "out"        # is created when the release is complete; must not exist
 """

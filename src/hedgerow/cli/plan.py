@@ -1,4 +1,4 @@
-"""The command `plan`: what a release will measure, promise, and get wrong, before it is made."""
+"""The command `plan`: what a release will measure, its promise and its expected error."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import check_picture_place
+from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
@@ -21,7 +21,7 @@ from hedgerow.evaluate.forecast import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
-from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_told
+from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.depths import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
@@ -35,65 +35,64 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.preflight import check_combines
-from hedgerow.spec.allocation import lines_of
+from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+Records = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."
+    ),
+]
 
 
 def plan(
     file: ReleaseFile,
-    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
-    picture: Annotated[Path | None, typer.Option(help="Draw the expected error here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    picture: Picture = None,
     simulate: Annotated[
         int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
     ] = 0,
     fair: Annotated[
-        bool, typer.Option("--fairness", help="Who is counted less precisely for having siblings.")
+        bool, typer.Option("--fairness", help="Show how precision depends on family sizes.")
     ] = False,
-    records: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Tell time, memory and disk for N records (public, or a bound)."
-        ),
-    ] = None,
+    records: Records = None,
     target_mse: Annotated[
         str | None,
         typer.Option(
-            metavar="MSE", help="The least budget whose weighted squared error is at most this."
+            metavar="MSE", help="Find the least budget whose weighted squared error is at most MSE."
         ),
     ] = None,
 ) -> None:
-    """Show what a release will measure, the error to expect, and what it promises.
+    """Show what a release will measure, its expected error, and its privacy promise.
 
     Reads the public lists of areas and no confidential table (unless the file says
     areas = "table").
     """
     check_picture_place(picture, PlanError)
+    if records is not None and records < 0:
+        raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        spec.check_target(target_mse)
+        spec.allocation.check_target(target_mse)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     warn(made)
     check_combines(estimator, made)
-    if records is not None and records < 0:
-        raise PlanError(f"--records must be 0 or more, got {records}")
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
     simulated = _simulated(spec, made, simulate) if simulate else None
     if picture is not None:
         picture_of_forecast(expected, picture)
     if as_json:
-        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-        facts |= {"forecast": expected.to_dicts(), "sums": sums.to_dicts()}
+        frames = {"forecast": expected, "sums": sums}
         if fair:
-            facts["fairness"] = fairness(made).to_dicts()
+            frames["fairness"] = fairness(made)
         if simulated is not None:
-            facts["simulated"], facts["simulated_sums"] = (part.to_dicts() for part in simulated)
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+            frames["simulated"], frames["simulated_sums"] = simulated
+        _print_json(made, frames)
         return
     show_plan(made, expected)
     _show_sums(made, sums)
@@ -107,21 +106,27 @@ def plan(
     _show_next(file, None if target_mse is None else made)
 
 
-def _show_next(file: Path, found: Plan | None) -> None:
-    """Return how to release the plan: of the file as it is, or one that was found for a target."""
+def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
+    facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+    facts |= {name: frame.to_dicts() for name, frame in frames.items()}
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+
+
+def _show_next(file: Path, for_target: Plan | None) -> None:
+    """Print the next command, and for a plan with a target the lines to write into the file."""
     release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
-    if found is None:
+    if for_target is None:
         stdout.print(f"Next: {release}")
         return
     stdout.print(
-        f"{escape(str(file))} as it stands plans something else: with the budget and the shares "
-        f"that it gives itself. For this plan write into it:\n\n{escape(lines_of(found))}\n"
+        f"{escape(str(file))} has its own budget and shares. For this plan write into it:\n\n"
+        f"{escape(release_file_lines(for_target))}\n"
     )
-    stdout.print(f"Then: {release} --expect-plan {found.hash}")
+    stdout.print(f"Then: {release} --expect-plan {for_target.hash}")
 
 
 def _show_cost(made: Plan, records: int | None) -> None:
-    """Return where the tree is cut, and time, memory and disk, where public facts tell them."""
+    """Print where the tree is cut, and the expected time, memory and disk."""
     if not isinstance(made.measure, RunningSums):
         outline = Outline.of(made)
         if outline.first < outline.cut < made.tree.depth:
@@ -131,21 +136,23 @@ def _show_cost(made: Plan, records: int | None) -> None:
             )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
-        stdout.print("Time, memory and disk to expect: give the number of records with --records\n")
+        stdout.print(
+            "For the expected time, memory and disk give the number of records: --records N\n"
+        )
         return
     bound = made.tree.leaves if records is None else records
     stdout.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
 
 
 def warn(made: Plan) -> None:
-    """Say on standard error what is lawful and hardly meant."""
+    """Warn on standard error of a budget that is valid and hardly intended."""
     weak = weakness(made.budget)
     if weak is not None:
         stderr.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
 
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
-    """Return what is measured, the error to expect, the promise and its price."""
+    """Print what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
     stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
     if made.price_of_a_share > 1:
@@ -156,14 +163,14 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     stdout.print(f"{escape(str(made.promise))}\n")
     stdout.print(escape(price_table(made.guarantee, made.deltas)))
     if made.saved is not None:
-        how = "exact accounting" if made.guarantee.is_exact else "a tight bound"
-        stdout.print(f"Noise variance saved by {how}: {float(made.saved):.1%}")
+        method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
+        stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")
     stdout.print(f"\nplan {made.hash}\n")
 
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The errors of simulated releases of the file's public prior, and of sums of their counts."""
-    prior = spec.prior(made.tree)
+    """Return the errors of simulated releases of the public prior, and of sums off the chain."""
+    prior = spec.allocation.prior(made.tree)
     if prior is None:
         raise SpecError('--simulate needs a public prior: prior = {source = "…", public = true}')
     with stage(f"simulating {runs} releases of the prior"):
@@ -171,16 +178,16 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
 
 
 def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
-    told = sums_told(sums, everything=not isinstance(made.measure, Survivors))
-    if told:
-        stdout.print(f"{escape(told)}\n")
+    text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
+    if text:
+        stdout.print(f"{escape(text)}\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
     stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
     stdout.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
     if len(sums):
-        stdout.print("The same for sums that are no depth of the tree, the worst first:\n")
+        stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
         stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The commands about the price of privacy: `account` and `ledger`."""
+"""The commands on the cost of privacy: `account` and `ledger`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +7,10 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import (
+    Picture,
+    ReleaseFile,
     check_picture_place,
     check_place,
-    refuse_within_a_release,
     write_table,
 )
 from hedgerow.cli.terminal import escape, stage, stderr, stdout
@@ -22,21 +23,20 @@ from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
-from hedgerow.release.directory.manifest import MANIFEST
+from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
 from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import format_rounded_up
 
-ledgers = typer.Typer(help="Keep account of what releases of a dataset have cost.")
+LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
+ledgers = typer.Typer(help=LEDGER_HELP)
 SIGNED_OFF = (
-    "It promises this if it is the plan that was signed off: compare its hash. Whether the counts "
-    "were made with this noise, hedgerow check verifies as far as files can tell."
+    "This holds if the plan is the one that was signed off: compare its hash. hedgerow check "
+    "verifies, as far as files can show, that the counts were made with this noise."
 )
 DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
-
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
 
 def account(
@@ -44,18 +44,18 @@ def account(
         Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
     ],
     delta: Annotated[
-        list[str] | None, typer.Option(help="δ to state ε at; may be given several times.")
+        list[str] | None, typer.Option(help="δ to state ε at; may be repeated.")
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option(
-            help="bureau: the σ² that keeps the Bureau's ε at --delta, exactly accounted."
-        ),
+        typer.Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write ε, δ(ε) and its bounds here.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw δ(ε) and the trade-off curve.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write ε and the bounds of δ(ε) into this file.")
+    ] = None,
+    picture: Picture = None,
 ) -> None:
-    """Say what mechanisms used together cost, exactly, beside the loose conversions."""
+    """Show the exact privacy cost of mechanisms used together, beside looser conversions."""
     check_picture_place(picture, BudgetError)
     if csv is not None:
         check_place(csv, suffixes=(".csv",), option="--csv")
@@ -63,12 +63,12 @@ def account(
     profile = read_account(file) if plan is None else plan.guarantee
     deltas = delta or DELTAS
     stated = (profile if plan is None else plan.promise).statement(deltas[0])
-    said = [stated + "\n", price_table(profile, deltas)]
+    parts = [stated + "\n", price_table(profile, deltas)]
     if match is not None:
-        said.append(_match(profile, match, deltas[0]))
+        parts.append(_match(profile, match, deltas[0]))
     if plan is not None:
-        said.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
-    for text in said:
+        parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
+    for text in parts:
         stdout.print(escape(text))
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
@@ -84,29 +84,29 @@ def account(
 def open_ledger(
     file: ReleaseFile,
     rho: Annotated[
-        str | None, typer.Option(help="All that releases of the dataset may cost, in ρ.")
+        str | None, typer.Option(help="The cap: all that releases of the dataset may cost, in ρ.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="The same in pure ε (discrete Laplace releases alone).")
+        str | None, typer.Option(help="The cap in pure ε (discrete Laplace releases only).")
     ] = None,
 ) -> None:
-    """Open the account that a release file names in [ledger], with its cap; fixed for ever."""
+    """Open the account that a release file names in [ledger]; its cap can never be changed."""
     spec = ReleaseSpec(file)
     path = spec.ledger_path
     if (rho is None) == (epsilon is None):
-        raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases alone")
+        raise SpecError("give the cap: --rho, or --epsilon for discrete Laplace releases only")
     if epsilon is not None and not isinstance(spec.mechanism.price, InEpsilon):
         raise SpecError(
             f"the file's releases have no pure ε (mechanism = {spec.mechanism.name!r}), so none "
-            f"could ever be charged to a cap in ε, which is fixed for ever; give the cap with --rho"
+            f"could be charged to a cap in ε, which can never be changed; give the cap with --rho"
         )
-    refuse_within_a_release(path, "[ledger] database")
+    check_outside(path, "[ledger] database")
     with stage("reading the lists of areas"):
         protection = spec.protection(spec.tree())
     cap = Rho(rho) if rho is not None else Epsilon(str(epsilon))
     ledger = Ledger(path) if path.exists() else create_ledger(path)
     account = ledger.open_account(spec.dataset, protection, cap)
-    tell_others(ledger, {spec.dataset})
+    warn_of_other_accounts(ledger, {spec.dataset})
     stdout.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
 
 
@@ -115,10 +115,10 @@ def show_ledger(
     database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
     delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
 ) -> None:
-    """Show all accounts of a ledger: what was charged, what is spent, what is left."""
+    """Show all accounts of a ledger: charges, what is spent, what is left."""
     ledger = Ledger(database)
     accounts = ledger.accounts()
-    tell_others(ledger, {account.dataset for account in accounts})
+    warn_of_other_accounts(ledger, {account.dataset for account in accounts})
     for account in accounts:
         standing = ledger.standing(account)
         rows = [("release", "charged", "plan", standing.account.symbol)]
@@ -130,35 +130,35 @@ def show_ledger(
         stdout.print(escape(f"{standing.statement(delta)}\n"))
 
 
-def tell_others(ledger: Ledger, datasets: set[str]) -> None:
-    """Say of which datasets a ledger has several accounts: none limits what another promises."""
+def warn_of_other_accounts(ledger: Ledger, datasets: set[str]) -> None:
+    """Note which datasets have several accounts in a ledger: none limits another."""
     opened = [account.dataset for account in ledger.accounts()]
     for dataset in sorted(name for name in datasets if opened.count(name) > 1):
         stderr.print(
             escape(
-                f"Note: the accounts of {dataset!r}, under other neighbours or with something else "
-                f"public, do not limit each other; caps add."
+                f"Note: {dataset!r} has several accounts (other neighbours, or other public "
+                f"facts); they do not limit each other, and their caps add."
             )
         )
 
 
 def _plan_of_release(file: Path) -> Plan | None:
-    """The verified plan of a release, named by its directory or manifest; None of another file."""
+    """Return the verified plan of a release directory or its manifest; None of another file."""
     if file.is_dir():
         return verified_release(file).plan
     if file.name == MANIFEST:
         return verified_release(file.parent).plan
     if file.suffix == ".json":
         raise SpecError(
-            f"account takes a release directory, or its {MANIFEST} where it lies, got {file.name!r}"
+            f"account takes a release directory, or the {MANIFEST} in it, got {file.name!r}"
         )
     return None
 
 
 def _match(profile: Profile, match: str, delta: str) -> str:
-    """Return how much less noise keeps the Bureau's ε, in words and as a table."""
+    """Return how much less noise keeps the ε of Bun & Steinke, in words and as a table."""
     if match != "bureau":
-        raise SpecError(f"--match knows bureau alone, got {match!r}")
+        raise SpecError(f"--match takes bureau, got {match!r}")
     factor = matching_factor(profile, delta)
     stated = profile.bureau_epsilon(delta)
     less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"

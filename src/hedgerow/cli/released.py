@@ -1,82 +1,100 @@
-"""The command `table`: the counts of a release as a table, in a file or on the terminal."""
+"""The commands on a release directory: `check`, `report`, `table` and `estimate`."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import TABLES, QuoteFormulas, check_place, pairs, write_table
+from hedgerow.cli.output_file import (
+    TABLES,
+    Directory,
+    QuoteFormulas,
+    check_place,
+    pairs,
+    write_table,
+)
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
+from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
 from hedgerow.release.directory.depth_errors import USUAL
 from hedgerow.release.directory.manifest import made_by, read_manifest
-from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
+from hedgerow.release.directory.output import check_output
 from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.page.report import REPORT, page
+from hedgerow.release.preflight import usual_method
+from hedgerow.release.reestimate.reestimate import (
+    RELEASED,
+    Estimates,
+    estimate_measurements,
+    reestimate,
+)
 from hedgerow.release.release import Release, axis_level, read_release
+from hedgerow.spec.measurement_file import read_measurements
 from hedgerow.text import one_line, visible
-
-# The command `check`: a release directory, verified again from its own files.
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
-"""Digests, plan and domain: where one of these fails, nothing else can be checked."""
+"""Digests, plan and domain: if one of these fails, nothing else can be checked."""
 
 
-def check(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
-) -> None:
-    """Re-verify a release directory: digests, plan, sums, whole numbers, measurements, page.
+def check(directory: Directory) -> None:
+    """Verify a release directory: digests, plan, sums, whole numbers, measurements, page.
 
-    The exit code is 0 where every check passed, 2 where one failed, and 3 where none failed but
-    something could not be verified, such as a page that another version made.
+    The exit code is 0 if every check passed, 2 if one failed, and 3 if none failed but something
+    could not be verified, such as a page made by another version.
     """
     with stage("checking"):
-        found = check_directory(directory)
-    for finding in found:
-        stdout.print(_told(finding))
-    failed = [finding for finding in found if finding.failure]
+        findings = check_directory(directory)
+    for finding in findings:
+        stdout.print(_line(finding))
+    checks, failed = len(findings), sum(bool(finding.failure) for finding in findings)
     if failed:
-        rest = "" if len(found) > FIRST_CHECKS else "; the others rest on these and were not made"
-        raise ReleaseError(
-            f"{len(failed)} of {len(found)} checks failed in {str(directory)!r}{rest}"
-        )
-    unverified = [finding.what for finding in found if finding.unverified]
+        rest = "" if checks > FIRST_CHECKS else "; the others depend on these and were not made"
+        raise ReleaseError(f"{failed} of {checks} checks failed in {str(directory)!r}{rest}")
+    unverified = [finding.what for finding in findings if finding.unverified]
     if unverified:
         stdout.print(
-            f"{len(found) - len(unverified)} of {len(found)} checks passed, {len(unverified)} not "
+            f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
             f"verified: {escape('; '.join(unverified))}."
         )
         raise typer.Exit(NOT_VERIFIED)
-    stdout.print(f"All {len(found)} checks passed.")
+    stdout.print(f"All {checks} checks passed.")
 
 
-def _told(finding: Finding) -> str:
-    """Return a line that says what was found."""
+def _line(finding: Finding) -> str:
+    """Return a finding as a line."""
     if finding.passed:
         return f"[green]ok[/green]   {escape(one_line(finding.what))}"
     mark = "[red]FAIL[/red]" if finding.failure else "[yellow]NOT VERIFIED[/yellow]"
     return f"{mark} {escape(one_line(f'{finding.what}: {finding.failure or finding.unverified}'))}"
 
 
-# The command `report`: the page of a release, written again from its directory.
-
-
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+    directory: Directory,
     output: Annotated[
-        Path | None, typer.Option(help="Where the page goes; else report.html beside DIR.")
+        Path | None, typer.Option(help="Where the page goes. Default: DIR.report.html.")
     ] = None,
 ) -> None:
-    """Write the page of a release again, from its directory alone; it costs no privacy.
+    """Write the page of a release again, from its directory alone, at no privacy cost.
 
-    The release stays as it is: its own report.html is one of the files that the manifest names.
+    The release is not changed: its own report.html is one of the files listed in the manifest.
     """
-    place = output or _beside(directory)
+    name = directory.resolve()
+    place = output or name.with_name(f"{name.name}.{REPORT}")
     check_place(place)
     with stage("writing the page"), undamaged(directory):
         release = verified_release(directory)
@@ -87,43 +105,38 @@ def report(
     stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
 
 
-def _beside(directory: Path) -> Path:
-    """Return where a page goes that nobody named a place for."""
-    named = directory.resolve()
-    return named.with_name(f"{named.name}.{REPORT}")
-
-
 FIRST_ROWS = 20
 
 
 def table(  # noqa: PLR0913, PLR0917 - the options of a command
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")],
+    directory: Directory,
     level: Annotated[
-        str | None, typer.Option(help="A depth by the name that the plan shows: county.")
+        str | None, typer.Option(help="A depth by its name in the plan: county.")
     ] = None,
     depth: Annotated[int | None, typer.Option(help="A depth by its number, 0: the total.")] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AXIS=LEVEL", help="Sums by one level an axis; repeat it for more axes."
+            metavar="AXIS=LEVEL",
+            help="Sums by one level of an axis; may be repeated for more axes.",
         ),
     ] = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file; else the first rows are shown.")
+        Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
 
-    Columns: the codes, count, the unbiased estimate behind it and its standard_error, low and high,
-    the 95 % interval of the true count, and contradicted: whether the count lies outside the
-    intervals that hold for all counts of the table at once, which chance does not explain; there
-    the estimate is the better number. Combinations that are not listed have a count of 0. Reads the
-    release directory alone; it costs no privacy.
+    Columns: the codes; count; the unbiased estimate and its standard_error; low and high, the 95 %
+    interval of the true count; and contradicted: whether the count lies outside the intervals that
+    hold for all counts of the table at once, which chance does not explain; there use the estimate.
+    Combinations that are not listed have a count of 0. Reads only the release directory, at no
+    privacy cost.
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
@@ -135,19 +148,19 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         whole = _frame(released, level, depth, levels, counts_only=counts_only)
     labels = [name for columns in released.columns.values() for name in columns]
     kept = [name for name in whole.columns if name in {*labels, COUNT}]
-    found = whole.select(kept) if counts_only else whole
+    frame = whole.select(kept) if counts_only else whole
     if output is None:
-        _show(found, labels)
+        _show(frame, labels)
     else:
-        write_table(found, output, quote_formulas=quote_formulas)
-        stdout.print(f"{len(found):,} rows: [bold]{escape(str(output))}[/bold]")
+        write_table(frame, output, quote_formulas=quote_formulas)
+        stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
     elif levels:
         stderr.print(
-            "Note: nothing says which of these sums their own measurements contradict; without "
-            "--counts-only their estimates do"
+            "Note: whether these sums contradict their own measurements is not shown; leave out "
+            "--counts-only for their estimates"
         )
 
 
@@ -163,30 +176,26 @@ def _frame(
         return released.cuboid(None if counts_only else USUAL, **levels)
     tree = released.plan.tree
     names = {tree.cuboid_name(t) for t in range(tree.depth + 1)}
-    known = None if level is None or level in names else axis_level(tree, level)
-    if known is not None:
+    of_axis = None if level is None or level in names else axis_level(tree, level)
+    if of_axis is not None:
         raise ReleaseError(
-            f"no depth {level!r}; it is a level of axis {known[0]!r}, summed over the others: "
-            f"--by {known[0]}={known[1]}"
+            f"no depth {level!r}; it is a level of axis {of_axis[0]!r}, summed over the others: "
+            f"--by {of_axis[0]}={of_axis[1]}"
         )
     return released.level(level, depth=depth)
 
 
-def _show(found: pl.DataFrame, labels: Sequence[str]) -> None:
-    """Return the first rows: codes to the left, numbers to the right."""
-    head = found.head(FIRST_ROWS)
+def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
+    """Print the first rows: codes to the left, numbers to the right."""
+    head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     rows = [head.columns, *zip(*columns, strict=True)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head.columns))]
-    for row in rows:
-        words = (
-            word.ljust(width) if name in labels else word.rjust(width)
-            for name, word, width in zip(head.columns, row, widths, strict=True)
-        )
-        stdout.print(escape("  ".join(words).rstrip()))
     stdout.print(
-        f"\n{len(head):,} of {len(found):,} rows; what is not listed has a count of 0. "
-        f"--output FILE.csv writes them all."
+        escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
+    )
+    stdout.print(
+        f"\n{len(head):,} of {len(frame):,} rows; combinations that are not listed have a count of "
+        f"0. --output FILE.csv writes all rows."
     )
 
 
@@ -198,3 +207,89 @@ def _word(name: str, value: object) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
+
+
+ESTIMATE_HEADINGS = (
+    "depth", "cuboid", "rows", "total", "mean standard error", "differs from the release by",
+)  # fmt: skip
+
+
+def estimate(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."
+        ),
+    ] = None,
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="For sparse: the penalty of a positive count, in variances."),
+    ] = None,
+    combine: Annotated[
+        bool | None,
+        typer.Option("--combine/--no-combine", help="Whether to combine depths first."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where the estimates go. Default: beside the source.")
+    ] = None,
+) -> None:
+    """Re-estimate published noisy counts, beside the released ones, at no privacy cost.
+
+    The source is a release directory, which is not changed, or a TOML file that describes noisy
+    counts from another source (see hedgerow.release.reestimate.external for their layout).
+    """
+    if method is None:
+        method = Euclidean.name
+        if source.is_dir():
+            method = usual_method(read_release(source).plan.measure)
+    given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
+    estimator = read_estimator({name: value for name, value in given.items() if value is not None})
+    place = output or _beside(source, method)
+    try:
+        check_output(place)
+    except ReleaseError as error:
+        raise ReleaseError(str(error).replace("[output] directory", "--output", 1)) from None
+    with stage("estimating"):
+        estimates = (
+            reestimate(source, estimator)
+            if source.is_dir()
+            else estimate_measurements(read_measurements(source), estimator)
+        )
+    estimates.write(place)
+    stdout.print(f"\n{escape(estimates.described['claim'].capitalize())}.\n")
+    rows = [_estimate_row(estimates, t, frame) for t, frame in enumerate(estimates.frames)]
+    stdout.print(escape(aligned([ESTIMATE_HEADINGS, *rows])))
+    stdout.print(f"\nEstimates: {escape(str(place))}")
+
+
+def _beside(source: Path, method: str) -> Path:
+    """Return the default place of estimates."""
+    named = source.resolve() if source.name in {"", ".."} else source
+    if not named.name:
+        raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")
+    return named.with_name(f"{named.stem}.{method}")
+
+
+def _estimate_row(estimates: Estimates, depth: int, frame: pl.DataFrame) -> tuple[str, ...]:
+    value = COUNT if COUNT in frame.columns else ESTIMATE
+    differs = ""
+    if RELEASED in frame.columns:
+        difference = _mean((frame[value] - frame[RELEASED]).abs())
+        differs = f"{difference:,.3g} on average"
+    return (
+        str(depth),
+        estimates.tree.cuboid_name(depth),
+        f"{len(frame):,}",
+        f"{frame[value].sum():,.0f}",
+        f"{_mean(frame[STANDARD_ERROR]):,.4g}",
+        differs,
+    )
+
+
+def _mean(values: pl.Series) -> float:
+    numbers = values.drop_nulls().to_numpy()
+    return float(numbers.mean()) if len(numbers) else 0.0

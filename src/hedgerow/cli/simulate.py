@@ -1,13 +1,14 @@
-"""The command `simulate`: settings compared by releasing a public table under each, many times."""
+"""The command `simulate`: compare settings by simulated releases of a public table."""
 
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
-from hedgerow.cli.output_file import check_picture_place, check_place, whole_file
+from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
 from hedgerow.cli.terminal import bar, escape, stage, stdout
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
@@ -30,13 +31,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A release file with [simulate], or one that names its release."
+            metavar="FILE", help="A release file with [simulate], or a file that names one."
         ),
     ],
     runs: Annotated[int, typer.Option(metavar="R", help="Releases of each setting.")] = 20,
     seed: Annotated[int, typer.Option(help="Of all noise; the same seed, the same table.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(help="Threads; one a core unless given. Results do not change.")
+        int | None, typer.Option(help="Threads. Default: one a core. Results do not change.")
     ] = None,
     show: Annotated[
         list[str] | None,
@@ -45,24 +46,41 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     output: Annotated[
         Path | None, typer.Option(help="Write every metric into this Parquet file.")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw what is shown into this file (PNG, SVG or PDF).")
-    ] = None,
+    picture: Picture = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the output and the picture.")
     ] = False,
 ) -> None:
     """Compare settings on a PUBLIC or synthetic table, by simulated releases.
 
-    The file's [simulate] section says that the table is public, and lists allocations,
-    mechanisms, measures, estimators, budgets and baselines to compare; what it leaves out is the
-    file's own setting and usual ones. Nothing that is simulated may be published as a release.
+    The file's [simulate] section declares the table public and lists allocations, mechanisms,
+    measures, estimators, budgets and baselines to compare; lists left out hold the file's own
+    setting and common alternatives. Nothing simulated may be published as a release.
     """
     metrics = _checked(runs, workers, show)
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
     spec = SimulateSpec(file)
+    errors, left_out = _simulated(spec, runs, seed, workers)
+    if spec.is_distribution and show is None:
+        metrics = ("cumulative_rmse", *metrics)
+    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
+    _show(errors, metrics, left_out)
+    if output is not None:
+        with whole_file(output) as opened:
+            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
+        stdout.print(f"\nEvery metric: {escape(str(output))}")
+    if picture is not None:
+        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
+        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
+        stdout.print(f"\nPicture: {escape(str(picture))}")
+
+
+def _simulated(
+    spec: SimulateSpec, runs: int, seed: int, workers: int | None
+) -> tuple[pl.DataFrame, list[LeftOut]]:
+    """Return the errors of all possible settings, and the impossible ones."""
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
         counts = spec.counts(tree)
@@ -78,28 +96,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
             workers=workers,
             progress=progress.on_fraction,
         )
-    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
-    stdout.print(escape(legend(errors)))
-    if spec.is_distribution and show is None:
-        metrics = ("cumulative_rmse", *metrics)
-    for metric in metrics:
-        stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        stdout.print(escape(aligned(metric_rows(errors, metric))))
-    _tell_left_out(left_out)
-    if output is not None:
-        with whole_file(output) as opened:
-            write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
-        stdout.print(f"\nEvery metric: {escape(str(output))}")
-    if picture is not None:
-        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
-        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
-        stdout.print(f"\nPicture: {escape(str(picture))}")
+    return errors, left_out
 
 
 def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:
-    """Return the metrics to show; refuses what cannot be before anything is read."""
+    """Return the metrics to show, or raise before anything is read."""
     if runs < FEWEST_RUNS:
-        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, to tell how sure they are")
+        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
     if workers is not None and workers < 1:
         raise PlanError(f"--workers must be at least 1, got {workers}")
     for metric in show or ():
@@ -110,8 +113,12 @@ def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequ
     return show or USUAL
 
 
-def _tell_left_out(left_out: Sequence[LeftOut]) -> None:
-    """Return which settings cannot be, by reason."""
+def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut]) -> None:
+    """Print a table of each metric, and which settings were left out, by reason."""
+    stdout.print(escape(legend(errors)))
+    for metric in metrics:
+        stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
+        stdout.print(escape(aligned(metric_rows(errors, metric))))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]

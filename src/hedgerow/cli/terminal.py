@@ -1,4 +1,4 @@
-"""What people see: results on standard output, progress on standard error."""
+"""The terminal: results on standard output, progress and notes on standard error."""
 
 import sys
 from collections.abc import Iterator
@@ -23,22 +23,20 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.text import visible
 
-# How much a release has done by depth: for the terminal alone, never for a file.
-#
-# The numbers of cells and survivors are confidential until the release appears, and how long the
-# work took is so for ever: both tell of the table.
+# The numbers of cells and survivors are confidential until the release appears, and timings always:
+# they go to a terminal alone, never to a file.
 
 HEADINGS = ("depth", "cells", "survivors", "core seconds")
 
 
 @dataclass(slots=True)
 class Tally:
-    """Sums by depth of what `hedgerow.release.descent.jobs.Progress.on_depth` is told."""
+    """Sums by depth of the reports to `hedgerow.release.descent.jobs.Progress.on_depth`."""
 
     work: dict[int, tuple[int, int, float]] = field(default_factory=dict)
 
     def on_depth(self, depth: int, cells: int, survivors: int, seconds: float) -> None:
-        """Add what was found at a depth."""
+        """Add a report of a depth."""
         before = self.work.get(depth, (0, 0, 0.0))
         self.work[depth] = before[0] + cells, before[1] + survivors, before[2] + seconds
 
@@ -56,13 +54,13 @@ LETTERS = {
     "²": "^2", "√": "sqrt ", "±": "+-", "×": "x", "≤": "<=", "≥": ">=", "−": "-", "–": "-",
     "…": "...", "’": "'", "“": '"', "”": '"',
 }  # fmt: skip
-"""What a terminal or file without these letters is written in their place."""
+"""Replacements for a terminal or file that lacks these letters."""
 
 
 def in_plain_letters(error: UnicodeError) -> tuple[str, int]:
-    """Return the handler `PLAIN` of `codecs`: `LETTERS`, and escapes for others.
+    """Handle the error `PLAIN` of `codecs`: write `LETTERS`, and escapes for others.
 
-    With ``?`` for ε, δ and ρ alike nobody would know what was promised, nor codes apart.
+    A ``?`` for each would make ε, δ and ρ, and different codes, look alike.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -76,89 +74,83 @@ stderr = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def escape(text: str) -> str:
-    """Lines of text as they are, without markup, and with escapes for what is not seen."""
+    """Return lines of text without markup, and with escapes for invisible characters."""
     return markup.escape(visible(text, lines=True))
 
 
 def on_terminal() -> bool:
-    """Return whether a person sees it: FORCE_COLOR makes a log look like a terminal to rich."""
+    """Return whether standard error is a terminal, whatever FORCE_COLOR tells rich."""
     return stderr.is_terminal and sys.stderr.isatty()
 
 
 def kept(counts: Counts) -> str | None:
-    """How many records the bound of contributions kept: confidential; None where there is none."""
+    """Return how many records the bound of contributions kept (confidential), or None."""
     if counts.before is None:
         return None
     return (
-        f"kept {counts.total:,} of {counts.before:,} records (contributions at most "
-        f"{counts.contributions:,} a unit; confidential, shown here only)"
+        f"kept {counts.total:,} of {counts.before:,} records (at most {counts.contributions:,} "
+        f"contributions a unit; confidential, shown only here)"
     )
 
 
-def not_stated(counts: Counts) -> list[tuple[str, str]]:
-    """How many records each axis counts as not stated, who has that code apart from who has none.
+Note = tuple[str, str]
+"""A confidential sentence for a terminal, and the one for a log."""
+COMPARE = "the number is confidential: hedgerow compare shows it"
 
-    Nothing refuses a code that lost its zeros where there is such a leaf.
 
-    Returns:
-        Of each such axis the sentence that is confidential, and the one that is not.
+def not_stated(counts: Counts) -> list[Note]:
+    """Return for each axis how many records are counted as not stated, and why.
+
+    Codes that lost their leading zeros end there unnoticed, so records that have the code
+    themselves are counted apart from those that are not in the list.
     """
-    said = []
+    notes = []
     unlisted = counts.unlisted or (None,) * len(counts.codes)
     for axis, codes, mapped in zip(counts.tree.axes, counts.codes, unlisted, strict=True):
         if axis.not_stated is None or mapped is None:
             continue
         leaf = (axis.labels[-1] == axis.not_stated).arg_max()
-        there = int(counts.values[codes == leaf].sum())
+        total = int(counts.values[codes == leaf].sum())
         counted = f"counted as {axis.not_stated!r}"
         confidential = (
-            f"axis {axis.name!r}: {there:,} of {counts.total:,} records are {counted} "
-            f"(not_stated): {there - mapped:,} have that code themselves, {mapped:,} have a code "
-            f"that is not in the list, or none (confidential, shown here only)"
+            f"axis {axis.name!r}: {total:,} of {counts.total:,} records are {counted} "
+            f"(not_stated): {total - mapped:,} have that code, {mapped:,} have a code that is not "
+            f"in the list, or none (confidential, shown only here)"
         )
-        rule = (
-            f"axis {axis.name!r}: records that are not in the list are {counted}; how many is "
-            f"confidential: hedgerow compare shows it"
-        )
-        said.append((confidential, rule))
-    return said
+        rule = f"axis {axis.name!r}: records that are not in the list are {counted}; {COMPARE}"
+        notes.append((confidential, rule))
+    return notes
 
 
-def moved(counts: Counts) -> list[tuple[str, str]]:
-    """Return how many values of numeric axes were moved to a bound, as in `not_stated`."""
-    said = []
+def moved(counts: Counts) -> list[Note]:
+    """Return for each numeric axis how many values were moved to a bound."""
+    notes = []
     for name, number in counts.moved:
         confidential = (
-            f"axis {name!r}: {number:,} of {counts.total:,} values lie outside the bounds and are "
-            f"counted in the bin beside them (confidential, shown here only)"
+            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
+            f"in the outermost bins (confidential, shown only here)"
         )
-        rule = (
-            f"axis {name!r}: values outside the bounds are counted in the bin beside them; how "
-            f"many is confidential: hedgerow compare shows it"
-        )
-        said.append((confidential, rule))
-    return said
+        rule = f"axis {name!r}: values outside the bounds are counted in the outermost bins"
+        notes.append((confidential, f"{rule}; {COMPARE}"))
+    return notes
 
 
-def tell_read(counts: Counts) -> None:
-    """Say on a terminal what reading did to records; in a log, where that can be read."""
-    told_apart = not_stated(counts) + moved(counts)
+def report_reading(counts: Counts) -> None:
+    """Print what reading changed: numbers on a terminal, only the rules in a log."""
+    notes = not_stated(counts) + moved(counts)
     if sys.stderr.isatty() and (counts.values >= LARGEST_LEAF).any():
-        cut = "a cell has 2**40 records or more, and no more of them are counted (confidential)"
-        told_apart.append((cut, cut))
+        cut = "a cell has 2**40 records or more and is counted as 2**40 (confidential)"
+        notes.append((cut, cut))
     sentence = kept(counts)
     if sentence is not None:
-        rule = (
-            f"contributions at most {counts.contributions:,} a unit; how many records that keeps "
-            f"is confidential: hedgerow compare shows it"
-        )
-        told_apart.insert(0, (sentence, rule))
-    for confidential, public in told_apart:
+        rule = f"at most {counts.contributions:,} contributions a unit are kept; {COMPARE}"
+        notes.insert(0, (sentence, rule))
+    for confidential, public in notes:
         stderr.print(escape(confidential if sys.stderr.isatty() else public))
 
 
 def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
-    """Say how many counts of a table are no numbers to quote, and what to do.
+    """Warn of counts that their own measurements contradict.
 
     Args:
         flags: the column ``contradicted`` of `hedgerow.release.release.Release.level`.
@@ -166,9 +158,9 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
     """
     if flags.null_count():
         stderr.print(
-            "Note: survivors alone were measured, so these sums have no unbiased estimate, and "
-            "nothing says which of them have grown because counts are kept from falling below 0; "
-            'measure = "all" does'
+            "Note: only survivors were measured, so these sums have no unbiased estimate, and "
+            "those that clipping at zero made too high cannot be flagged; measure with "
+            'measure = "all" to flag them'
         )
         return
     if not flags.any():
@@ -182,31 +174,31 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
     stderr.print(
         f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(flags):,} counts are contradicted by "
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
-        f"table at once with 95 %.{own} Counts may not fall below 0 and must add up to those above "
-        f"them, which moved these by more than noise explains. There, take the unbiased estimate; "
-        f"or plan a release whose tree comes to these levels first."
+        f"table at once with 95 % confidence.{own} Counts may not be negative and must add up to "
+        f"those above them, which moved these by more than noise explains. Use the unbiased "
+        f"estimate there, or plan a release whose tree refines these levels first."
     )
 
 
 @contextmanager
-def stage(what: str) -> Iterator[None]:
-    """Return a spinner on a terminal, a plain line elsewhere."""
+def stage(task: str) -> Iterator[None]:
+    """Show a spinner on a terminal, or a plain line in a log."""
     if on_terminal():
-        with stderr.status(what):
+        with stderr.status(task):
             yield
     else:
-        stderr.print(what)
+        stderr.print(task)
         yield
 
 
 @contextmanager
-def bar(what: str) -> Iterator[PassProgress]:
-    """On a terminal a bar with rate and time left, and then what was done at each depth.
+def bar(task: str) -> Iterator[PassProgress]:
+    """Show a bar with rate and time left on a terminal, and then the work at each depth.
 
-    Elsewhere a plain line: how much was done tells of the table, and logs may be published.
+    Elsewhere show a plain line: the work depends on the table, and logs may be published.
     """
     if not on_terminal():
-        stderr.print(what)
+        stderr.print(task)
         yield PassProgress()
         return
     columns = (
@@ -218,7 +210,7 @@ def bar(what: str) -> Iterator[PassProgress]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=stderr) as progress:
-        task = progress.add_task(what, total=1.0, rate="")
+        number = progress.add_task(task, total=1.0, rate="")
         cells = 0
 
         def on_cells(more: int) -> None:
@@ -226,12 +218,12 @@ def bar(what: str) -> Iterator[PassProgress]:
             cells += more
             elapsed = progress.tasks[0].elapsed or 0.0
             if elapsed > 0:
-                progress.update(task, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
+                progress.update(number, rate=f"{cells / elapsed / 1e6:,.1f} M cells/s")
 
         tally = Tally()
         yield PassProgress(
             on_cells,
-            lambda fraction: progress.update(task, completed=fraction),
+            lambda fraction: progress.update(number, completed=fraction),
             tally.on_depth,
         )
     if tally.work:

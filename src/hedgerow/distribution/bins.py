@@ -28,11 +28,7 @@ _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE
 
 
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
-    """Return the axis of `Ranges.axis`, with the range of each node in its code.
-
-    Raises:
-        TableError: see `Ranges.axis`.
-    """
+    """Return the axis of `Ranges.axis`, with the range of each node in its code."""
     axis = ranges.axis(branching)
     texts = _texts(ranges)
     clamps = ranges.out_of_bounds == "clamp"
@@ -49,19 +45,15 @@ def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
 
 
 def ranges_of(axis: Axis) -> Ranges:
-    """Return the ranges that the codes of an axis's leaves say.
-
-    Raises:
-        TableError: the axis is not one of `coded_axis`.
-    """
-    found = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
-    if found["low"].null_count() or found["high"].null_count():
+    """Return the ranges that the codes of an axis's leaves name."""
+    parts = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
+    if parts["low"].null_count() or parts["high"].null_count():
         raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
-    bounds = found.select(pl.col("low", "high").cast(pl.Float64, strict=False))
+    bounds = parts.select(pl.col("low", "high").cast(pl.Float64, strict=False))
     low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
     if not np.array_equal(low[1:], high[:-1]):
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
-    clamps = found["less"][0] is not None and found["more"][-1] is not None
+    clamps = parts["less"][0] is not None and parts["more"][-1] is not None
     return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
 
 
@@ -93,11 +85,7 @@ class NumericColumn:
     axis: Axis
 
     def codes(self, values: Float64) -> pa.DictionaryArray:
-        """Return the code of the bin of each value.
-
-        Raises:
-            TableError: see `Ranges.bin`.
-        """
+        """Return the code of the bin of each value; see `Ranges.bin`."""
         return codes_of_bins(self.axis, self.ranges.bin(values))
 
 
@@ -127,14 +115,9 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
         numeric: the columns to cut into bins.
         others: further columns to keep, where the table has them: codes, counts, units.
-
-    Raises:
-        TableError: no table; a missing column; values that are missing, no numbers, or out of
-            bounds where that is refused.
-        MachineError: out of memory or disk.
     """
-    what = describe_source(table, "the table")
-    with open_database() as db, open_source(db, table, what) as source:
+    subject = describe_source(table, "the table")
+    with open_database() as db, open_source(db, table, subject) as source:
         kept = [name for name in dict.fromkeys(others) if name in source.names]
         kinds = load(db, source, [*(n.column for n in numeric), *kept])
         values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
@@ -143,12 +126,12 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
             if name in source.fractional:
                 check_codes(source, name, kind)
         with translate_duckdb_errors(source.subject, "cannot be read to its end"):
-            found = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
-        columns = {name: found.column(len(numeric) + i) for i, name in enumerate(kept)}
+            read = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
+        columns = {name: read.column(len(numeric) + i) for i, name in enumerate(kept)}
         moved = []
         for i, n in enumerate(numeric):
             _refuse_words(db, source, n.column, f"c{i}", kinds[i])
-            numbers = np.asarray(found.column(i).to_numpy(), dtype=np.float64)
+            numbers = np.asarray(read.column(i).to_numpy(), dtype=np.float64)
             columns[n.axis.columns[-1]] = n.codes(numbers)
             if n.ranges.out_of_bounds == "clamp":
                 moved.append((n.axis.name, n.ranges.outside(numbers)))

@@ -1,16 +1,8 @@
 """The search over ordered integer factorisations: bound sets of factors first, then try orders.
 
-A design with the product K̄ ≥ K in which some factor could be one less is beaten by that smaller
-tree. So only *minimal* sets of factors matter: sorted, the last is ⌈K / the others⌉. All of them
-have K̄ < 2K. They are walked depth first, smallest factor first.
-
-The error of a design is about ``(Σ g(n_i))^{power + 1}``, where ``g(n) = (a c)^{1/(power + 1)}`` is
-what a level costs deep in a large tree (c = 1 - 1/n with least squares and 1 without; the top level
-has its own a, and c = 1). For cuts and quantiles that is exact or a lower bound, except for pure ε
-with least squares, where neighbouring levels trade a little; for ranges, upper levels share some
-error. There ``SLACK`` widens the search. A walk ends where even the best rate of cost a log-leaf,
-``min g(n)/log n``, cannot bring it within the best design known. What remains is judged exactly,
-and the order of the factors, which matters little, is improved by exchanges.
+Minimal sets of factors are walked depth first, within a bound; then orders are improved by
+exchanges. What a tree costs, its best shares and why the search is complete: docs/proofs.md, "Trees
+over a numeric range".
 """
 
 import math
@@ -22,36 +14,6 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import kernel
-
-# What a tree of given branching factors costs: error coefficients of levels, and best shares.
-#
-# A uniform tree has factors n_1 … n_m and K̄ = Π n_i leaves; M_i = Π_{k>i} n_k leaves lie below a
-# node of level i, and Q_i = Π_{k<i} n_k families make up level i. The root is public. A cut before
-# leaf b splits the records into those of leaves 0 … b - 1 and the rest. At level i its path passes
-# j_i siblings that lie wholly before the cut, and enters the next one at the fraction
-# t_i = (b mod M_i)/M_i.
-#
-# *Covering sums.* The estimate adds the j_i noisy counts of each level (Rameshwar, Lemma IV.1), so
-# its variance is Σ j_i v_i, with v_i the noise variance of level i. Over all cuts j_i averages
-# (n_i - 1)/2, so the mean squared error is Σ a_i v_i with ``a_i = (n_i - 1)/2`` (Theorem IV.1 says
-# the same of the sum).
-#
-# *Least squares with a public total.* From below a node's count has the precision ``w_i = p_i +
-# w_{i+1}/n_{i+1}`` with p_i = 1/v_i and w_m = p_m. From above, a child is ``x_p/n + r_c``: an equal
-# part of its parent plus the deviation of its own estimate from its family's mean. The deviations
-# have the covariance ``(I - 11'/n)/w_i`` and are uncorrelated with everything outside the family.
-# So a cut has the variance ``Σ_i (j_i + t_i² - (j_i + t_i)²/n_i)/w_i``. Averaged over all cuts (j_i
-# uniform on 0 … n_i - 1, t_i on 0, 1/M_i, …) the bracket is ``a_i = (n_i - 1)(n_i + M_i⁻²)/(6
-# n_i)``, and the mean squared error is Σ a_i/w_i.
-#
-# *All ranges.* The difference of two independent uniform cuts: twice the above, less what the two
-# share where both lie in one family, which happens with probability 1/Q_i.
-#
-# *Quantiles.* Of a cut at the fraction q of the leaves only the top level is special: which leaf of
-# a child the quantile falls in is unknown, so t_1 is taken as uniform: j_1 = n_1 q - t_1.
-#
-# Shares s_i sum to 1. For noise of variance ∝ 1/s² (pure ε, power 2) or ∝ 1/s (zCDP, power 1),
-# errors are in units of the variance that one count would have with the whole budget.
 
 MOST_STEPS = 2000
 RESOLUTION = 1e-13
@@ -66,8 +28,8 @@ def level_coefficients(
     out: Float64,
 ) -> None:
     """Write a_i, float64 (levels): all cuts, all ranges, or the cuts at given quantiles."""
-    above = 1.0
-    below = 1.0
+    above = 1.0  # Q_i: families of level i
+    below = 1.0  # M_i: leaves below a node of level i
     for i in range(len(branching)):
         below *= branching[i]
     for i in range(len(branching)):
@@ -110,9 +72,9 @@ def mean_error(
     power: int,
     combine: bool,  # noqa: FBT001
 ) -> float:
-    """``Σ a_i/w_i`` with w from below, or ``Σ a_i v_i`` without combining."""
+    """Return ``Σ a_i/w_i`` with w from below, or ``Σ a_i v_i`` without combining."""
     total = 0.0
-    precision = 0.0
+    precision = 0.0  # w of the level below
     for i in range(len(branching) - 1, -1, -1):
         carried = precision / branching[i + 1] if combine and i + 1 < len(branching) else 0.0
         precision = shares[i] ** power + carried
@@ -128,7 +90,7 @@ def best_shares(
     combine: bool,  # noqa: FBT001
     shares: Float64,
 ) -> float:
-    """Write the shares of least error; that error, infinite where a level is best unmeasured.
+    """Write the shares of least error and return it; infinite where a level is best unmeasured.
 
     Without combining, Lagrange gives ``s_i ∝ a_i^{1/(power + 1)}`` (Theorem IV.2). With combining
     and power 1 the budget is linear in w: ``Σ p_i = Σ c_i w_i``, c_1 = 1 and c_i = 1 - 1/n_i below,
@@ -139,12 +101,12 @@ def best_shares(
     for i in range(len(branching)):
         if coefficients[i] <= 0:
             return np.inf
-        shares[i] = (coefficients[i] * (_kept(branching, i) if combine else 1.0)) ** root
+        shares[i] = (coefficients[i] * (_own_part(branching, i) if combine else 1.0)) ** root
     measured = True
     if combine and power == 2:
         measured = _descend(branching, coefficients, shares)
     elif combine:
-        measured = _precisions_added(branching, shares)
+        measured = _subtract_carried(branching, shares)
     if not measured:
         return np.inf
     shares /= shares.sum()
@@ -152,16 +114,16 @@ def best_shares(
 
 
 @kernel
-def _kept(branching: Int64, i: int) -> float:
-    """c_i: what of w_i the level itself must bring, w_1 being that of the top."""
+def _own_part(branching: Int64, i: int) -> float:
+    """Return c_i: the part of w_i that the level itself must bring, w_1 being that of the top."""
     return 1.0 - 1.0 / branching[i] if i > 0 else 1.0
 
 
 @kernel
-def _precisions_added(branching: Int64, shares: Float64) -> bool:
-    """Turn ``sqrt(a_i c_i)`` into ``p_i ∝ w_i - w_{i+1}/n_{i+1}``; whether all are positive."""
+def _subtract_carried(branching: Int64, shares: Float64) -> bool:
+    """Replace ``sqrt(a_i c_i)`` by ``p_i ∝ w_i - w_{i+1}/n_{i+1}``; return if all are positive."""
     for i in range(len(branching)):
-        shares[i] /= _kept(branching, i)
+        shares[i] /= _own_part(branching, i)
     for i in range(len(branching) - 1):
         shares[i] -= shares[i + 1] / branching[i + 1]
     return bool(shares.min() > 0)
@@ -169,7 +131,7 @@ def _precisions_added(branching: Int64, shares: Float64) -> bool:
 
 @kernel
 def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
-    """Write the e_i that minimise ``Σ a_i/w_i + Σ e_i``, w_i = e_i² + w_{i+1}/n_{i+1}; found?
+    """Write the e_i that minimise ``Σ a_i/w_i + Σ e_i``, w_i = e_i² + w_{i+1}/n_{i+1}.
 
     As ``sqrt(p) = min_θ (p/θ + θ)/2``, the objective is the least over θ of a function that is
     convex in w, with its minimum at ``w_i = sqrt(2 a_i/(1/θ_i - 1/(n_i θ_{i-1})))``; then θ_i =
@@ -185,7 +147,7 @@ def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
             slope = 1.0 / shares[i]
             if i > 0:
                 slope -= 1.0 / (branching[i] * shares[i - 1])
-            if slope <= 0:
+            if slope <= 0:  # the minimum is at p_i = 0: the level is best left unmeasured
                 return False
             w[i] = np.sqrt(2.0 * coefficients[i] / slope)
         moved = 0.0
@@ -242,15 +204,15 @@ class Costs:
     def deep(self, n: Float64) -> Float64:
         """Return what a level of families of n costs far from the root and the leaves."""
         coefficients = (n - 1) * (2 if self.ranges else 1) / (6 if self.combine else 2)
-        kept = 1 - 1 / n if self.combine else np.ones_like(n)
-        return np.asarray((coefficients * kept) ** (1 / (self.power + 1)))
+        own = 1 - 1 / n if self.combine else np.ones_like(n)
+        return np.asarray((coefficients * own) ** (1 / (self.power + 1)))
 
     def top(self, n: int) -> float:
         """Return what the top level costs, over many leaves."""
-        found = np.empty(2)
+        coefficients = np.empty(2)
         pair = np.array([n, MANY_LEAVES])
-        level_coefficients(pair, self.combine, self.ranges, self.quantiles, found)
-        return float(max(found[0], 0.0) ** (1 / (self.power + 1)))
+        level_coefficients(pair, self.combine, self.ranges, self.quantiles, coefficients)
+        return float(max(coefficients[0], 0.0) ** (1 / (self.power + 1)))
 
 
 def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
@@ -259,9 +221,9 @@ def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
     root = 1 / (costs.power + 1)
     slack = 0.0 if costs.is_bounded else SLACK
     limit = _error_of(start, costs) ** root * (1 + slack + ROUNDING)
-    found = [(_error_of(factors, costs), factors) for factors in _sets(bins, costs, limit, padded)]
-    found = sorted([*found, (_error_of(start, costs), start)])[:MOST_ORDERED]
-    worth = [factors for error, factors in found if error <= found[0][0] * (1 + ORDER_GAIN)]
+    sets = [start, *_sets(bins, costs, limit, padded)]
+    judged = sorted((_error_of(factors, costs), factors) for factors in sets)[:MOST_ORDERED]
+    worth = [factors for error, factors in judged if error <= judged[0][0] * (1 + ORDER_GAIN)]
     return min(_ordered(tuple(sorted(factors)), costs) for factors in worth)[1]
 
 
@@ -296,8 +258,8 @@ def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Facto
         if last >= n and (padded or bins % product == 0) and spent + cost(last) <= limit:
             yield (*chosen, last)
         while product * n * (n - 1) < bins:
-            reach = spent + cost(n) + rate * math.log(bins / (product * n))
-            if reach <= limit and (padded or bins % (product * n) == 0):
+            least = spent + cost(n) + rate * math.log(bins / (product * n))
+            if least <= limit and (padded or bins % (product * n) == 0):
                 yield from walk(product * n, spent + cost(n), (*chosen, n))
             n += 1
 

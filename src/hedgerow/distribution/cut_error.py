@@ -1,10 +1,8 @@
 """Variances of the counts between cuts after least squares over a tree with a public total.
 
-A family with parent x and children's variances from below u, S = Σ u, splits into
-``x_c = (u_c/S) x + r_c`` with residuals of covariance ``diag(u) - u u'/S`` that are uncorrelated
-with everything outside the family (see `hedgerow.estimate.tree.least_squares`). A sum that weighs
-the children with g is therefore ``(g'u/S) x`` plus a residual of variance ``Σ g² u - (g'u)²/S``.
-Weights are carried up from the leaves to the root, whose count is public, for all cuts at once.
+With u the children's variances from below and S = Σ u, a sum that weighs the children of x with g
+is ``(g'u/S) x`` plus an uncorrelated residual of variance ``Σ g² u - (g'u)²/S``. Weights are
+carried up from the leaves to the root for all cuts at once: docs/proofs.md, "Counts between cuts".
 """
 
 from collections.abc import Sequence
@@ -21,7 +19,7 @@ from hedgerow.estimate.tree.least_squares import distribute_down
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CutError:
-    """What the errors of all cuts of one tree need; made by `of_tree`.
+    """The errors of all cuts of one tree with a public total; made by `of_tree`.
 
     Attributes:
         family_start: for each level 1 … m int64 (families + 1): where each family begins.
@@ -33,17 +31,14 @@ class CutError:
 
     @classmethod
     def of_tree(cls, family_start: Sequence[Int64], variances: Sequence[float]) -> Self:
-        """From the families of an axis (`Axis.child_start`) and the noise variance of each level.
+        """Make it from the families of an axis (`Axis.child_start`) and the noise variances.
 
         Args:
             family_start: for each level 1 … m int64 (families + 1), the root's own family first.
             variances: records², one a level; infinite where a level is unmeasured, but the last.
-
-        Raises:
-            EstimateError: other than one positive variance a level, the last finite.
         """
-        positive = len(variances) == len(family_start) and min(variances) > 0
-        if not positive or not np.isfinite(variances[-1]):
+        fits = len(variances) == len(family_start) and min(variances) > 0
+        if not fits or not np.isfinite(variances[-1]):
             raise EstimateError(
                 f"{len(family_start)} levels need as many noise variances, all above 0 and the "
                 "last one finite"
@@ -65,7 +60,7 @@ class CutError:
         return len(self.before[-1]) - 1
 
     def cuts(self) -> Float64:
-        """The variance of the count before leaf b, for b in 0 … K: float64 (K + 1), records²."""
+        """Return the variances of the counts before leaf b = 0 … K: float64 (K + 1), records²."""
         return self.between(np.zeros(self.leaves + 1, dtype=np.int64), np.arange(self.leaves + 1))
 
     def between(self, first: Int64, last: Int64) -> Float64:
@@ -74,9 +69,6 @@ class CutError:
         Args:
             first: int64 (ranges), 0 … K.
             last: int64 (ranges), first … K.
-
-        Raises:
-            EstimateError: ranges that are none.
         """
         first, last = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
         inside = (first >= 0) & (first <= last) & (last <= self.leaves)
@@ -118,24 +110,18 @@ def _width(before: Float64, node: Int64) -> Float64:
 def _weighed(
     before: Float64, family: Int64, node: Int64, weight: Float64
 ) -> tuple[Float64, Float64]:
-    """Σ g u and Σ g² u: 1 for the family's nodes before this one, the weight for itself."""
+    """Return Σ g u and Σ g² u: g is 1 for siblings before the node, the weight for itself."""
     whole = before[node] - before[family]
     own = _width(before, node)
     return whole + weight * own, whole + weight**2 * own
 
 
-# Variances of the counts between cuts where the total may be measured too.
-#
-# With a public total T the count y_b before cut b has the variance of `CutError`. Where T is an
-# estimate of variance V, least squares hands it down in proportion: ``y_b = r_b + f_b T`` with the
-# residual r_b of `CutError`, uncorrelated with T, and f_b the product of u_c/S along the way down
-# (see `hedgerow.distribution.cut_error`), summed over the leaves before b. So any ``Σ a_b y_b`` has
-# the variance of ``Σ a_b r_b`` plus ``(Σ a_b f_b)² V``.
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class CumulativeError:
-    """What the errors of all cuts of one tree need; made by `of_tree`.
+    """The errors of all cuts of one tree whose total may be measured too; made by `of_tree`.
+
+    The count before cut b is ``y_b = r_b + f_b T``: the residual of `CutError`, uncorrelated with
+    the total's estimate T of variance V, and the part f_b of T that least squares hands down.
 
     Attributes:
         given_total: the variances that hold if the total were known.
@@ -151,16 +137,9 @@ class CumulativeError:
     def of_tree(
         cls, family_start: Sequence[Int64], variances: Sequence[float], total: float
     ) -> Self:
-        """From the families of an axis and the noise variances.
+        """Make it as `CutError.of_tree` does, from the noise variance of the total besides.
 
-        Args:
-            family_start: for each level 1 … m int64 (families + 1), as in `CutError.of_tree`.
-            variances: records², one a level.
-            total: the noise variance of the total, records²: 0 where it is public, infinite where
-                it is not measured.
-
-        Raises:
-            EstimateError: see `CutError.of_tree`.
+        ``total`` is in records²: 0 where the total is public, infinite where it is not measured.
         """
         error = CutError.of_tree(family_start, variances)
         part = np.ones(1)
@@ -172,11 +151,7 @@ class CumulativeError:
         return cls(error, fraction, own)
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
-
-        Raises:
-            EstimateError: see `CutError.between`.
-        """
+        """Return the variances of the counts of leaves ``first <= leaf < last``: as `CutError`."""
         part = self.fraction[last] - self.fraction[first]
         return self.given_total.between(first, last) + part**2 * self.total_variance
 

@@ -1,6 +1,6 @@
 """`plan_distribution`: the plan for one numeric column, its strategy designed from public facts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, cast
@@ -31,53 +31,40 @@ from hedgerow.privacy.neighbours import Neighbours, Replace
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-# The allocation for the distribution of one numeric column: the shares of its tree's design.
-
 HUNDREDTHS = 100
-CDF = Cdf()
 
 
 @dataclass(frozen=True, slots=True)
 class ForDistribution:
     """The shares of `best_branching`, for the tree that it designed.
 
-    Where the total is measured too it gets the share r, in hundredths, that minimises the mean
-    variance of the K cumulative counts. The levels keep their design with 1 - r of the budget, so
-    with the power p of `best_branching` (2 for discrete Laplace, 1 for discrete Gaussian), E the
-    mean variance with the total known, f as in `hedgerow.distribution.cut_error`, S the
-    variance of the sum of the first level, and v that of a total with the whole budget:
-
-        E (1 - r)^-p  +  mean(f²) / (r^p / v + (1 - r)^p / S).
-
-    At r = 0 the total is not measured. Where records may come, go or move, all of this is times the
-    `worst_part` of the budget to the power p: up to r = 1/3 the total costs the levels nothing.
-    Running sums tell the total too, and get everything.
+    Where the total is measured too it gets the share, in hundredths, that minimises the mean
+    variance of the K cumulative counts (docs/proofs.md, "The share of the total"). Running sums
+    tell the total too, and get everything.
 
     Attributes:
         objective: what the tree is designed for.
 
     Raises:
-        PlanError: it is none.
+        PlanError: the objective is of another kind.
+
+    Example:
+        >>> ranges = hr.Ranges.equal_width("income", 0, 1000, 100)
+        >>> plan = hr.plan_distribution(ranges, budget=hr.Epsilon(1))
+        >>> plan.allocation == hr.ForDistribution().name
+        True
     """
 
+    name: ClassVar[str] = "distribution"
     prior: ClassVar[Prior | None] = None
-    objective: Objective = CDF
+    objective: Objective = field(default_factory=Cdf)
 
     def __post_init__(self) -> None:
         fitting, kinds = "Cdf(), AllRanges() or Quantiles([…])", (Cdf, AllRanges, Quantiles)
         check_type("an objective", self.objective, kinds, fitting, PlanError)
 
-    @property
-    def name(self) -> str:
-        """``distribution``."""
-        return "distribution"
-
     def design(self, bins: int, mechanism: type[Mechanism]) -> Design:
-        """Return the tree and shares for a number of bins.
-
-        Raises:
-            PlanError: see `best_branching`.
-        """
+        """Return the tree and shares for a number of bins; see `best_branching`."""
         return _design(bins, mechanism, self.objective)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
@@ -102,9 +89,8 @@ class ForDistribution:
         axis = tree.axes[0]
         design = self.design(axis.size(axis.depth), problem.mechanism)
         sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
-        if sizes != design.sizes or problem.depths[-axis.depth :] != tuple(
-            range(1, tree.depth + 1)
-        ):
+        below_root = tuple(range(1, tree.depth + 1))
+        if sizes != design.sizes or problem.depths[-axis.depth :] != below_root:
             raise PlanError(
                 f'the allocation "distribution" designs levels of {design.sizes} nodes, and axis '
                 f"{axis.name!r} has {sizes} to measure; choose another allocation"
@@ -121,25 +107,25 @@ def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Desi
 
 
 def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
-    """Return the r of `ForDistribution`."""
+    """Return the share of the total that minimises the mean variance of the cumulative counts."""
     power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
     changes = [problem.neighbours.changes(t) for t in (0, 1)]
     total, level = (max(map(norm, each)) for each in changes)
     own = float(total / level) ** power
     variances = [float(share) ** -power for share in design.shares]
     error = CumulativeError.of_tree(axis.child_start, variances, np.inf)
-    known = float(error.given_total.cuts()[1:].mean())
+    given_total = float(error.given_total.cuts()[1:].mean())
     carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
     roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
     parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
     r = np.array(roots, dtype=np.float64)
     rest = (1 - r) ** power
-    mean = known / rest + carried / (r**power / own + rest / below)
+    mean = given_total / rest + carried / (r**power / own + rest / below)
     return roots[int(np.argmin(mean * np.array(parts) ** power))]
 
 
 SMALLEST_VARIANCE = 2.0**-1022
-"""Records²: the noise of a huge budget varies less than doubles can say, and is noise still."""
+"""Records²: stands for variances too small for a double, which must stay above 0."""
 
 WORTH = 1.1
 """How many times the tree's squared error must exceed that of running sums for these to be used:
@@ -154,7 +140,7 @@ def plan_distribution(
     objective: Objective | None = None,
     measure: Measure | None = None,
 ) -> Plan:
-    """Return the plan of a distribution, from public facts alone: its strategy is designed.
+    """Return the plan of a distribution: its tree or running sums, from public facts alone.
 
     A tree over the bins (`hedgerow.distribution.branching`) serves every budget and objective. For
     the CDF under discrete Gaussian noise weighted running sums (`hedgerow.estimate.running_sums`)
@@ -169,7 +155,13 @@ def plan_distribution(
         measure: `All` for a tree, `RunningSums`, or the better of them unless given.
 
     Raises:
-        BudgetError, PlanError: a budget that cannot be spent so.
+        BudgetError, PlanError: a budget that the design cannot spend.
+
+    Example:
+        >>> ranges = hr.Ranges.equal_width("income", 0, 1000, 100)
+        >>> plan = hr.plan_distribution(ranges, budget=hr.EpsilonDelta(1, "1e-6"))
+        >>> plan.measure
+        RunningSums()
     """
     check_type("the bins", ranges, Ranges, "Ranges.equal_width(…) or Ranges(…)", PlanError)
     check_budget(budget)
@@ -179,8 +171,8 @@ def plan_distribution(
     allocation = ForDistribution(Cdf() if objective is None else objective)
     who = Replace() if neighbours is None else neighbours
 
-    def made(how: Measure) -> Plan:
-        flat = isinstance(how, RunningSums)
+    def plan_of(measure: Measure) -> Plan:
+        flat = isinstance(measure, RunningSums)
         factors = (ranges.bins,) if flat else allocation.design(ranges.bins, mechanism).branching
         return make_plan(
             Tree([coded_axis(ranges, factors)]),
@@ -188,43 +180,38 @@ def plan_distribution(
             neighbours=who,
             mechanism=mechanism,
             allocation=allocation,
-            measure=how,
+            measure=measure,
         )
 
     if measure is not None:
-        return made(measure)
-    tree = made(All())
+        return plan_of(measure)
+    tree = plan_of(All())
     possible = mechanism.price.norm == 2 and ranges.bins <= MOST_BINS
     if not possible or not isinstance(allocation.objective, Cdf):
         return tree
-    sums = made(RunningSums())
+    sums = plan_of(RunningSums())
     return sums if mean_cut_variance(sums) * WORTH <= mean_cut_variance(tree) else tree
 
 
 def mean_cut_variance(plan: Plan) -> float:
-    """The mean variance of the estimated counts before the upper edges of the bins (records²)."""
+    """Return the mean variance of the estimated counts below the upper edges of the bins."""
     error = cumulative_error(plan)
     if isinstance(error, Decoded):
         return float(error.cuts[1:].mean())
-    known, share = error.given_total.cuts()[1:], error.fraction[1:]
-    return float((known + share**2 * error.total_variance).mean())
+    return float(error.excess(0.0)[1:].mean())
 
 
 def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
-    """Return the errors of the estimated cumulative counts of a plan over one numeric axis.
-
-    Raises:
-        EstimateError: the leaves are not measured.
-    """
+    """Return the errors of the estimated cumulative counts of a plan over one numeric axis."""
     public = plan.public_depth == 0
     if isinstance(plan.measure, RunningSums):
         noise = cast("Summed", plan.depths[-1]).mechanism
         return Decoded(plan.strategy, noise.noise_variance, total_known=public)
     variances = [
-        max(what.mechanism.noise_variance, SMALLEST_VARIANCE)
-        if isinstance(what, Measured)
+        max(depth_plan.mechanism.noise_variance, SMALLEST_VARIANCE)
+        if isinstance(depth_plan, Measured)
         else float("inf")
-        for what in plan.depths
+        for depth_plan in plan.depths
     ]
     root = 0.0 if public else variances[0]
     return CumulativeError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)

@@ -43,6 +43,11 @@ class Ranges:
 
     Raises:
         TableError: fewer than 2 bins, edges that do not increase or are not finite.
+
+    Example:
+        >>> ages = hr.Ranges("age", [0, 18, 65, 120])
+        >>> ages.bins, ages.bin([17.5, 18, 200]).tolist()
+        (3, [0, 1, 2])
     """
 
     name: str
@@ -81,7 +86,7 @@ class Ranges:
         *,
         out_of_bounds: str = "clamp",
     ) -> "Ranges":
-        """K bins of equal width between two bounds.
+        """Return K bins of equal width between two bounds.
 
         Edge i is the double nearest to ``low + (high - low)·i/K``; a bound that is a double stands
         for the shortest decimal that reads back as it, so 0.1 is one tenth.
@@ -141,8 +146,8 @@ class Ranges:
                 f"has values outside the public bounds {self.low:.17g} to {self.high:.17g}; set "
                 "out_of_bounds = 'clamp' to move them to the nearest bound",
             )
-        found = np.searchsorted(self.edges, numbers, side="right") - 1
-        return np.clip(found, 0, self.bins - 1).astype(np.int32)
+        bins = np.searchsorted(self.edges, numbers, side="right") - 1
+        return np.clip(bins, 0, self.bins - 1).astype(np.int32)
 
     def outside(self, values: ArrayLike) -> int:
         """Return how many values are outside the bounds. Confidential."""
@@ -207,13 +212,13 @@ class Ranges:
 def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> Float64:
     """Return a private copy that nobody can change."""
     try:
-        found = np.array(edges, dtype=np.float64)
+        numbers = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise TableError(f"range {name!r}: bounds and edges must be numbers") from error
-    if found.ndim != 1:
+    if numbers.ndim != 1:
         raise TableError(f"range {name!r}: edges must be one list of numbers")
-    found.flags.writeable = False
-    return found
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _as_exact(bound: Bound) -> Fraction:
@@ -224,7 +229,7 @@ def _as_exact(bound: Bound) -> Fraction:
 
 
 def _equal_edges(low: Fraction, high: Fraction, bins: int) -> Float64:
-    """The doubles nearest to ``low + (high - low)·i/K = (start + i·step)/below``: float64 (K + 1).
+    """Return the doubles nearest to ``low + (high - low)·i/K = (start + i·step)/below``.
 
     Python rounds a quotient of whole numbers exactly; doubles do if both are below 2^53.
     """
@@ -245,16 +250,16 @@ def _check_count(name: str, bins: int) -> None:
 
 
 def _as_numbers(name: str, values: Any) -> Float64:
-    """float64 (values), masked ones NaN; no cause is chained: it would quote a value."""
+    """Return float64 (values), masked ones NaN; no cause is chained: it would quote a value."""
     if isinstance(values, pl.Series):
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
         whole = values.dtype.kind in "iuf"
         values = np.ma.filled(values.astype(np.float64), np.nan) if whole else None
     try:
-        found = np.asarray(values)
-        whole = found.dtype.kind in "iuf" or found.size == 0
-        numbers = found.astype(np.float64) if whole else None
+        array = np.asarray(values)
+        whole = array.dtype.kind in "iuf" or array.size == 0
+        numbers = array.astype(np.float64) if whole else None
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or numbers.ndim != 1:

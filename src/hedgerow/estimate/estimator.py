@@ -67,13 +67,13 @@ class Estimator(Protocol):
 
 
 def check_combine(combine: object) -> None:
-    """Refuse anything but True, False and None."""
+    """Raise unless the value is True, False or None."""
     if combine is not None and not isinstance(combine, bool):
         raise EstimateError(f"combine must be True, False or None, got {combine!r}")
 
 
 def check_families(noisy: Int64, family_start: Int64, totals: Int64) -> None:
-    """Refuse what no integer estimate can be made from; see `Estimator.project` for the rules."""
+    """Raise unless an integer estimate can be made; see `Estimator.project` for the rules."""
     check_vector("noisy", noisy, np.int64)
     check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
     if not _within(noisy, -LARGEST_COUNT, LARGEST_COUNT):
@@ -102,14 +102,13 @@ def over_integers(
     check_families(counts, family_start, totals)
     result = np.empty(len(counts), dtype=np.int64)
     over_families(
-        lambda first, last: project(counts, family_start, totals, first, last, result),
-        family_start,
+        lambda first, last: project(counts, family_start, totals, first, last, result), family_start
     )
     return result
 
 
 def check_structure(cells: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
-    """Refuse families that do not partition the cells, and totals that no family can sum to."""
+    """Raise unless families partition the cells and can sum to their totals."""
     check_vector("family_start", family_start, np.int64)
     check_vector("totals", totals, np.int64)
     if len(family_start) != len(totals) + 1:
@@ -128,16 +127,16 @@ def check_structure(cells: int, family_start: Int64, totals: Int64, largest_tota
 
 
 def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
-    """Refuse anything but a one-dimensional NumPy array of one of these dtypes."""
+    """Raise unless the value is a one-dimensional NumPy array of one of these dtypes."""
     if not isinstance(array, np.ndarray):
-        found = type(array).__name__
+        actual = type(array).__name__
     elif array.ndim != 1 or array.dtype not in dtypes:
-        found = f"{array.dtype} in {array.ndim} dimensions"
+        actual = f"{array.dtype} in {array.ndim} dimensions"
     else:
         return
     wanted = " or ".join(dtype.__name__ for dtype in dtypes)
     raise EstimateError(
-        f"{name} must be a NumPy array of {wanted} in 1 dimensions, got {found}; convert it first"
+        f"{name} must be a NumPy array of {wanted} in 1 dimensions, got {actual}; convert it first"
     )
 
 
@@ -161,7 +160,7 @@ def _refuse_family(family: int, family_start: Int64, totals: Int64, largest_tota
 
 @kernel
 def _within(values: Int64, least: int, greatest: int) -> bool:
-    low = 0
+    low = 0  # both bounds hold 0, so 0 is a safe start
     high = 0
     for value in values:
         low = min(low, value)
@@ -171,10 +170,7 @@ def _within(values: Int64, least: int, greatest: int) -> bool:
 
 @kernel
 def _first_impossible_family(
-    family_start: Int64,
-    totals: Int64,
-    largest_total: int,
-    largest_family: int,
+    family_start: Int64, totals: Int64, largest_total: int, largest_family: int
 ) -> int:
     for family in range(len(totals)):
         cells = family_start[family + 1] - family_start[family]

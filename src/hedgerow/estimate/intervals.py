@@ -42,6 +42,13 @@ class Confidence:
 
     Raises:
         EstimateError: the level is not in (0, 1).
+
+    Example:
+        >>> noise = hr.DiscreteGaussian("100")
+        >>> hr.Confidence(0.95).half_width(noise, variance=None, cells=50)
+        20
+        >>> hr.Confidence(0.95, simultaneous=True).half_width(noise, variance=None, cells=50)
+        33
     """
 
     coverage: float = 0.95
@@ -85,13 +92,15 @@ class Confidence:
         own = mechanism.noise_variance
         envelope, normal = mechanism.envelope, NormalEnvelope(1.0).quantile(miss)
         quantile = max(normal, envelope.quantile(miss))
-        spread = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
+        factor = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
         if normal > envelope.quantile(miss):
             cap = max(cap, normal * float(np.sqrt(envelope.variance)))
         half_width = np.empty(variances.size)
-        known = own if measured else 0.0
-        if not _half_widths(variances.ravel(), known, spread, cap, _jumps(miss), half_width):
+        own_if_measured = own if measured else 0.0
+        if not _half_widths(
+            variances.ravel(), own_if_measured, factor, cap, _jumps(miss), half_width
+        ):
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
         return half_width.reshape(variances.shape)
 
@@ -171,13 +180,9 @@ def _skellam_tails() -> Float64:
 
 @kernel
 def _half_widths(
-    variances: Float64,
-    own: float,
-    spread: float,
-    cap: float,
-    jumps: Float64,
-    half_width: Float64,
+    variances: Float64, own: float, factor: float, cap: float, jumps: Float64, half_width: Float64
 ) -> bool:
+    # A variance above the own one is that of an unmeasured cell, whose half-width has no cap.
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:
@@ -185,7 +190,7 @@ def _half_widths(
         measured = variance <= own * (1 + 1e-9)
         weight = min(variance / own, 1.0) if measured and own > 0 else 0.0
         deviation = np.sqrt(variance)
-        value = spread * deviation
+        value = factor * deviation
         if weight < 0.5 and deviation < MOST_JUMPY_DEVIATION:
             value = max(value, jumps[int(np.ceil(deviation * JUMP_STEPS))])
         value += max(weight, 1 - weight) / 2
@@ -215,6 +220,7 @@ def _around(estimate: Float64, half_width: Float64, most: int, low: Int64, high:
 @kernel
 def _around_whole(estimate: Int64, half_width: int, most: int, low: Int64, high: Int64) -> None:
     for i in range(len(estimate)):
+        # |whole| and the half-width are below 2^62, so their sum and difference fit an int64.
         whole = min(max(estimate[i], -LARGEST_INT), LARGEST_INT)
         low[i] = min(max(whole - half_width, 0), most)
         high[i] = min(max(whole + half_width, 0), most)

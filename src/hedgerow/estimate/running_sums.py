@@ -72,9 +72,9 @@ class Strategy:
     @cached_property
     def decoding_correlated(self) -> Float64:
         """float64 (K): ``Σ_m g_m g_{m+d}`` for the lags d = 0 … K - 1."""
-        found = np.zeros(self.bins)
-        _correlate(self.decoding, found)
-        return found
+        correlated = np.zeros(self.bins)
+        _correlate(self.decoding, correlated)
+        return correlated
 
     def sums(self, leaves: Int64) -> Int64:
         """Return ``Wx``: int64 (K), exact.
@@ -83,12 +83,12 @@ class Strategy:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
         """
         self.check_length(leaves)
-        found = np.zeros(self.bins, dtype=np.int64)
-        _convolve(self.weights, leaves, found)
-        return found
+        out = np.zeros(self.bins, dtype=np.int64)
+        _convolve(self.weights, leaves, out)
+        return out
 
     def check_length(self, values: Int64) -> None:
-        """Refuse what is not one number a bin."""
+        """Raise unless there is one number a bin."""
         if values.shape != (self.bins,):
             raise EstimateError(f"there are {self.bins:,} bins, got {values.size:,} numbers")
 
@@ -125,12 +125,12 @@ class Decoded:
             total: the public total; None where it is not public.
         """
         self.strategy.check_length(noisy)
-        found = np.zeros(self.strategy.bins)
-        _convolve(self.strategy.decoding, noisy.astype(np.float64), found)
+        cumulative = np.zeros(self.strategy.bins)
+        _convolve(self.strategy.decoding, noisy.astype(np.float64), cumulative)
         if total is not None:
-            found += self.pull[1:] * (total - found[-1])
-            found[-1] = total
-        return np.append(0.0, found)
+            cumulative += self.pull[1:] * (total - cumulative[-1])
+            cumulative[-1] = total
+        return np.append(0.0, cumulative)
 
     @cached_property
     def pull(self) -> Float64:
@@ -176,31 +176,32 @@ class Decoded:
 
 
 @kernel
-def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], found: NDArray[np.generic]) -> None:
+def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], out: NDArray[np.generic]) -> None:
     """Add the first K terms of ``a * b``, each in the order of a: the same on every machine."""
     for m in range(len(a)):
         weight = a[m]
         for j in range(len(b) - m):
-            found[m + j] += weight * b[j]
+            out[m + j] += weight * b[j]
 
 
 @kernel
-def _correlate(a: NDArray[np.generic], found: NDArray[np.generic]) -> None:
+def _correlate(a: NDArray[np.generic], out: NDArray[np.generic]) -> None:
     """Add ``Σ_m a_m a_{m+d}`` for each lag d."""
     for m in range(len(a)):
         weight = a[m]
         for d in range(len(a) - m):
-            found[d] += weight * a[m + d]
+            out[d] += weight * a[m + d]
 
 
 @kernel
-def _inverse(a: Float64, found: Float64) -> None:
-    """Return the power series ``1/a(z)``, by forward substitution."""
+def _inverse(a: Float64, out: Float64) -> None:
+    """Write the power series ``1/a(z)``, by forward substitution."""
+    # rest: the coefficients of 1 - a(z)·out(z); those below m are 0.
     rest = np.zeros(len(a))
     rest[0] = 1.0
     for m in range(len(a)):
-        found[m] = rest[m] / a[0]
-        weight = found[m]
+        out[m] = rest[m] / a[0]
+        weight = out[m]
         for j in range(len(a) - m):
             rest[m + j] -= weight * a[j]
 

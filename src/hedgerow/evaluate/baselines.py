@@ -1,79 +1,48 @@
-"""What a hierarchy is compared with: the same budget spent without one."""
+"""The methods that Hedgerow is compared with: noise without a hierarchy, and papers' settings."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Int64
-from hedgerow.errors import BudgetError, TableError
-from hedgerow.evaluate.method import Cells, budget_in_words
-from hedgerow.evaluate.moments import MOST_LAID_OUT
+from hedgerow.arrays import Float64, Int64
+from hedgerow.errors import BudgetError, PlanError, TableError
+from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.evaluate.method import DepthCounts, Setting, budget_text
+from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.privacy.budget import Budget, EpsilonDelta
+from hedgerow.plan.allocation.allocation import Allocation
+from hedgerow.plan.depths import Invariant, Measured, Public
+from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
+from hedgerow.release.descent.steps import Refinement
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
-MOST_CELLS = 1 << 31
 CHUNK_CELLS = 1 << 22
 
 
-def leaf_noise(
-    counts: Counts,
-    bits: Bits,
-    *,
-    budget: Budget,
-    neighbours: Neighbours,
-    mechanism: type[Mechanism] = DiscreteGaussian,
-) -> Int64:
-    """Noise on every possible leaf, the whole budget at once (VanillaGauss of Boninsegna et al.).
-
-    Args:
-        counts: the truth.
-        bits: where random words come from.
-        budget: all spent on the leaves.
-        neighbours: the unit of privacy.
-        mechanism: the noise.
-
-    Returns:
-        int64, one dimension an axis (its leaves): noisy counts, which may be negative. Coarser
-        cells are sums (`sum_to_depth`), with the noise of all their leaves.
-
-    Raises:
-        TableError: more possible leaves than 2³¹: noise on all of them fills the memory.
-    """
-    check_leaves(counts.tree, MOST_CELLS)
-    noise = leaf_mechanism(counts.tree, budget=budget, neighbours=neighbours, mechanism=mechanism)
-    return noisy_leaves(counts, bits, noise)
-
-
-def check_leaves(tree: Tree, most: int) -> None:
-    """Refuse to lay out all leaves of a tree that has too many.
-
-    Raises:
-        TableError: more than ``most``.
-    """
+def check_leaves(tree: Tree, most: int = MOST_DENSE) -> None:
+    """Raise a TableError if a tree has too many leaves to put noise on all of them."""
     if tree.leaves > most:
         raise TableError(
-            f"leaf noise lays out all {tree.leaves:,} cells; 2**{most.bit_length() - 1} are "
-            f"possible"
+            f"noise on all {tree.leaves:,} cells would fill the memory; at most "
+            f"2**{most.bit_length() - 1} are possible"
         )
 
 
 def leaf_mechanism(
     tree: Tree, *, budget: Budget, neighbours: Neighbours, mechanism: type[Mechanism]
 ) -> Mechanism:
-    """Return the noise of one leaf where the whole budget goes to the leaves.
-
-    Raises:
-        BudgetError: a budget that the mechanism cannot spend.
-    """
+    """Return the noise of one leaf where the whole budget goes to the leaves."""
     changes = [neighbours.changes(tree.depth)]
     worst = neighbours.is_worst
     profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=worst)
@@ -92,47 +61,12 @@ def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
     return noisy.reshape(shape)
 
 
-def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> Counts:
-    """Return the leaves whose noisy count is large, noise being put on the positive ones alone.
-
-    SH of Boninsegna et al., Section 5: a positive count gets discrete Laplace noise of scale 2/ε
-    and is dropped below 1 + 2 ln(2/δ)/ε. One record replaced moves two leaves by 1. A leaf that is
-    positive on both sides costs ε/2. One that is positive on one side only has the count 1 there
-    and shows with a chance of at most q^(2 ln(2/δ)/ε)/(1 + q) < δ/2, q = exp(-ε/2). Together (ε, δ)
-    for one record a unit and a public total, which is not used.
-
-    Args:
-        counts: the truth.
-        bits: where random words come from; the i-th positive leaf takes the i-th draw.
-        budget: all spent on the leaves.
-
-    Returns:
-        What is left, all above 0, over the same tree. Coarser cells are sums (`Counts.roll_up`) and
-        miss what was dropped.
-    """
-    noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
-    noisy = np.empty(len(counts.values), dtype=np.int64)
-    noise.draw(bits.stream(counts.tree.depth), 0, noisy)
-    noisy += counts.values
-    kept = noisy >= cut
-    return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
-
-
-def stability_cut(budget: EpsilonDelta) -> int:
-    """The least count that a stability histogram shows: 1 + 2 ln(2/δ)/ε, rounded up (records)."""
-    return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
-
-
 def sum_to_depth(
     tree: Tree, leaves: Int64, depth: int, given: tuple[int, ...] | None = None
 ) -> Int64:
-    """Return the counts of a depth from those of finer cells: one dimension an axis (its nodes).
+    """Return the counts of a depth from finer ones: int64, one dimension an axis (its nodes).
 
-    Args:
-        tree: the tree.
-        leaves: int64, one dimension an axis.
-        depth: of the sums.
-        given: the level of each axis that ``leaves`` stands at; its leaves unless given.
+    ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
     """
     given = tuple(axis.depth for axis in tree.axes) if given is None else given
     levels = zip(tree.axes, tree.cuboid(depth), given, strict=True)
@@ -143,64 +77,64 @@ def sum_to_depth(
     return leaves
 
 
-# The whole budget on the leaves (VanillaGauss of Boninsegna & Silvestri, Section 5).
-
-
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class LeafNoise:
-    """Noise on every possible leaf; coarser counts are sums; nothing is projected.
+    """The whole budget on the leaves; coarser counts are sums; nothing is projected.
 
-    Args:
-        tree: of the table.
-        budget: all spent on the leaves.
-        neighbours: the unit of privacy.
-        mechanism: the noise.
-        name: what the simulation calls it.
-
-    Raises:
-        TableError: more leaves than a simulation lays out.
-        BudgetError: a budget that the mechanism cannot spend.
+    VanillaGauss of Boninsegna & Silvestri, Section 5.
     """
 
-    name: str
+    tree: Tree
     budget: Budget
-    noise: Mechanism
+    neighbours: Neighbours
+    mechanism: type[Mechanism]
+    name: str = "leaf noise"
+    noise: Mechanism = field(init=False)
 
-    def __init__(
-        self,
-        tree: Tree,
-        budget: Budget,
-        neighbours: Neighbours,
-        mechanism: type[Mechanism],
-        name: str = "leaf noise",
-    ) -> None:
-        check_leaves(tree, MOST_LAID_OUT)
-        noise = leaf_mechanism(tree, budget=budget, neighbours=neighbours, mechanism=mechanism)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "budget", budget)
+    def __post_init__(self) -> None:
+        check_leaves(self.tree)
+        noise = leaf_mechanism(
+            self.tree, budget=self.budget, neighbours=self.neighbours, mechanism=self.mechanism
+        )
         object.__setattr__(self, "noise", noise)
 
     def facts(self) -> dict[str, str]:
-        """Budget and mechanism."""
-        return {"budget": budget_in_words(self.budget), "mechanism": self.noise.name}
+        """Return budget and mechanism."""
+        return {"budget": budget_text(self.budget), "mechanism": self.noise.name}
 
     def check(self, counts: Counts) -> None:
-        """Raise unless the leaves can be laid out.
+        """Raise a TableError if the table has too many leaves."""
+        check_leaves(counts.tree)
 
-        Raises:
-            TableError: they cannot.
-        """
-        check_leaves(counts.tree, MOST_LAID_OUT)
-
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """Return all cells of every depth."""
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
+        """Yield all cells of every depth."""
         leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
         for depth in range(tree.depth, -1, -1):
             leaves = sum_to_depth(tree, leaves, depth, tree.cuboid(min(depth + 1, tree.depth)))
-            yield depth, Cells(None, leaves.ravel())
+            yield depth, DepthCounts(None, leaves.ravel())
 
 
-# Noise on the positive leaves, small ones dropped (SH of Boninsegna & Silvestri, Section 5).
+def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> Counts:
+    """Return the leaves whose noisy count is large, with noise on the positive ones alone.
+
+    SH of Boninsegna et al., Section 5: a positive count gets discrete Laplace noise of scale 2/ε
+    and is dropped below 1 + 2 ln(2/δ)/ε. One record replaced moves two leaves by 1. A leaf that is
+    positive on both sides costs ε/2. One that is positive on one side only has the count 1 there
+    and shows with a chance of at most q^(2 ln(2/δ)/ε)/(1 + q) < δ/2, q = exp(-ε/2). Together (ε, δ)
+    for one record a unit and a public total, which is not used. Coarser cells are sums and miss
+    what was dropped.
+    """
+    noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
+    noisy = np.empty(len(counts.values), dtype=np.int64)
+    noise.draw(bits.stream(counts.tree.depth), 0, noisy)
+    noisy += counts.values
+    kept = noisy >= cut
+    return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
+
+
+def stability_cut(budget: EpsilonDelta) -> int:
+    """Return the least count in a stability histogram: 1 + 2 ln(2/δ)/ε, rounded up (records)."""
+    return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,11 +143,6 @@ class StabilityHistogram:
 
     `stability_histogram` gives (ε, δ) for one record replaced, which moves two leaves. One record
     added or removed moves one, at half of both, so there it is run at (2ε, 2δ).
-
-    Attributes:
-        budget: all spent on the leaves.
-        neighbours: the unit of privacy, one record.
-        name: what the simulation calls it.
 
     Raises:
         BudgetError: no (ε, δ) budget, or units of several records.
@@ -226,24 +155,152 @@ class StabilityHistogram:
     def __post_init__(self) -> None:
         if self.neighbours.contributions != 1:
             raise BudgetError("the stability histogram protects units of one record alone")
-        self.doubled()
+        self.for_one_replaced()
 
-    def doubled(self) -> EpsilonDelta:
-        """Return the budget of `stability_histogram`: for one record replaced."""
+    def for_one_replaced(self) -> EpsilonDelta:
+        """Return the budget of `stability_histogram`."""
         if not isinstance(self.budget, EpsilonDelta):
             raise BudgetError("the stability histogram needs a budget of epsilon with delta")
         times = 2 if isinstance(self.neighbours, AddRemove) else 1
         return EpsilonDelta(times * self.budget.epsilon, times * self.budget.delta)
 
     def facts(self) -> dict[str, str]:
-        """Budget and mechanism."""
-        return {"budget": budget_in_words(self.budget), "mechanism": DiscreteLaplace.name}
+        """Return budget and mechanism."""
+        return {"budget": budget_text(self.budget), "mechanism": DiscreteLaplace.name}
 
     def check(self, counts: Counts) -> None:
-        """Nothing: it can release any table."""
+        """Accept any table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """Return what is left at every depth."""
-        left = stability_histogram(counts, bits, budget=self.doubled())
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
+        """Yield what is left at every depth."""
+        left = stability_histogram(counts, bits, budget=self.for_one_replaced())
         for depth in range(counts.tree.depth + 1):
-            yield depth, Cells.true(left, depth)
+            yield depth, DepthCounts.true(left, depth)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependentNoise:
+    """The noisy counts of all nodes as they are: unbiased, sometimes negative, not consistent.
+
+    A depth of single children repeats the counts above it, a public one is exact. Whether the plan
+    measures survivors does not matter.
+
+    Raises:
+        PlanError: a depth with families of several children is not measured.
+        TableError: too many leaves.
+    """
+
+    plan: Plan
+    name: str = "independent noise"
+
+    def __post_init__(self) -> None:
+        tree = self.plan.tree
+        check_leaves(tree)
+        for depth, depth_plan in enumerate(self.plan.depths):
+            single = depth > 0 and Refinement.of(tree, depth).single
+            if not (isinstance(depth_plan, Measured | Public) or single):
+                name = tree.cuboid_name(depth)
+                raise PlanError(f"independent noise needs a measurement of {name!r}")
+
+    def facts(self) -> dict[str, str]:
+        """Return all but measure and estimator."""
+        return {
+            "budget": budget_text(self.plan.budget),
+            "mechanism": self.plan.mechanism.name,
+            "allocation": self.plan.allocation,
+        }
+
+    def check(self, counts: Counts) -> None:
+        """Raise a PlanError unless the plan is one for the table's tree."""
+        if self.plan.tree.digest != counts.tree.digest:
+            raise PlanError("the plan is one for another tree than the table's; make it over that")
+
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
+        """Yield the noisy counts of every depth."""
+        cells = DepthCounts.true(counts, 0)
+        for depth, depth_plan in enumerate(self.plan.depths):
+            if isinstance(depth_plan, Measured):
+                noisy = np.empty(counts.tree.nodes(depth), dtype=np.int64)
+                depth_plan.mechanism.draw(bits.stream(depth), 0, noisy)
+                true = DepthCounts.true(counts, depth)
+                noisy[true.number] += true.values
+                cells = DepthCounts(None, noisy)
+            elif isinstance(depth_plan, Public):
+                cells = DepthCounts.true(counts, depth)
+            yield depth, cells
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """The ℓ2 projection of noisy counts that were clipped at 0 first (Ko et al., program (8)).
+
+    Minimise ``Σ (y_i - max(0, x_i))²`` over integers ``y >= 0`` with ``Σ y = c`` in each family.
+    """
+
+    name: ClassVar[str] = "clipped-euclidean"
+    combine: ClassVar[bool | None] = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its name, which no manifest can hold."""
+        return {"method": self.name}
+
+    def project(
+        self,
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return the consistent counts, int64 (cells); see `Euclidean.project`."""
+        clipped = np.maximum(noisy, 0)
+        return Euclidean(combine=False).project(clipped, family_start, totals, variance)
+
+
+def boninsegna(
+    tree: Tree,
+    budget: Budget,
+    neighbours: Neighbours,
+    invariants: Sequence[Invariant] = (),
+    name: str = "Boninsegna",
+) -> Setting:
+    """Return InfTDA (Boninsegna & Silvestri, Algorithm 3): equal σ², Chebyshev, survivors.
+
+    An (ε, δ) budget becomes ρ by the loose ε = ρ + 2√(ρ ln(1/δ)); pure ε is refused.
+    """
+    spent = budget
+    if isinstance(budget, EpsilonDelta):
+        spent = Rho(rho_within(budget.epsilon, budget.delta))
+    plan = make_plan(
+        tree,
+        budget=spent,
+        neighbours=neighbours,
+        mechanism=DiscreteGaussian,
+        invariants=invariants,
+    )
+    return Setting(name, plan, Chebyshev(), budget)
+
+
+def ko(
+    tree: Tree,
+    budget: Budget,
+    neighbours: Neighbours,
+    allocation: Allocation,
+    invariants: Sequence[Invariant] = (),
+    name: str = "Ko",
+) -> Setting:
+    """Return Ko et al.: Laplace noise, clipped at 0, then the ℓ2 projection from the top down.
+
+    Of an (ε, δ) budget it spends ε and leaves δ. The noise is discrete Laplace, for the counts are
+    whole. Children of nodes that were released as 0 are 0 whatever their noise, so survivors
+    alone are measured.
+    """
+    spent = Epsilon(budget.epsilon) if isinstance(budget, EpsilonDelta) else budget
+    plan = make_plan(
+        tree,
+        budget=spent,
+        neighbours=neighbours,
+        mechanism=DiscreteLaplace,
+        allocation=allocation,
+        invariants=invariants,
+    )
+    return Setting(name, plan, Clipped(), budget)

@@ -1,6 +1,7 @@
 """The error to expect of a plan, by releasing a public prior under it again and again."""
 
 import math
+from dataclasses import replace
 
 import polars as pl
 
@@ -29,65 +30,42 @@ MOST_SUMS = 5
 METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_rate")
 
 
-def simulated_errors(
+def simulated_releases(
     plan: Plan, prior: Prior, estimator: Estimator, *, runs: int, seed: int = 0
-) -> pl.DataFrame:
-    """For each depth the errors of simulated releases of a public table, and how sure they are.
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the errors of simulated releases of a public table, by depth and off the chain.
 
-    The noise of each depth is the plan's; the areas are the table's own, so its sums run over
-    them.
-
-    Args:
-        plan: what would be measured with which noise.
-        prior: a table that is declared public and whose tree has the same levels.
-        estimator: of the release.
-        runs: how many releases to simulate, at least 2.
-        seed: of the first; nothing that is simulated may be published as a release.
+    The noise of each depth is the plan's; the areas are those of the prior, so sums run over them.
+    Nothing simulated may be published as a release.
 
     Returns:
         One row a depth: ``depth``, ``cuboid``, ``cells``, the metrics of `error_of_nodes` (``rmse``
         is the root of the mean over runs of its square, the others are means over runs), and for
-        each the Monte Carlo standard error, ``*_error``.
-
-    Raises:
-        PlanError: fewer than 2 runs, or a table whose levels differ from the plan's.
-    """
-    return simulated_releases(plan, prior, estimator, runs=runs, seed=seed)[0]
-
-
-def simulated_releases(
-    plan: Plan, prior: Prior, estimator: Estimator, *, runs: int, seed: int = 0
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The frame of `simulated_errors`, and one for sums of the released counts off the chain.
-
-    Returns:
-        The second has one row for each of the few cuboids that `hedgerow.plan.cost` finds worst:
-        ``cuboid``, ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``:
-        the mean error over runs of the cell that is most too high, and most too low (records).
-
-    Raises:
-        PlanError: see `simulated_errors`.
+        each the Monte Carlo standard error, ``*_error``. And one row for each of the few cuboids
+        that `hedgerow.plan.cost` finds worst: ``cuboid``, ``cells``, ``rmse`` (over cells and runs,
+        records), ``highest`` and ``lowest``: the mean error over runs of the cells that are most
+        too high and most too low (records).
     """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
     check_combines(estimator, plan)
     own = plan_over(plan, prior.counts)
-    found, tree = [], own.tree
+    errors, tree = [], own.tree
     sums = _worst_sums(own)
     truth = {levels: _sums(tree, levels, *prior.counts.roll_up(tree.depth)) for levels in sums}
     for run in range(runs):
         source = Drawn(prior.counts, own, seeded_bits(seed + run))
         nodes, _ = by_depth(pass_of(own, source, estimator).results())
-        found.append(error_of_nodes(prior.counts, nodes))
+        errors.append(error_of_nodes(prior.counts, nodes))
         leaves = nodes[tree.depth]
-        for levels, runs_of_it in sums.items():
+        for levels, frames in sums.items():
             released = _sums(tree, levels, leaves.codes, leaves.counts)
-            runs_of_it.append(_errors_of_sums(released, truth[levels]))
-    return _by_depth(found, runs), _by_cuboid(tree, sums, runs)
+            frames.append(_errors_of_sums(released, truth[levels]))
+    return _by_depth(errors, runs), _by_cuboid(tree, sums, runs)
 
 
 def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
-    """The cuboids whose sums may leave their truth furthest, by levels, for the runs to fill."""
+    """Return an empty list for each of the cuboids whose sums may be furthest from their truth."""
     names = sums_off_the_chain(plan)["cuboid"].head(MOST_SUMS).to_list()
     levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
     return {levels[name]: [] for name in names}
@@ -114,10 +92,10 @@ def _errors_of_sums(released: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame
 def _by_cuboid(
     tree: Tree, sums: dict[tuple[int, ...], list[pl.DataFrame]], runs: int
 ) -> pl.DataFrame:
-    """The errors of all runs, a row a cuboid; a sum that a run does not list has none there."""
+    """Return the errors of all runs, a row a cuboid; sums that a run does not list are exact."""
     rows = []
-    for levels, found in sums.items():
-        every = pl.concat(found)
+    for levels, frames in sums.items():
+        every = pl.concat(frames)
         cells = math.prod(axis.size(k) for axis, k in zip(tree.axes, levels, strict=True))
         mean = every.group_by(every.columns[:-1]).agg(pl.col("error").sum() / runs)["error"]
         square = every.select((pl.col("error").cast(pl.Float64) ** 2).sum()).item()
@@ -126,9 +104,9 @@ def _by_cuboid(
     return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
 
 
-def _by_depth(found: list[pl.DataFrame], runs: int) -> pl.DataFrame:
+def _by_depth(errors: list[pl.DataFrame], runs: int) -> pl.DataFrame:
     """Return the mean errors of all runs, a row a depth."""
-    every = pl.concat(found).with_columns((pl.col("rmse") ** 2).alias("mse"))
+    every = pl.concat(errors).with_columns((pl.col("rmse") ** 2).alias("mse"))
     by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(
         pl.col("mse").mean().sqrt().alias("rmse"),
         (pl.col("mse").std() / (2 * pl.col("mse").mean().sqrt() * math.sqrt(runs)))
@@ -141,11 +119,7 @@ def _by_depth(found: list[pl.DataFrame], runs: int) -> pl.DataFrame:
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:
-    """Return the plan with the same noise over the tree of another table.
-
-    Raises:
-        PlanError: its levels differ.
-    """
+    """Return the plan with the same noise over the tree of another table with its levels."""
     levels = [
         [f"{axis.name}.{level}" for axis in tree.axes for level in axis.levels]
         for tree in (plan.tree, table.tree)
@@ -156,22 +130,12 @@ def plan_over(plan: Plan, table: Counts) -> Plan:
             f"{', '.join(levels[0])}; they and their order of refinement must agree"
         )
     rho = plan.guarantee.rho
-    base = 1 / (2 * rho) if isinstance(plan.budget, EpsilonDelta) and rho is not None else None
-    return Plan(
-        table.tree,
-        plan.neighbours,
-        plan.budget,
-        plan.mechanism,
-        plan.allocation,
-        plan.shares,
-        plan.invariants,
-        plan.measure,
-        base,
-    )
+    inverse_two_rho = 1 / (2 * rho) if isinstance(plan.budget, EpsilonDelta) and rho else None
+    return replace(plan, tree=table.tree, inverse_two_rho=inverse_two_rho, prior=None)
 
 
 def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return the rows of `simulated_errors` in words, under `HEADINGS`."""
+    """Return the rows of `simulated_releases` in words, under `HEADINGS`."""
     return [
         (
             str(row["depth"]),

@@ -1,40 +1,23 @@
-"""A fixed amount shared by released counts, and what goes to the wrong areas.
+"""Rules that share a fixed amount by counts.
 
-A rule turns the counts of all areas into what each gets of an amount. `Proportional`,
-`Logarithmic` and `Quadratic` weigh an area's part P = N / ΣN of all records by W(P) = P,
-log(1 + P), P² and share the amount by W / ΣW (Ko et al., Section 5). `Above` gives to areas with
-more records than a threshold. `Seats` shares whole seats (`hedgerow.evaluate.funds`).
-
-`studies.ko.misallocation` compares what areas get by released counts with what they get by
-true ones, on public or synthetic tables. For a release whose truth is not known see
-`hedgerow.evaluate.share_intervals`.
+`Proportional`, `Logarithmic` and `Quadratic` weigh an area's part P = N / ΣN of all records by
+W(P) = P, log(1 + P), P² and share the amount by W / ΣW (Ko et al., Section 5). `Above` gives to
+areas with more records than a threshold. `Seats` shares whole seats. For intervals of what areas of
+a release are due see `hedgerow.evaluate.share_intervals`.
 """
 
 import heapq
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
-
-# Seats by the method of equal proportions (Huntington and Hill), exactly.
-#
-# An area with N records and n seats has the priority N / √(n (n + 1)) for its next one; the seats
-# go, one after another, to the highest priority (2 U.S.C. § 2a). The first seat of an area comes
-# before every second one: 1/√0 is infinite. Where there are fewer seats than areas the first seats
-# go to the largest counts, the limit of N / √(n (n + 1)) as n falls to 0. Ties, exact ones alone,
-# go to the area that comes first in the public order of the areas.
-#
-# Most seats are handed out at once: a divisor λ is found by bisection for which no more seats than
-# there are have a priority N / √(n (n + 1)) of at least λ. Seats whose priority is above λ by more
-# than the rounding of doubles are certain; the few others compete by whole numbers,
-# N² m (m + 1) against M² n (n + 1).
-
 
 LARGEST_COUNT = 1 << 53
 _MOST_STEPS = 200
@@ -43,15 +26,15 @@ _GUARD = 1e-9
 
 
 def huntington_hill(counts: Int64, seats: int) -> Int64:
-    """Return the seats of each area, which sum to ``seats``: int64 (cells) or (runs, cells).
+    """Return the seats of each area by equal proportions, exactly: int64, the shape of the counts.
+
+    Ties go to the area that comes first. Most seats are handed out at once by a divisor, the rest
+    one by one in whole numbers: docs/proofs.md, "Seats".
 
     Args:
         counts: int64 (cells) or (runs, cells), records, from 0 to 2⁵³, in the public order of the
             areas.
-        seats: how many there are to share.
-
-    Raises:
-        EstimateError: no areas, a count out of range, a negative number of seats.
+        seats: the number to share.
     """
     if counts.dtype != np.int64 or counts.ndim not in {1, 2} or not counts.shape[-1]:
         raise EstimateError("seats are shared by int64 counts of at least one area")
@@ -60,8 +43,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
     if not 0 <= seats <= LARGEST_COUNT:
         raise EstimateError(f"the number of seats must be from 0 to 2**53, got {seats}")
     rows = np.atleast_2d(counts)
-    found = np.array([_row(row, seats) for row in rows]).reshape(rows.shape)
-    return found if counts.ndim == 2 else found[0]
+    return np.array([_row(row, seats) for row in rows]).reshape(counts.shape)
 
 
 def _row(counts: Int64, seats: int) -> Int64:
@@ -81,8 +63,10 @@ def _row(counts: Int64, seats: int) -> Int64:
 
 @kernel
 def _certain(counts: Float64, seats: int, given: Int64) -> None:
-    """Into ``given`` the first seats, and all that surely belong to the highest priorities."""
-    low, high = 0.0, counts.max()  # at `high` no area has a second seat: N / √2 is below N
+    """Write into ``given`` the first seats, and all that surely have the highest priorities."""
+    # Invariant: at the divisor `high` at most `seats` seats are due. There no area has a second
+    # seat at first, as N / √2 is below N.
+    low, high = 0.0, counts.max()
     for _ in range(_MOST_STEPS):
         middle = (low + high) / 2
         if high - low <= 1e-13 * high:
@@ -95,6 +79,7 @@ def _certain(counts: Float64, seats: int, given: Int64) -> None:
         else:
             low = middle
     for i in range(len(counts)):
+        # rounding of doubles cannot lift a priority over the guard, so no seat here is one too many
         given[i] = int(_seats_at(counts[i], high * (1 + _GUARD)))
 
 
@@ -118,7 +103,7 @@ def _compete(counts: Int64, left: int, given: Int64) -> None:
 
 
 def _key(count: int, held: int) -> Fraction:
-    """Lower for a higher priority."""
+    """Return a key that is lower for a higher priority: minus the square of the priority."""
     return Fraction(-count * count, held * (held + 1))
 
 
@@ -130,7 +115,7 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str:
-        """As commands and tables call it."""
+        """The name in commands and tables."""
 
     def allocate(self, counts: Int64, amount: float) -> Float64:
         """Return what each area gets: float64, in the shape of the counts, units of the amount.
@@ -140,22 +125,21 @@ class Rule(Protocol):
         Args:
             counts: int64 (cells) or (runs, cells), records, not negative.
             amount: to share; not negative.
-
-        Raises:
-            EstimateError: counts or an amount that the rule cannot share by.
         """
 
 
-@runtime_checkable
-class WeightedRule(Rule, Protocol):
+class WeightedRule(ABC):
     """A rule that shares by weights, each of which rises with its own count.
 
     Attributes:
         jumps: whether a weight can jump when its count moves by one record.
     """
 
-    jumps: ClassVar[bool]
+    __slots__ = ()
+    name: ClassVar[str]
+    jumps: ClassVar[bool] = False
 
+    @abstractmethod
     def weights(self, counts: Float64, total: Float64) -> Float64:
         """Return the weight of each count: float64, in the shape of the counts.
 
@@ -165,63 +149,50 @@ class WeightedRule(Rule, Protocol):
             total: float64 (..., 1), records: of all areas.
         """
 
+    def allocate(self, counts: Int64, amount: float) -> Float64:
+        """Return the amount by weight, 0 where all weights are 0; see `Rule.allocate`."""
+        _check(counts, amount)
+        real = counts.astype(np.float64)
+        weights = self.weights(real, real.sum(axis=-1, keepdims=True))
+        return amount * _parts(weights, weights.sum(axis=-1, keepdims=True))
+
 
 @dataclass(frozen=True, slots=True)
-class Proportional:
+class Proportional(WeightedRule):
     """W(P) = P: shares are parts of the population."""
 
     name: ClassVar[str] = "proportional"
-    jumps: ClassVar[bool] = False
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
-        """P."""
+        """Return P."""
         return _parts(counts, total)
-
-    def allocate(self, counts: Int64, amount: float) -> Float64:
-        """See `Rule.allocate`."""
-        return _by_weight(self, counts, amount)
 
 
 @dataclass(frozen=True, slots=True)
-class Logarithmic:
+class Logarithmic(WeightedRule):
     """W(P) = log(1 + P): favours small areas (Ko et al., Section 5.1)."""
 
     name: ClassVar[str] = "logarithmic"
-    jumps: ClassVar[bool] = False
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
-        """log(1 + P)."""
+        """Return log(1 + P)."""
         return np.log1p(np.maximum(_parts(counts, total), _LEAST_PART))
-
-    def allocate(self, counts: Int64, amount: float) -> Float64:
-        """See `Rule.allocate`."""
-        return _by_weight(self, counts, amount)
 
 
 @dataclass(frozen=True, slots=True)
-class Quadratic:
+class Quadratic(WeightedRule):
     """W(P) = P²: favours large areas (Ko et al., Section 5.1)."""
 
     name: ClassVar[str] = "quadratic"
-    jumps: ClassVar[bool] = False
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
-        """P²."""
+        """Return P²."""
         return np.square(_parts(counts, total))
-
-    def allocate(self, counts: Int64, amount: float) -> Float64:
-        """See `Rule.allocate`."""
-        return _by_weight(self, counts, amount)
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
-    """Areas with more than ``threshold`` records share the amount, by count or equally.
-
-    Attributes:
-        threshold: records; an area with just as many is not eligible.
-        equally: whether eligible areas get equal parts; otherwise in proportion to their counts
-            (the whole count, not what is above the threshold).
+class Above(WeightedRule):
+    """Areas with more than ``threshold`` records share the amount, by whole count or equally.
 
     Raises:
         EstimateError: a negative threshold.
@@ -243,19 +214,15 @@ class Above:
             return eligible.astype(np.float64)
         return np.where(eligible, _parts(counts, total), 0.0)
 
-    def allocate(self, counts: Int64, amount: float) -> Float64:
-        """See `Rule.allocate`."""
-        return _by_weight(self, counts, amount)
-
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """The amount is a whole number of seats; see `hedgerow.evaluate.funds`."""
+    """The amount is a whole number of seats; see `huntington_hill`."""
 
     name: ClassVar[str] = "seats"
 
     def allocate(self, counts: Int64, amount: float) -> Float64:
-        """See `Rule.allocate`."""
+        """Return the seats; see `Rule.allocate`."""
         _check(counts, amount)
         if amount != int(amount):
             raise EstimateError(f"the number of seats must be whole, got {amount:,g}")
@@ -263,17 +230,9 @@ class Seats:
 
 
 def _parts(counts: Float64, total: Float64) -> Float64:
-    """Parts of the total; 0 where there is none."""
-    known = total > 0
-    return np.where(known, counts / np.where(known, total, 1.0), 0.0)
-
-
-def _by_weight(rule: WeightedRule, counts: Int64, amount: float) -> Float64:
-    """Return the amount by weight; nothing where all weights are 0."""
-    _check(counts, amount)
-    real = counts.astype(np.float64)
-    weights = rule.weights(real, real.sum(axis=-1, keepdims=True))
-    return amount * _parts(weights, weights.sum(axis=-1, keepdims=True))
+    """Return parts of the total, 0 where there is none."""
+    positive = total > 0
+    return np.where(positive, counts / np.where(positive, total, 1.0), 0.0)
 
 
 def _check(counts: Int64, amount: float) -> None:

@@ -1,4 +1,4 @@
-"""What a simulation compares: anything that makes counts of a table with given random bits."""
+"""The methods that a simulation compares: each releases a table with given random bits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,21 +22,16 @@ from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Tree
 
-# Cells of a depth by number, and two lists of them side by side.
-#
-# The possible cells of a depth are numbered in row-major order over its axes. A list of cells is
-# sparse (ascending numbers with their values, all others being 0) or holds all of them.
-
-
 MOST_NUMBERED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """Counts of a depth.
+class DepthCounts:
+    """Counts of a depth: sparse (all other cells being 0) or dense.
 
     Attributes:
-        number: int64 (cells), ascending: which cells; None for all possible ones.
+        number: int64 (cells), ascending: the row-major numbers of the cells over the depth's axes;
+            None for all possible ones.
         values: int64 (cells), records.
     """
 
@@ -44,7 +39,7 @@ class Cells:
     values: Int64
 
     @classmethod
-    def of(cls, tree: Tree, depth: int, codes: Codes, values: Int64) -> "Cells":
+    def of(cls, tree: Tree, depth: int, codes: Codes, values: Int64) -> "DepthCounts":
         """Return the cells of some nodes of a depth, in whatever order."""
         shape = shape_of(tree, depth)
         number = np.zeros(len(values), dtype=np.int64)
@@ -56,11 +51,11 @@ class Cells:
         return cls(number[order], values[order])
 
     @classmethod
-    def true(cls, counts: Counts, depth: int) -> "Cells":
+    def true(cls, counts: Counts, depth: int) -> "DepthCounts":
         """Return the true counts of a depth that are not 0."""
         return cls.of(counts.tree, depth, *counts.roll_up(depth))
 
-    def laid_out(self, cells: int) -> Int64:
+    def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
         if self.number is None:
             return self.values
@@ -77,11 +72,7 @@ def shape_of(tree: Tree, depth: int) -> tuple[int, ...]:
 
 
 def check_numbered(tree: Tree) -> None:
-    """Refuse a tree whose cells 64-bit numbers do not count.
-
-    Raises:
-        TableError: more than 2⁶² leaves.
-    """
+    """Raise a TableError if a tree has more than 2⁶² leaves, too many to number."""
     if tree.leaves > MOST_NUMBERED:
         raise TableError(
             f"a simulation numbers all possible cells, and the tree has {tree.leaves:,} leaves, "
@@ -89,46 +80,42 @@ def check_numbered(tree: Tree) -> None:
         )
 
 
-def side_by_side(one: Cells, other: Cells, cells: int) -> tuple[Int64 | None, Int64, Int64]:
-    """Return numbers and both values of the cells that either list holds.
+def align_cells(
+    one: DepthCounts, other: DepthCounts, cells: int
+) -> tuple[Int64 | None, Int64, Int64]:
+    """Return the numbers of the cells that either holds, and both values: int64 (cells) each.
 
-    Args:
-        one: a list.
-        other: a list.
-        cells: how many are possible.
-
-    Returns:
-        int64 (cells) each; the numbers are None where the values are those of all possible cells.
+    The numbers are None where the values are those of all possible cells.
     """
     if one.number is None or other.number is None:
-        return None, one.laid_out(cells), other.laid_out(cells)
+        return None, one.dense(cells), other.dense(cells)
     number = np.empty(len(one.number) + len(other.number), dtype=np.int64)
     values = np.zeros((2, len(number)), dtype=np.int64)
-    found = _merge(one.number, one.values, other.number, other.values, number, values)
-    return number[:found], values[0, :found], values[1, :found]
+    held = _merge(one.number, one.values, other.number, other.values, number, values)
+    return number[:held], values[0, :held], values[1, :held]
 
 
 @kernel
 def _merge(
     a: Int64, a_values: Int64, b: Int64, b_values: Int64, number: Int64, values: Int64
 ) -> int:
-    """Write both ascending lists side by side; how many cells there are."""
+    """Write the union of two ascending lists, 0 where one lacks a cell; return its length."""
     i = 0
     j = 0
-    found = 0
+    length = 0  # a[:i] and b[:j] are written
     while i < len(a) or j < len(b):
         first = i < len(a) and (j >= len(b) or a[i] <= b[j])
         second = j < len(b) and (i >= len(a) or b[j] <= a[i])
         if first:
-            number[found] = a[i]
-            values[0, found] = a_values[i]
+            number[length] = a[i]
+            values[0, length] = a_values[i]
             i += 1
         if second:
-            number[found] = b[j]
-            values[1, found] = b_values[j]
+            number[length] = b[j]
+            values[1, length] = b_values[j]
             j += 1
-        found += 1
-    return found
+        length += 1
+    return length
 
 
 class Method(Protocol):
@@ -136,31 +123,20 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """What a simulation calls it; no two of its methods share one."""
-        ...
+        """The name, unique within a simulation."""
 
     def facts(self) -> dict[str, str]:
-        """Further columns in words: some of `FACTS`."""
-        ...
+        """Return further columns in words: some of `FACTS`."""
 
     def check(self, counts: Counts) -> None:
-        """Raise unless the method can release such a table.
+        """Raise a HedgerowError unless the method can release such a table."""
 
-        Raises:
-            HedgerowError: it cannot.
-        """
-        ...
-
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
-        """Each depth 0..T once, and its released counts.
-
-        It must be safe to run on several threads at once, and depend on its arguments alone.
-        """
-        ...
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
+        """Yield each depth 0..T once with its released counts, a pure and thread-safe function."""
 
 
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")
-"""What `Method.facts` may tell."""
+"""The columns of `Method.facts`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,11 +144,10 @@ class Setting:
     """Hedgerow's pass under a plan.
 
     Attributes:
-        name: what the simulation calls it.
+        name: its name in the simulation.
         plan: over the table's own tree.
         estimator: from noisy counts to consistent ones.
-        budget: what it is compared at, where the plan's own budget is another (one that follows
-            from it); None for the plan's.
+        budget: the budget to show where the plan's own was derived from it; None for the plan's.
 
     Raises:
         EstimateError: the estimator cannot use what the plan measures.
@@ -189,7 +164,7 @@ class Setting:
     def facts(self) -> dict[str, str]:
         """Return all of `FACTS`."""
         return {
-            "budget": budget_in_words(self.budget or self.plan.budget),
+            "budget": budget_text(self.budget or self.plan.budget),
             "mechanism": self.plan.mechanism.name,
             "allocation": self.plan.allocation,
             "measure": self.plan.measure.name,
@@ -197,17 +172,12 @@ class Setting:
         }
 
     def check(self, counts: Counts) -> None:
-        """Raise unless the plan is one for the table's tree.
-
-        Raises:
-            PlanError: it is one for another tree (see `hedgerow.evaluate.forecast.plan_over`).
-            EstimateError: the table has too many records for the estimator.
-        """
+        """Raise unless the plan is for the table's tree, and the estimator for its records."""
         if self.plan.tree is not counts.tree and self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
         check_public_total(counts.unwrapped_total, self.plan)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, Cells]]:
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
         """Return the survivors of every depth."""
         tree, source = counts.tree, Drawn(counts, self.plan, bits)
         run = pass_of(self.plan, source, self.estimator)
@@ -215,11 +185,11 @@ class Setting:
             run = replace(run, engine=LocalEngine(1))
         nodes, _ = by_depth(run.results())
         for depth, here in nodes.items():
-            yield depth, Cells.of(tree, depth, here.codes, here.counts)
+            yield depth, DepthCounts.of(tree, depth, here.codes, here.counts)
 
 
-def budget_in_words(budget: Budget) -> str:
-    """``ε = 1, δ = 1e-08``, ``ρ = 0.5`` or ``ε = 1``."""
+def budget_text(budget: Budget) -> str:
+    """Return ``ε = 1, δ = 1e-08``, ``ρ = 0.5`` or ``ε = 1``."""
     if isinstance(budget, Rho):
         return f"ρ = {float(budget.rho):g}"
     epsilon = f"ε = {float(budget.epsilon):g}"

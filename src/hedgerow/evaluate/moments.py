@@ -1,16 +1,7 @@
 """Bias² and variance of released counts over simulated runs, cell by cell, in bounded memory.
 
-With e_rc the error of cell c in run r = 1..R, n cells, ``ē_c`` its mean over runs:
-
-    MSE = Σ_rc e² / (nR),   B = Σ_c ē_c² / n,
-    variance = (MSE - B) R / (R - 1),   bias² = B - variance / R,
-
-both without bias themselves (B counts the error of ē_c as bias), and bias² + variance = MSE to the
-last digit of the arithmetic. An estimated bias² may be a little below 0. All that is kept of a
-cell is the sum of its errors, an integer, so the order of the runs does not matter.
-
-Their Monte Carlo errors are delete-a-group jackknife ones: run r belongs to group r mod G, and
-with θ_g what the runs outside g give, se² = (G-1)/G Σ (θ_g - mean θ)². So G sums are kept a cell.
+Unbiased estimates with delete-a-group jackknife errors: docs/proofs.md, "Bias and variance over
+runs".
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +10,7 @@ from threading import Lock
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.evaluate.method import Cells, side_by_side
+from hedgerow.evaluate.method import DepthCounts, align_cells
 from hedgerow.kernels import kernel
 
 GROUPS = 8
@@ -27,17 +18,15 @@ FEWEST_GROUPS = 4
 MOST_SUMS = 1 << 28
 """Sums that one depth keeps (2 GiB)."""
 
-MOST_LAID_OUT = MOST_SUMS // FEWEST_GROUPS
+MOST_DENSE = MOST_SUMS // FEWEST_GROUPS
 """Possible cells of a depth up to which all of them can have sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class BiasVariance:
-    """Bias² and variance of a depth, and how sure they are.
+    """Bias² and variance (records², means over all possible cells) and their standard errors.
 
-    Attributes:
-        bias2, variance: records², means over all possible cells.
-        bias2_error, variance_error: Monte Carlo standard errors; NaN for fewer than 3 runs.
+    The Monte Carlo errors are NaN for fewer than 3 runs.
     """
 
     bias2: float
@@ -59,53 +48,46 @@ class ErrorSums:
 
     cells: int
     runs: int
-    _sums: list[Cells] = field(init=False)
+    _sums: list[DepthCounts] = field(init=False)
     _locks: list[Lock] = field(init=False)
     _full: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         groups = min(GROUPS, self.runs)
-        if self.cells <= MOST_LAID_OUT:
+        if self.cells <= MOST_DENSE:
             groups = min(groups, MOST_SUMS // self.cells)
         nothing = np.empty(0, dtype=np.int64)
-        self._sums = [Cells(nothing, nothing)] * groups
+        self._sums = [DepthCounts(nothing, nothing)] * groups
         self._locks = [Lock() for _ in range(groups)]
 
     def add(self, run: int, number: Int64 | None, errors: Int64) -> None:
-        """Add the errors of a run.
-
-        Args:
-            run: 0..R-1.
-            number: int64 (cells), ascending: those that may be in error; None for all.
-            errors: int64 (cells), records.
-        """
+        """Add the errors of run 0..R-1: of the cells of these numbers, or of all where None."""
         group = run % len(self._sums)
         with self._locks[group]:
             if self._full:
                 return
-            found = self._added(self._sums[group], number, errors)
-            held = len(found.values) * (1 if found.number is None else 2)
+            sums = self._added(self._sums[group], number, errors)
+            held = len(sums.values) * (1 if sums.number is None else 2)
             self._full = held > MOST_SUMS // len(self._sums)
-            self._sums[group] = found
+            self._sums[group] = sums
 
-    def _added(self, known: Cells, number: Int64 | None, errors: Int64) -> Cells:
-        """Return the sums of a group with a run more; laid out where that takes less memory."""
-        if number is None or known.number is None:
-            sums = known.laid_out(self.cells)
+    def _added(self, before: DepthCounts, number: Int64 | None, errors: Int64) -> DepthCounts:
+        """Return the sums of a group with one more run; dense where that takes less memory."""
+        if number is None or before.number is None:
+            sums = before.dense(self.cells)
             if number is None:
                 sums += errors
             else:
                 sums[number] += errors
-            return Cells(None, sums)
-        both, one, other = side_by_side(known, Cells(number, errors), self.cells)
-        found = Cells(both, one + other)
-        return found if 2 * len(one) < self.cells else Cells(None, found.laid_out(self.cells))
+            return DepthCounts(None, sums)
+        both, one, other = align_cells(before, DepthCounts(number, errors), self.cells)
+        after = DepthCounts(both, one + other)
+        return after if 2 * len(one) < self.cells else DepthCounts(None, after.dense(self.cells))
 
-    def found(self, squares: Float64) -> BiasVariance | None:
-        """Bias² and variance; None where more cells had an error than can be kept.
+    def moments(self, squares: Float64) -> BiasVariance | None:
+        """Return bias² and variance from each run's sum of squared errors: float64 (R), records².
 
-        Args:
-            squares: float64 (R): for each run the sum of its squared errors, records².
+        None where more cells had an error than can be kept.
         """
         if self._full:
             return None
@@ -127,8 +109,9 @@ class ErrorSums:
                 for g in range(groups)
             ]
         )
-        spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-        return BiasVariance(*whole, *np.sqrt((groups - 1) / groups * spread).tolist())
+        squares_about_mean = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+        errors = np.sqrt((groups - 1) / groups * squares_about_mean)
+        return BiasVariance(*whole, *errors.tolist())
 
     def _gram(self) -> Float64:
         """Return for each two groups the sum over cells of the product of their sums: (G, G)."""
@@ -140,19 +123,17 @@ class ErrorSums:
         return gram
 
 
-def _product(one: Cells, other: Cells, cells: int) -> float:
-    _, a, b = side_by_side(one, other, cells)
+def _product(one: DepthCounts, other: DepthCounts, cells: int) -> float:
+    _, a, b = align_cells(one, other, cells)
     return float(np.dot(a.astype(np.float64), b.astype(np.float64)))
 
 
 def _both(squared_sums: float, squares: float, runs: int, cells: int) -> tuple[float, float]:
-    """bias² and variance from Σ_c (Σ_r e)² and Σ_rc e²."""
+    """Return bias² and variance from Σ_c (Σ_r e)² and Σ_rc e²."""
     mean_square, raw = squares / (runs * cells), squared_sums / (runs * runs * cells)
     variance = (mean_square - raw) * runs / (runs - 1)
     return raw - variance / runs, variance
 
-
-# How far the counts of one depth in one run are from the truth.
 
 SIZE_CLASSES = (1, 10, 100, 1000, 10_000)
 """The least true count (records) of each class; a class ends where the next one begins."""
@@ -195,19 +176,13 @@ def score(given: Int64, true: Int64, cells: int) -> Float64:
         true: int64 (cells), records.
         cells: how many are possible.
     """
-    found = np.zeros(len(SCORES))
-    _score(given, true, float(cells), _EDGES, found)
-    return found
+    scores = np.zeros(len(SCORES))
+    _score(given, true, float(cells), _EDGES, scores)
+    return scores
 
 
 def cumulative_square(number: Int64 | None, errors: Int64, cells: int) -> float:
-    """The mean square of the running sums of errors over all cells of an axis in order, records².
-
-    Args:
-        number: int64 (cells), ascending: of the cells that may be in error; None for all.
-        errors: int64 (cells), records.
-        cells: how many are possible.
-    """
+    """Return the mean square of the running sums of errors over all cells in order, records²."""
     every = np.empty(0, dtype=np.int64) if number is None else number
     return _cumulative_square(every, errors, cells)
 
@@ -215,7 +190,7 @@ def cumulative_square(number: Int64 | None, errors: Int64, cells: int) -> float:
 @kernel
 def _cumulative_square(number: Int64, errors: Int64, cells: int) -> float:
     total = 0.0
-    running = 0.0
+    running = 0.0  # the sum of the errors up to cell i, constant until the next listed cell
     for i in range(len(errors)):
         running += errors[i]
         here = number[i] if len(number) > 0 else i
@@ -228,14 +203,14 @@ def _cumulative_square(number: Int64, errors: Int64, cells: int) -> float:
 
 @kernel
 def _score(given: Int64, true: Int64, cells: float, edges: Int64, out: Float64) -> None:
-    shown = 0
-    false = 0
-    there = 0
-    missed = 0
+    shown = 0  # cells released as positive
+    false = 0  # of them, those that are truly 0
+    there = 0  # truly positive cells
+    missed = 0  # of them, those not released as positive
     given_total = 0.0
     true_total = 0.0
-    sizes = np.zeros(len(edges))
-    relative = np.zeros(len(edges))
+    sizes = np.zeros(len(edges))  # cells by size class of the true count
+    relative = np.zeros(len(edges))  # sums of |error| / true count by size class
     for i in range(len(given)):
         error = float(abs(given[i] - true[i]))
         out[0] += error * error

@@ -1,51 +1,10 @@
 """Intervals of what each area would get by its true count, from a release's own noisy counts.
 
-The true counts are N = x - e: x are the release's unbiased estimates of a level, e their errors,
-whose joint law the plan states and which does not depend on N. So N can be resampled as x - e' with
-fresh errors e', which is post-processing: it costs no privacy, and a seed is fine. For area i
-
-    share_i = w_i / (w_i + R_i),   w_i = W(N_i),   R_i = Σ_{j≠i} W(N_j),
-
-and the interval holds the middle of the resampled shares, by ranks (low and high the ⌊α(B+1)/2⌋-th
-smallest and largest of B). Two things keep this from being a mere plug-in bootstrap:
-
-- *w_i is monotone in N_i*, so its quantiles are those of N_i pushed through W: for a known
-  R the interval is that of the count, exact for a raw noisy count up to the B draws, with no
-  symmetry of the share assumed and none needed near 0 (estimates below 0 count as 0 there: 0 <= N).
-- *R_i is a sum, and bias does not average out of sums.* Clipping each estimate at 0, or squaring
-  it, shifts R by far more than its spread where areas are many and small. So the estimates in R are
-  not clipped, and twice the bias that resampling shows (once for x, once for x - e') is taken off
-  each resampled R. For W = P and P² what remains is unbiased, for log(1 + P) to second order.
-
-Errors come in pairs e, -e (all noise here is symmetric), so linear sums have no bias to estimate.
-
-*What x and e are.* Where all nodes were measured, or every level above is public: the least-squares
-estimates, their errors drawn by running least squares on noise alone, down to the level. Each
-area's estimate from its own subtree has the error h η + ζ: η the exact noise of its own
-count, h = V/v its coefficient (see `hedgerow.estimate.intervals`), ζ the noise of deeper levels,
-taken for normal with the exact variance left. Below survivors: the raw noisy counts with their
-exact noise; areas below a node that the release does not list were never measured, get no row and
-are in no sum.
-
-*What holds.* Proved, as B grows: coverage for one area where R is known, and where areas above a
-threshold share equally (`hedgerow.evaluate.equal_parts`). Otherwise approximate: R's
-error is centred, not exact. Weights that jump at a threshold bias R in ways that resampling shows
-in part, so there the interval spans both the corrected and the plain draws. Seats are resampled
-whole, clipped at 0 and not corrected. Coverage is of each measured area, one at a time; shares that
-move in steps are covered more often. Measured at 95 % (share of areas covered, mean of 40 releases,
-of 15 of the block groups): 33 counties of New Mexico with noise of standard deviation 45 to 110,
-262 tracts and 701 block groups of Delaware with a twentieth of its people and noise of 14 to 35,
-Gaussian and Laplace, all nodes and survivors:
-
-    proportional, logarithmic, quadratic      0.942 to 0.953 (smallest quarter 0.948 to 0.959)
-    seats, three an area                      0.986 to 1.000
-    above the median, by count                0.973 to 0.986
-    above 0, by count                         0.942 to 0.954
-    above the median, equally                 0.998 to 1.000
-    above 0, equally                          1.000
-
-Where eligible areas share equally all shares hang on one number, how many there are: its interval
-is proved and wide (for 127 of 262 tracts near the threshold 91 to 163, in the mean of 40 releases).
+Errors of a release's unbiased estimates have a known law that does not depend on the true counts,
+so the true counts are resampled from the estimates, which is post-processing and costs no privacy.
+An interval holds the middle of the resampled shares, after the bias of the other areas' weights is
+taken off; areas above a threshold that share equally get bounds on how many they are. Derivation,
+what is proved and what is measured: docs/proofs.md, "Intervals of shares".
 """
 
 import hashlib
@@ -60,7 +19,6 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
-from hedgerow.evaluate.equal_parts import equal_parts
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
@@ -79,6 +37,10 @@ DRAWS = 2000
 MOST_NUMBERS = 1 << 27
 USUAL = Confidence()
 
+WIDTHS = (1.0, 2.0, 3.0)  # in standard deviations
+ROUND_OFF = 1e-6  # records: of estimates by least squares, in floating point
+COUNT_PART = 0.25  # of the chance to miss, spent on M; the rest on the area's own count
+
 
 def share_intervals(
     release: Release,
@@ -92,46 +54,23 @@ def share_intervals(
 ) -> pl.DataFrame:
     """Return what each area gets by its released count, and an interval of what it is due.
 
-    Args:
-        release: in memory or read from a directory; nothing else is looked at.
-        level: a depth of the tree by name, such as ``"county"``.
-        rule: how the amount is shared.
-        amount: above 0, in any unit; of seats, how many.
-        confidence: of one interval.
-        draws: B, how many errors are resampled; rounded up to an even number.
-        seed: of the resampling.
+    The amount (above 0, in any unit; or a number of seats) is shared by the areas of a depth of the
+    tree, named as ``"county"``. ``draws`` errors are resampled, rounded up to an even number.
 
     Returns:
         One row a measured area, in tree order: its codes, ``count`` (released, 0 where it is not
         listed), the unbiased ``estimate`` of the true count (records), ``share`` (of the amount)
         and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
         counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
-        by the intervals that hold for all areas at once (see
-        `hedgerow.release.directory.depth_errors`).
-
-    Raises:
-        ReleaseError: no such level; one that was not measured or is too large for so many draws.
-        EstimateError: simultaneous confidence, too few draws for the confidence, an amount that the
-            rule cannot share.
+        by the intervals that hold for all areas at once.
     """
-    tree, content = release.plan.tree, release.content
-    names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
-    if level not in names:
-        found = axis_level(tree, level)
-        raise ReleaseError(
-            f"no level is called {level!r}; there are {', '.join(names)}"
-            if found is None
-            else f"{level!r} is a level of axis {found[0]!r}, summed over the others; shares are "
-            f"computed for depths of the tree alone: {', '.join(names)}"
-        )
+    depth = _depth_of(release, level)
     if not 0 < amount < np.inf:
         raise EstimateError(f"the amount to share must be above 0, got {amount}")
-    taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}
-    if taken:
-        raise ReleaseError(f"a column of the areas is called {min(taken)!r}, as a result is")
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
-    areas = _areas(content, names.index(level))
+    content = release.content
+    areas = _areas(content, depth)
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
     if areas.noise:
@@ -152,15 +91,35 @@ def share_intervals(
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(content, names.index(level), areas, confidence.coverage),
+        CONTRADICTED: _contradicted(content, depth, areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(tree, names.index(level), areas.codes, **columns)
+    return label_nodes(content.plan.tree, depth, areas.codes, **columns)
+
+
+def _depth_of(release: Release, level: str) -> int:
+    """Return the depth of a name, or raise where it is none or a column would be named twice."""
+    tree = release.plan.tree
+    names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
+    if level not in names:
+        of_axis = axis_level(tree, level)
+        raise ReleaseError(
+            f"no level is called {level!r}; there are {', '.join(names)}"
+            if of_axis is None
+            else f"{level!r} is a level of axis {of_axis[0]!r}, summed over the others; shares are "
+            f"computed for depths of the tree alone: {', '.join(names)}"
+        )
+    taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}
+    if taken:
+        raise ReleaseError(f"a column of the areas is called {min(taken)!r}, as a result is")
+    return names.index(level)
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
-    """Which of the sorted draws is the low end, from 0; the high end is as far from the last."""
+    """Return the index of the low end in sorted draws; the high end is as far from the last."""
     if confidence.simultaneous:
-        raise EstimateError("intervals of shares hold one by one; simultaneous ones are not known")
+        raise EstimateError(
+            "intervals of shares hold one at a time; simultaneous ones are unavailable"
+        )
     rank = int((1 - confidence.coverage) / 2 * (draws + 1) + 1e-9) - 1
     if rank < 0:
         least = int(np.ceil(2 / (1 - confidence.coverage)))
@@ -178,9 +137,9 @@ class _Areas:
         codes, counts: of each, the counts as released.
         estimate: float64 (cells), records: unbiased.
         variance: float64 (cells), records²: of the estimates.
-        layers: from the root to the level, the last with what each area's own subtree says.
-        noise: of each layer, None where it has none of its own; empty where counts are public.
-        raw: whether the estimates are noisy counts as they are.
+        layers: from the root to the level, the last with the estimates from each area's own
+        subtree. noise: of each layer, None where it has none of its own; empty where counts are
+        public. raw: whether the estimates are noisy counts as they are.
     """
 
     codes: Codes
@@ -193,15 +152,17 @@ class _Areas:
 
 
 def _areas(content: Content, depth: int) -> _Areas:
-    """Return what the release says of a level."""
+    """Return the areas of a level, from the release."""
     outline = Outline.of(content.plan)
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
     here, name = nodes[depth], content.plan.tree.cuboid_name(depth)
     if not len(here) or depth <= outline.public_depth:
         exact = here.counts.astype(float)
         return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), ())
-    kinds = content.plan.depths[: depth + 1]
-    noise = tuple(what.mechanism if isinstance(what, Measured) else None for what in kinds)
+    noise = tuple(
+        depth_plan.mechanism if isinstance(depth_plan, Measured) else None
+        for depth_plan in content.plan.depths[: depth + 1]
+    )
     if not outline.everything and outline.public_depth < depth - 1:  # raw counts alone
         if noise[depth] is None:
             raise ReleaseError(f"{name} was not measured; name a level that was")
@@ -215,7 +176,9 @@ def _areas(content: Content, depth: int) -> _Areas:
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
     if not np.isfinite(final.variance).all():
-        raise ReleaseError(f"the measurements do not tell {name}; name a level that was measured")
+        raise ReleaseError(
+            f"the measurements do not determine {name}; name a level that was measured"
+        )
     return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
 
 
@@ -228,9 +191,9 @@ def _contradicted(content: Content, depth: int, areas: _Areas, level: float) -> 
 
 
 def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:
-    """Joint errors of the estimates: float64 (2 pairs, cells), half of them the others' negatives.
+    """Return joint errors of the estimates: float64 (2 pairs, cells), the second half negated.
 
-    All are errors of least squares, run on noise alone: it is linear.
+    All are errors of least squares, which is linear, run on noise alone.
     """
     layers = areas.layers
     key = ReleaseKey(hashlib.sha256(f"hedgerow/share intervals/{seed}".encode()).digest())
@@ -255,7 +218,7 @@ def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:
 
 
 def _of_subtrees(layer: Layer, own: Mechanism | None, noise: Float64, seed: int) -> Float64:
-    """Errors of estimates from their own subtrees alone; see this module's head."""
+    """Return errors of estimates from their own subtrees: h η + ζ of docs/proofs.md."""
     variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
     weight, rest = np.ones(layer.nodes), variance
     if own is not None and own.noise_variance > 0:
@@ -271,7 +234,7 @@ def _of_subtrees(layer: Layer, own: Mechanism | None, noise: Float64, seed: int)
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:
     """Return the ends of each area's interval, as parts of the amount."""
     if not isinstance(rule, WeightedRule):
-        raise EstimateError(f"no intervals are known for the rule {rule.name!r}")
+        raise EstimateError(f"no intervals are available for the rule {rule.name!r}")
     total = truth.sum(axis=1, keepdims=True)
     rest = _rest(rule.weights(truth, total))
     plain = rule.weights(estimate, estimate.sum(keepdims=True))
@@ -291,7 +254,7 @@ def _rest(weights: Float64) -> Float64:
 
 
 def _parts(own: Float64, rest: Float64) -> Float64:
-    """W / (w + R); 0 where nobody has a weight."""
+    """Return W / (w + R), 0 where no area has a weight; ``rest`` is overwritten."""
     both = np.maximum(rest, 0, out=rest)
     both += own
     return np.divide(own, both, out=np.zeros_like(own), where=both > 0)
@@ -301,3 +264,64 @@ def _middle(draws: Float64, rank: int) -> tuple[Float64, Float64]:
     """Return the ends of the middle of each column; the draws are sorted in place."""
     draws.sort(axis=0)
     return draws[rank], draws[-1 - rank]
+
+
+def equal_parts(
+    threshold: int, estimate: Float64, errors: Float64, confidence: Confidence
+) -> tuple[Float64, Float64]:
+    """Return the ends of each area's interval, as parts of the amount: two float64 (cells).
+
+    An interval holds what the area is due with at least this confidence: the number of areas above
+    the threshold and the area's own count are bounded at once. An interval starts at 0 where the
+    area may be on either side of the threshold.
+
+    Args:
+        threshold: t, records.
+        estimate: float64 (cells), records: unbiased; of all areas that share.
+        errors: float64 (draws, cells), records: joint draws of the estimates' errors, each with its
+            mirror image.
+        confidence: of one interval.
+    """
+    draws, missed = len(errors), 1 - confidence.coverage
+    bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
+    fewest, most = min(bounds), max(bounds)
+    rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
+    half_width = np.partition(errors, draws - rank, axis=0)[draws - rank]
+    certain = estimate - half_width > threshold + ROUND_OFF
+    possible = estimate + half_width > threshold + 1 - ROUND_OFF
+    low = np.where(certain, 1 / max(most, 1), 0.0)
+    high = np.where(possible | certain, 1 / max(fewest, 1), 0.0)
+    return low, high
+
+
+def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) -> tuple[int, int]:
+    """Return the fewest and the most areas that may have more records than the threshold.
+
+    The true number is outside with a chance of at most ``missed``. Arguments as of `equal_parts`.
+    """
+    rank = _rank_from_largest(missed / (2 * len(WIDTHS)), len(errors))
+    deviation = errors.std(axis=0)
+    fewest, most = 0, len(estimate)
+    for width in WIDTHS:
+        half_width = width * deviation
+        astray = np.sort((errors > half_width).sum(axis=1))[len(errors) - rank]
+        above = estimate > threshold + half_width + ROUND_OFF
+        near = estimate > threshold + 1 - half_width - ROUND_OFF
+        fewest = max(fewest, int(above.sum() - astray))
+        most = min(most, int(near.sum() + astray))
+    return fewest, most
+
+
+def least_draws(confidence: Confidence) -> int:
+    """Return how many draws `equal_parts` needs."""
+    return int(np.ceil(2 * len(WIDTHS) / (COUNT_PART * (1 - confidence.coverage)) - 1e-6))
+
+
+def _rank_from_largest(missed: float, draws: int) -> int:
+    """Return the rank of the draw, from the largest, that is exceeded with at most this chance."""
+    rank = int(missed * (draws + 1) + 1e-9)
+    if rank < 1:
+        raise EstimateError(
+            f"equal parts at this confidence need {int(np.ceil(1 / missed)):,} draws, got {draws:,}"
+        )
+    return rank

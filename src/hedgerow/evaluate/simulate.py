@@ -5,13 +5,14 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.evaluate.method import FACTS, Cells, Method, check_numbered, side_by_side
+from hedgerow.evaluate.method import FACTS, DepthCounts, Method, align_cells, check_numbered
 from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
@@ -22,14 +23,14 @@ from hedgerow.tables.tree import Tree
 FEWEST_RUNS = 3
 
 METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], "bias2", "variance", *SCORES[3:], "seconds")
-"""The columns that a simulation finds, each with its Monte Carlo standard error ``*_error``."""
+"""The columns of a simulation, each with its Monte Carlo standard error ``*_error``."""
 
 
 def seeded_bits(seed: int) -> ReleaseKey:
-    """Bits that anyone can draw again: for simulations on public or synthetic tables alone.
+    """Return bits that anyone can draw again: for simulations on public or synthetic tables alone.
 
-    Noise from them hides nothing, so nothing that a simulation makes may be published as a release
-    of a confidential table.
+    Noise from them hides nothing, so nothing simulated may be published as a release of a
+    confidential table.
     """
     return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}".encode()).digest())
 
@@ -51,15 +52,14 @@ def simulate(
 ) -> pl.DataFrame:
     """Return the errors of simulated releases of a public table, by setting and depth.
 
-    Run r has the same random bits under all settings, so their errors are compared on common
-    noise: a difference between two settings is surer than the two errors say. One setting is
-    simulated after the other, its runs in parallel on threads; every number but ``seconds`` is the
-    same for any number of workers.
+    Run r has the same random bits under all settings, so their errors are compared on common noise:
+    a difference between two settings is more certain than the two errors suggest. Every number but
+    ``seconds`` is the same for any number of workers.
 
     Args:
         counts: a public or synthetic table.
         settings: what to compare.
-        public: must be True: the word of whoever simulates that anyone may see this table.
+        public: must be True: the declaration that anyone may see this table.
         runs: how many releases of each to simulate, at least 3.
         seed: nothing that is simulated may be published as a release.
         workers: threads; one a core unless given.
@@ -69,40 +69,32 @@ def simulate(
         One row a setting and depth: ``setting``, the columns of `hedgerow.evaluate.method.FACTS`
         (null where they do not apply), ``runs``, ``depth``, ``cuboid``, ``cells`` (possible ones),
         and for each of `METRICS` its estimate and, as ``*_error``, its Monte Carlo standard error:
-
-        - ``rmse`` (records): the root of the mean over runs and cells of the squared error;
-          ``bias2`` + ``variance`` = ``rmse``² (`hedgerow.evaluate.moments`; null above 2²⁶
-          possible cells where too many of them had an error).
-        - ``cumulative_rmse`` (records): the same of the running sums of all cells in order, which
-          are cumulative counts where the axis is numeric; null for several axes.
-        - means over runs of the other scores of `hedgerow.evaluate.moments`; null for a size class
-          without cells.
-        - ``seconds`` of one run, on threads that share the machine.
-
-    Raises:
-        PlanError: the table is not declared public, fewer than 3 runs, fewer than 1 worker,
-            settings with a common name, or none.
-        HedgerowError: a setting that cannot release this table.
+        ``rmse`` (records), whose square is ``bias2`` + ``variance`` (null above 2²⁶ possible cells
+        where too many of them had an error); ``cumulative_rmse``, the same of the running sums of
+        all cells in order (null for several axes); means over runs of the other scores of
+        `hedgerow.evaluate.moments` (null for a size class without cells); ``seconds`` of one run.
     """
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
-    truth = [Cells.true(counts, t) for t in range(counts.tree.depth + 1)]
+    truth = [DepthCounts.true(counts, t) for t in range(counts.tree.depth + 1)]
     engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
         tally = _Tally.of(counts.tree, truth, runs)
-
-        def run(r: int, setting: Method = setting, tally: _Tally = tally) -> None:
-            start = time.perf_counter()
-            for depth, cells in setting.released(counts, run_bits(seed, r)):
-                tally.seconds[r] += time.perf_counter() - start
-                tally.add(r, depth, cells)
-                start = time.perf_counter()
-
+        run = partial(_run, counts, setting, tally, seed)
         for done, _ in enumerate(engine.run(range(runs), run), start=1):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
         rows += [{"setting": setting.name, **facts, **row} for row in tally.rows()]
     return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _run(counts: Counts, setting: Method, tally: "_Tally", seed: int, run: int) -> None:
+    """Release the table once and tally its errors."""
+    start = time.perf_counter()
+    for depth, cells in setting.released(counts, run_bits(seed, run)):
+        tally.seconds[run] += time.perf_counter() - start
+        tally.add(run, depth, cells)
+        start = time.perf_counter()
 
 
 _SCHEMA = {
@@ -118,31 +110,23 @@ _SCHEMA = {
 def check_simulation(
     counts: Counts, settings: Sequence[Method], *, public: bool, runs: int, workers: int | None
 ) -> None:
-    """Raise unless these settings can be compared on this table.
-
-    Raises:
-        PlanError, HedgerowError: see `simulate`.
-    """
+    """Raise unless these settings can be compared on this table."""
     if public is not True:
         raise PlanError(
-            "a simulation shows exact errors, which give a table away: say public=True if anyone "
+            "a simulation shows exact errors, which reveal a table: declare public=True if anyone "
             "may see this table, or simulate on another one"
         )
-    _check(counts, settings, runs, workers)
-
-
-def _check(counts: Counts, settings: Sequence[Method], runs: int, workers: int | None) -> None:
     if runs < FEWEST_RUNS:
         raise PlanError(
-            f"a simulation needs at least {FEWEST_RUNS} runs to tell how sure it is, got {runs}"
+            f"a simulation needs at least {FEWEST_RUNS} runs for a standard error, got {runs}"
         )
     if workers is not None and workers < 1:
         raise PlanError(f"workers must be at least 1, got {workers}")
     names = [setting.name for setting in settings]
     twice = [name for name in names if names.count(name) > 1]
     if twice or not names:
-        what = f"two settings are called {twice[0]!r}" if twice else "there is no setting"
-        raise PlanError(f"{what}; a simulation compares settings of different names")
+        fault = f"two settings are called {twice[0]!r}" if twice else "there is no setting"
+        raise PlanError(f"{fault}; a simulation compares settings of different names")
     check_numbered(counts.tree)
     for setting in settings:
         setting.check(counts)
@@ -150,26 +134,26 @@ def _check(counts: Counts, settings: Sequence[Method], runs: int, workers: int |
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tally:
-    """What the runs of one setting found; each writes its own part, so threads may share it."""
+    """The errors of the runs of one setting; each writes its own part, so threads may share it."""
 
     tree: Tree
-    truth: list[Cells]
+    truth: list[DepthCounts]
     scores: Float64  # (runs, depths, SCORES)
     cumulative: Float64  # (runs, depths), NaN for several axes
     sums: list[ErrorSums]
     seconds: Float64  # (runs)
 
     @classmethod
-    def of(cls, tree: Tree, truth: list[Cells], runs: int) -> "_Tally":
+    def of(cls, tree: Tree, truth: list[DepthCounts], runs: int) -> "_Tally":
         depths = range(tree.depth + 1)
         sums = [ErrorSums(tree.nodes(t), runs) for t in depths]
         scores = np.zeros((runs, len(depths), len(SCORES)))
         cumulative = np.full((runs, len(depths)), np.nan)
         return cls(tree, truth, scores, cumulative, sums, np.zeros(runs))
 
-    def add(self, run: int, depth: int, cells: Cells) -> None:
+    def add(self, run: int, depth: int, cells: DepthCounts) -> None:
         possible = self.tree.nodes(depth)
-        number, given, true = side_by_side(cells, self.truth[depth], possible)
+        number, given, true = align_cells(cells, self.truth[depth], possible)
         self.scores[run, depth] = score(given, true, possible)
         errors = given - true
         if len(self.tree.axes) == 1:
@@ -188,19 +172,19 @@ class _Tally:
             row["rmse"], row["rmse_error"] = _root(mse)
             row["cumulative_rmse"], row["cumulative_rmse_error"] = _root(self.cumulative[:, t])
             for name, values in columns.items():
-                known = not np.isnan(values).any()
-                row[name] = float(values.mean()) if known else None
-                error = values.std(ddof=1) / math.sqrt(runs)
-                row[f"{name}_error"] = float(error) if known else None
-            moments = self.sums[t].found(mse * cells)
+                if np.isnan(values).any():  # no cells in the size class: null
+                    continue
+                row[name] = float(values.mean())
+                row[f"{name}_error"] = float(values.std(ddof=1) / math.sqrt(runs))
+            moments = self.sums[t].moments(mse * cells)
             for name in ("bias2", "variance", "bias2_error", "variance_error"):
                 row[name] = None if moments is None else getattr(moments, name)
             yield row
 
 
 def _root(squares: Float64) -> tuple[float | None, float | None]:
-    """The root of the mean square over runs, and its standard error; None where not known."""
+    """Return the root of the mean square over runs and its standard error, None where NaN."""
     if np.isnan(squares).any():
         return None, None
-    root, spread = math.sqrt(squares.mean()), squares.std(ddof=1) / math.sqrt(len(squares))
-    return root, float(spread / (2 * root)) if root else 0.0
+    root, error = math.sqrt(squares.mean()), squares.std(ddof=1) / math.sqrt(len(squares))
+    return root, float(error / (2 * root)) if root else 0.0

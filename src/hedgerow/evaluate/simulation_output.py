@@ -1,4 +1,4 @@
-"""The results of a simulation in words and as a file that says what it is."""
+"""The results of a simulation as text, as a labelled file, and as a picture."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from hedgerow.evaluate.simulate import METRICS
 from hedgerow.picture import COLOURS, figure_for
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
-"""Metrics that are read as percentages."""
+"""Metrics that are shown as percentages."""
 
 WORDS = {
     "rmse": "RMSE (records)",
@@ -39,18 +39,13 @@ WORDS = {
 """Metric → its heading."""
 
 NOTICE = (
-    "Simulation on a public or synthetic table under a seed. Not a release: the noise can be drawn "
-    "again by anyone and protects nobody."
+    "Simulation on a public or synthetic table under a seed. Not a release: anyone can draw the "
+    "noise again, so it protects nobody."
 )
 
 
 def metric_rows(errors: pl.DataFrame, metric: str) -> list[tuple[str, ...]]:
-    """A table of one metric: settings by depth, ± the Monte Carlo error, * at a depth's least.
-
-    Args:
-        errors: of `hedgerow.evaluate.simulate.simulate`.
-        metric: one of its columns.
-    """
+    """Return one metric: settings by depth, ± the Monte Carlo error, * at a depth's least."""
     depths = errors["depth"].unique().sort().to_list()
     if metric == "seconds":  # of a run, which is all depths
         depths = depths[-1:]
@@ -63,12 +58,11 @@ def metric_rows(errors: pl.DataFrame, metric: str) -> list[tuple[str, ...]]:
     ]
     for (name,), part in errors.group_by(["setting"], maintain_order=True):
         by_depth = {row["depth"]: row for row in part.iter_rows(named=True)}
-        shown = (_shown(by_depth[t], metric, least[t]) for t in depths)
-        rows.append(("", str(name), *shown))
+        rows.append(("", str(name), *(_word(by_depth[t], metric, least[t]) for t in depths)))
     return rows
 
 
-def _shown(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
+def _word(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
     value, error = row[metric], row[f"{metric}_error"]
     if value is None or error is None:
         return "-"
@@ -80,19 +74,13 @@ def _shown(row: Mapping[str, float | None], metric: str, least: float | None) ->
 
 
 def _digits(value: float, error: float) -> int:
-    """Digits behind the point that show two of the error, or three of a value that is surer."""
-    known = [x for x in (error, abs(value) / 10) if x > 0 and math.isfinite(x)]
-    return min(max(0, 1 - math.floor(math.log10(min(known)))), 9) if known else 0
+    """Return the decimals for two digits of the error, or three of a more certain value."""
+    sizes = [x for x in (error, abs(value) / 10) if x > 0 and math.isfinite(x)]
+    return min(max(0, 1 - math.floor(math.log10(min(sizes)))), 9) if sizes else 0
 
 
 def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, object]) -> None:
-    """Write the results as Parquet; its metadata says that it simulates.
-
-    Args:
-        errors: of `hedgerow.evaluate.simulate.simulate`.
-        file: open for writing.
-        facts: further metadata, as JSON under the key ``hedgerow``.
-    """
+    """Write the results as Parquet; its metadata (key ``hedgerow``) says that it is simulated."""
     described = json.dumps({"kind": "simulation", "notice": NOTICE, **facts}, ensure_ascii=False)
     table = errors.to_arrow().replace_schema_metadata({"hedgerow": described})
     pq.write_table(table, file)
@@ -106,9 +94,7 @@ def legend(errors: pl.DataFrame) -> str:
     return "\n".join(f"{t:>5}  {name:<{width}}  {cells:,.0f} cells" for t, name, cells in rows)
 
 
-# A picture of a simulation: every setting a row, every depth a panel, errors with their bars.
-
-METRICS = ("rmse", "max_error", "false_discovery_rate")
+DRAWN_METRICS = ("rmse", "max_error", "false_discovery_rate")
 MOST_PANELS = 6
 MANY_SETTINGS = 30
 BASELINE = "#8a8f98"
@@ -121,25 +107,15 @@ def picture_of_simulation(
     path: Path,
     *,
     title: str | None = None,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = DRAWN_METRICS,
     force: bool = False,
 ) -> None:
     """Draw some metrics of all settings, a panel a depth.
 
     Bars are two Monte Carlo standard errors either way, colours estimators, squares ``measure =
-    "all"``; what is not projected is grey. Depths that every projection gets right are left out; of
-    many depths six are drawn, and of more than 30 settings the first metric alone.
-
-    Args:
-        errors: of `hedgerow.evaluate.simulate.simulate`.
-        path: PNG, SVG or PDF.
-        title: above the picture.
-        metrics: of `hedgerow.evaluate.simulate.METRICS`, a row of panels each; ``seconds``, which
-            are of a whole run, have one panel.
-        force: whether a file there that is no picture is replaced.
-
-    Raises:
-        ReleaseError: matplotlib is not installed, or the file cannot be written.
+    "all"``; methods without projection are grey. Depths that every projection gets right are left
+    out; of many depths six are drawn, and of more than 30 settings the first metric alone. With
+    ``force`` a file that is not a picture is replaced.
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
@@ -169,7 +145,7 @@ def picture_of_simulation(
 
 
 def _depths(errors: pl.DataFrame) -> list[int]:
-    """Depths where projected counts are wrong, or six of them from the first to the last."""
+    """Return up to six depths where projected counts are wrong, from the first to the last."""
     wrong = errors.filter(pl.col("rmse") > 0)
     planned = wrong.filter(pl.col("estimator").is_not_null())
     some = next((rows for rows in (planned, wrong) if len(rows)), errors.tail(1))
@@ -196,8 +172,8 @@ def _draw(axes: Any, part: pl.DataFrame, metric: str, colours: dict[str | None, 
             values[place], place, xerr=bars[place], color=colour, markersize=4, marker=marker,
             elinewidth=1,
         )  # fmt: skip
-    known = np.isfinite(values)  # a relative error is missing where no count has its size
-    least, most = (values[known].min(), values[known].max()) if known.any() else (0, 0)
+    finite = np.isfinite(values)  # a relative error is missing where no count has its size
+    least, most = (values[finite].min(), values[finite].max()) if finite.any() else (0, 0)
     if metric.endswith("_rate"):
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
@@ -217,11 +193,11 @@ def _draw(axes: Any, part: pl.DataFrame, metric: str, colours: dict[str | None, 
 def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
 
-    shown: dict[str, Any] = {
+    marks: dict[str, Any] = {
         estimator or "no projection": Line2D([], [], marker="o", linestyle="", color=colour)
         for estimator, colour in colours.items()
         if estimator is not None or errors["estimator"].null_count()
     }
     if (errors["measure"] == "all").any():
-        shown["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
-    return list(shown.values()), list(shown)
+        marks["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
+    return list(marks.values()), list(marks)

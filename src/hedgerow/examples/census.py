@@ -21,17 +21,23 @@ from hedgerow.examples.files import (
     write_rows,
 )
 
-# Synthetic people by block, age and sex: a census table that is crossed, and still sparse.
-
-
 BLOCKS_A_PART = 1 << 15
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
 SEXES = ["female", "male"]
 
-PEOPLE_FILE = """\
+_PRIVACY = """
+[privacy]
+neighbours    = "add-remove"    # protects whether a person is in the table at all
+contributions = 1               # a person is counted once
+mechanism     = "discrete-gaussian"
+epsilon       = 1               # the promise: smaller is more private and less precise
+delta         = 1e-10           # well below one over the population
+"""
+
+_PEOPLE = """\
 [table]
 source = "people.parquet"       # the confidential table: one row a block, age and sex with people
-count  = "people"               # the column that holds the count; leave out for one row a person
+count  = "people"               # the column that holds the count; without it a row is one person
 
 [[axis]]
 name    = "geography"
@@ -53,54 +59,27 @@ refine = [
     "geography.state", "geography.county", "geography.tract", "geography.block", "age.age",
     "sex.sex",
 ]
-
-[privacy]
-neighbours    = "add-remove"    # protects whether a person is in the table at all
-contributions = 1               # a person is counted once
-mechanism     = "discrete-gaussian"
-epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
 """
 
 
 def age_names() -> list[str]:
-    """23 bands of age, whose order is that of their years."""
+    """Return 23 bands of age, ordered by years."""
     last = [edge - 1 for edge in EDGES[1:]]
     bands = [f"{a:02d}-{b:02d}" for a, b in zip(EDGES, last, strict=False)]
     return [*bands, f"{EDGES[-1]}+"]
 
 
-def write_ages(ages: Path, sexes: Path) -> None:
-    """Write the two short public lists."""
-    pl.DataFrame({"age": age_names()}).write_parquet(ages)
-    pl.DataFrame({"sex": SEXES}).write_parquet(sexes)
-
-
-def write_people(
-    path: Path, rng: np.random.Generator, blocks: pl.Series, population: Int64
-) -> None:
-    """Write one row a block, age and sex with people, in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        rng: where chance comes from.
-        blocks: the codes of all blocks.
-        population: int64 (blocks): people in each; every block has ages of its own.
-    """
-    write_rows(path, ["block", "age", "sex", "people"], _people(rng, blocks, population))
-
-
 def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
-    """Return codes of block, age and sex with how many people, some blocks at a time."""
+    """Yield codes of block, age and sex with how many people, some blocks at a time."""
     ages, sexes = pa.array(age_names()), pa.array(SEXES)
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
-        found = rng.multinomial(population[part], _shares(rng, len(part)))
-        block, cell = np.nonzero(found)
+        people = rng.multinomial(population[part], _shares(rng, len(part)))
+        block, cell = np.nonzero(people)
         age, sex = np.divmod(cell.astype(np.int32), len(SEXES))
         names = blocks[part].to_arrow().cast(pa.string())
-        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], found[block, cell]
+        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], people[block, cell]
 
 
 def _shares(rng: np.random.Generator, blocks: int) -> Float64:
@@ -138,19 +117,12 @@ CROSSED_SIZES = {
 _CENSUS = """\
 [table]
 source = "population.parquet"   # the confidential table: one row a block with people in it
-count  = "population"           # the column that holds the count; leave out for one row a person
+count  = "population"           # the column that holds the count; without it a row is one person
 
 [[axis]]
 name   = "geography"
 levels = ["state", "county", "tract", "block"]   # from coarse to fine: the columns
 areas  = "areas.parquet"        # the public list of all blocks, empty ones included
-
-[privacy]
-neighbours    = "add-remove"    # protects whether a person is in the table at all
-contributions = 1               # a person is counted once
-mechanism     = "discrete-gaussian"
-epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-10           # what is allowed beyond epsilon: well below one over the population
 """
 
 
@@ -159,15 +131,6 @@ def write_census(directory: Path, size: str = "small") -> Path:
 
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
-
-    Args:
-        directory: made if it is not there.
-        size: a key of `CENSUS_SIZES`; or of `CROSSED_SIZES`, with files of its own:
-            ``ages.parquet`` and ``sexes.parquet``, and ``people.parquet`` (block, age, sex,
-            people: one row a combination with people in it) for ``population.parquet``.
-
-    Raises:
-        SpecError: another size, or the directory holds one of the files already.
     """
     if size in CROSSED_SIZES:
         return _write_crossed_census(directory, CROSSED_SIZES[size])
@@ -179,7 +142,7 @@ def write_census(directory: Path, size: str = "small") -> Path:
     areas.write_parquet(files[1])
     people = areas.with_columns(population=population).filter(pl.col("population") > 0)
     people.write_parquet(files[2])
-    write_release_file(files[0], "A census over its geography", _CENSUS)
+    write_release_file(files[0], "A census over its geography", _CENSUS + _PRIVACY)
     return files[0]
 
 
@@ -189,9 +152,11 @@ def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, size)
     areas.write_parquet(files[1])
-    write_ages(files[2], files[3])
-    write_people(files[4], rng, areas["block"], _population(rng, tract_of, size))
-    write_release_file(files[0], "A census by block, age and sex", PEOPLE_FILE)
+    pl.DataFrame({"age": age_names()}).write_parquet(files[2])
+    pl.DataFrame({"sex": SEXES}).write_parquet(files[3])
+    people = _people(rng, areas["block"], _population(rng, tract_of, size))
+    write_rows(files[4], ["block", "age", "sex", "people"], people)
+    write_release_file(files[0], "A census by block, age and sex", _PEOPLE + _PRIVACY)
     return files[0]
 
 
@@ -201,9 +166,9 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, I
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 4 for the block (from 1000 on).
     """
-    state_of = parents_of(rng, size.states, size.counties, spread=0.8)
-    county_of = parents_of(rng, size.counties, size.tracts, spread=1.2)
-    tract_of = parents_of(rng, size.tracts, size.blocks, spread=0.6)
+    state_of = parents_of(rng, size.states, size.counties, sigma=0.8)
+    county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
+    tract_of = parents_of(rng, size.tracts, size.blocks, sigma=0.6)
     states = np.array(STATE_CODES[: size.states])
     counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
     tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
@@ -219,7 +184,7 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, I
 
 
 def _population(rng: np.random.Generator, tract_of: Int64, size: CensusSize) -> Int64:
-    """People in each block: none in two fifths of them (more in some tracts), heavy tails."""
+    """Return people in each block: none in two fifths of them (more in some tracts)."""
     inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
     inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])
     density = rng.lognormal(sigma=0.5, size=size.tracts)[tract_of[inhabited]]

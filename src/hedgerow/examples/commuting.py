@@ -1,6 +1,7 @@
 """Synthetic trips to work, by origin and destination: near and large places attract more."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,29 +25,14 @@ from hedgerow.examples.files import (
     write_rows,
 )
 
-# Synthetic trips between census sections: the commuting example at its full resolution.
-
-
 TRIPS_A_BLOCK = 1 << 21
 LEVELS = ["region", "province", "municipality", "locality", "section"]
 
-SECTIONS_FILE = """\
+_TRIPS = """\
 [table]
-source = "trips.parquet"        # the confidential table: one row a pair of sections with any trip
-count  = "trips"                # the column that holds the count; leave out for one row a trip
-
-[[axis]]
-name    = "origin"
-levels  = ["region", "province", "municipality", "locality", "section"]   # from coarse to fine
-columns = ["o_region", "o_province", "o_municipality", "o_locality", "o_section"]
-areas   = "sections.parquet"    # the public list
-
-[[axis]]
-name    = "destination"
-levels  = ["region", "province", "municipality", "locality", "section"]
-columns = ["d_region", "d_province", "d_municipality", "d_locality", "d_section"]
-areas   = "sections.parquet"
-
+source = "trips.parquet"        # the confidential table: one row a pair of places with any trip
+count  = "trips"                # the number of trips of a row; without it a row is one trip
+{axes}
 [tree]
 refine = ["destination", "origin"]   # destination regions first, then origin regions, and so on
 
@@ -55,19 +41,30 @@ neighbours    = "replace"       # protects where a trip starts and ends; their n
 contributions = 1               # every person makes exactly one trip
 mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-8            # what is allowed beyond epsilon: below one over the number of trips
+delta         = 1e-8            # well below one over the number of trips
 """
+
+
+def _release_text(levels: Sequence[str], areas: str) -> str:
+    """Return the sections of a release file of trips between the finest level's areas."""
+    axes = ""
+    for axis in ("origin", "destination"):
+        columns = [f"{axis[0]}_{level}" for level in levels]
+        axes += (
+            f'\n[[axis]]\nname    = "{axis}"\n'
+            f"levels  = {json.dumps(levels)}   # from coarse to fine\n"
+            f"columns = {json.dumps(columns)}   # of the table\n"
+            f'areas   = "{areas}"   # the public list\n'
+        )
+    return _TRIPS.format(axes=axes)
 
 
 @dataclass(frozen=True, slots=True)
 class Sections:
     """The sections of a country, in the order of their municipalities.
 
-    Attributes:
-        areas: one row a section: the codes of `LEVELS`.
-        start: int64 (municipalities + 1): where each one's sections begin.
-        residents: float64 (sections + 1): running sums of how many trips start there.
-        workplaces: float64 (sections + 1): running sums of how many end there.
+    `start` holds where each municipality's sections begin, `residents` and `workplaces` running
+    sums of how often trips start and end in a section.
     """
 
     areas: pl.DataFrame
@@ -82,15 +79,9 @@ def draw_sections(
     people: Float64,
     sizes: tuple[int, int],
 ) -> Sections:
-    """Sections below a list of municipalities, in the manner of ISTAT.
+    """Return sections below a list of municipalities, numbered in the manner of ISTAT.
 
     A locality's code is its municipality's with five more digits, a section's with seven.
-
-    Args:
-        rng: where chance comes from.
-        areas: the list: region, province, municipality.
-        people: float64 (municipalities): the more, the more localities and sections.
-        sizes: the number of localities and of sections.
     """
     localities, sections = sizes
     municipality_of = families_by(rng, np.sqrt(people), localities)
@@ -116,15 +107,7 @@ def write_flows(
     sections: Sections,
     pairs: tuple[Int64, Int64, Int64],
 ) -> None:
-    """Write one row a pair of sections with any trip, block by block in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        rng: where chance comes from.
-        sections: with how often trips start and end there.
-        pairs: origin, destination and trips of pairs of municipalities; each trip goes to a section
-            of its own choice at either end.
-    """
+    """Write one row a pair of sections with any trip, block by block in bounded memory."""
     columns = [f"{end}_{level}" for end in "od" for level in LEVELS]
     write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
 
@@ -142,9 +125,9 @@ def _flows(
         part = slice(first, last)
         start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
         stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
-        flow, found = np.unique(start * many + stop, return_counts=True)
+        flow, trips_of = np.unique(start * many + stop, return_counts=True)
         ends = np.divmod(flow, many)
-        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], found
+        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], trips_of
 
 
 def _running(pull: Float64) -> Float64:
@@ -161,9 +144,9 @@ def _drawn(
     """Return a section of the municipality for each trip: int64 (all trips)."""
     low, high = running[start[municipality]], running[start[municipality + 1]]
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
-    found = np.searchsorted(running, spot, side="right") - 1
+    section = np.searchsorted(running, spot, side="right") - 1
     # a spot may be rounded up to the next municipality's first section
-    return np.minimum(found, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
+    return np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,48 +177,12 @@ SECTION_SIZES = {
     "sections": SectionSize(COMMUTING_SIZES["national"], localities=50_000, sections=362_292),
 }
 
-_COMMUTING = """\
-[table]
-source = "trips.parquet"        # the confidential table: one row a pair with any trip
-count  = "trips"                # the column that holds the count; leave out for one row a trip
-
-[[axis]]
-name    = "origin"
-levels  = ["region", "province", "municipality"]         # from coarse to fine
-columns = ["o_region", "o_province", "o_municipality"]   # what the table calls them
-areas   = "municipalities.parquet"                       # the public list
-
-[[axis]]
-name    = "destination"
-levels  = ["region", "province", "municipality"]
-columns = ["d_region", "d_province", "d_municipality"]
-areas   = "municipalities.parquet"
-
-[tree]
-refine = ["destination", "origin"]   # destination regions first, then origin regions, and so on
-
-[privacy]
-neighbours    = "replace"       # protects where a trip starts and ends; their number is public
-contributions = 1               # every person makes exactly one trip
-mechanism     = "discrete-gaussian"
-epsilon       = 1               # the promise: smaller is more private and less precise
-delta         = 1e-8            # what is allowed beyond epsilon: below one over the number of trips
-"""
-
 
 def write_commuting(directory: Path, size: str = "small") -> Path:
     """Return the path of ``release.toml``, written beside synthetic trips and their list of areas.
 
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
-
-    Args:
-        directory: made if it is not there.
-        size: a key of `COMMUTING_SIZES`; or of `SECTION_SIZES`, with two more levels (locality,
-            section) and ``sections.parquet`` for ``municipalities.parquet``.
-
-    Raises:
-        SpecError: another size, or the directory holds one of the files already.
     """
     if size in SECTION_SIZES:
         return _write_sections(directory, SECTION_SIZES[size])
@@ -250,7 +197,11 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
         for end, rows in (("o", origin), ("d", destination))
     ]
     pl.concat([*ends, pl.DataFrame({"trips": trips})], how="horizontal").write_parquet(files[2])
-    write_release_file(files[0], "Trips to work over origin × destination", _COMMUTING)
+    write_release_file(
+        files[0],
+        "Trips to work over origin × destination",
+        _release_text(LEVELS[:3], files[1].name),
+    )
     return files[0]
 
 
@@ -262,7 +213,9 @@ def _write_sections(directory: Path, size: SectionSize) -> Path:
     sections = draw_sections(rng, areas, place.people, (size.localities, size.sections))
     sections.areas.write_parquet(files[1])
     write_flows(files[2], rng, sections, pairs)
-    write_release_file(files[0], "Trips to work between census sections", SECTIONS_FILE)
+    write_release_file(
+        files[0], "Trips to work between census sections", _release_text(LEVELS, files[1].name)
+    )
     return files[0]
 
 
@@ -280,8 +233,8 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
     """
-    region_of = parents_of(rng, size.regions, size.provinces, spread=0.5)
-    province_of = parents_of(rng, size.provinces, size.municipalities, spread=0.7)
+    region_of = parents_of(rng, size.regions, size.provinces, sigma=0.5)
+    province_of = parents_of(rng, size.provinces, size.municipalities, sigma=0.7)
     numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
     region_rows = region_of[province_of]
     areas = [
@@ -299,7 +252,7 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
 def _trips(
     rng: np.random.Generator, place: _Map, size: CommutingSize
 ) -> tuple[Int64, Int64, Int64]:
-    """Origin, destination and trips of every pair that has any, in order of origin."""
+    """Return origin, destination and trips of every pair that has any, in order of origin."""
     n = size.municipalities
     arrival = _arrivals(rng, place).reshape(-1)
     last = np.partition(arrival, size.pairs - 1)[size.pairs - 1]
@@ -314,7 +267,7 @@ def _trips(
 
 
 def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
-    """When each pair arrives in a race: the first k are a sample of likelier near pairs.
+    """Return arrival times of pairs in a race: the first k are a sample, nearer pairs likelier.
 
     Exponential times with rates w arrive in the order of draws without replacement in proportion
     to w (Efraimidis & Spirakis 2006). Staying at home always comes first.

@@ -14,23 +14,21 @@ from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
-# Synthetic lists of areas: who lies in whom, and what they are called.
 
-
-def parents_of(rng: np.random.Generator, parents: int, children: int, spread: float) -> Int64:
+def parents_of(rng: np.random.Generator, parents: int, children: int, sigma: float) -> Int64:
     """Return the parent of each child, in order: every parent has one, and families are uneven."""
-    return families_by(rng, rng.lognormal(sigma=spread, size=parents), children)
+    return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
 def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64:
-    """The parent of each child, in order: one for each parent, the rest in proportion to pulls."""
+    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
     parents = len(pull)
     family = 1 + rng.multinomial(children - parents, pull / pull.sum())
     return np.repeat(np.arange(parents), family)
 
 
 def place_in_family(parent_of: Int64) -> Int64:
-    """0, 1, 2, … within each family."""
+    """Return 0, 1, 2, … within each family."""
     first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
     return np.arange(len(parent_of)) - first[parent_of]
 
@@ -41,19 +39,19 @@ def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
 
 
 def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
-    """Each row's place among the different codes, which are text: for long tables of few codes."""
+    """Return the number of each row's code and the distinct codes, for long tables of few."""
     places = codes.rle_id().cast(pl.Int32).to_numpy()
     return places, codes.filter(codes.rle_id().diff().fill_null(1) > 0).to_arrow().cast(pa.string())
 
 
 Size = TypeVar("Size")
 Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], Int64]
-"""For each column of codes each row's place among texts, and these; and the counts of the rows."""
+"""For each column of codes the numbers and the texts; and the counts of the rows."""
 
 SEED = 20_110_828
 
 _START = """\
-# {what}, released under differential privacy.
+# {title}, released under differential privacy.
 #
 #     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
 #     hedgerow release release.toml    makes the release
@@ -76,11 +74,7 @@ directory = "out"               # appears when the release is complete; must not
 
 
 def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """Return the size of a name; other names are known as well.
-
-    Raises:
-        SpecError: no such size.
-    """
+    """Return the size of a name; ``others`` are valid too."""
     if size not in sizes:
         *first, last = [*sizes, *others]
         raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
@@ -88,14 +82,9 @@ def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
 
 
 def free(directory: Path, *names: str) -> list[Path]:
-    """Return the paths of the files to write, none of which is there yet.
-
-    Raises:
-        SpecError: one is, or the directory is a file.
-        ReleaseError: the directory is a release, or lies within one.
-    """
+    """Return the paths of the files to write, none of which is there yet."""
     if directory.exists() and not directory.is_dir():
-        raise SpecError(f"{directory} must be a directory, and is a file; choose another name")
+        raise SpecError(f"{directory} must be a directory, but is a file; choose another name")
     paths = [directory / name for name in names]
     for path in paths:
         if path.exists():
@@ -105,27 +94,14 @@ def free(directory: Path, *names: str) -> list[Path]:
     return paths
 
 
-def write_release_file(path: Path, what: str, table: str, choices: str = _USUAL) -> None:
-    """Write a release file.
-
-    Args:
-        path: of the file.
-        what: is released, for its first line.
-        table: the sections that say what the table is, and who is protected.
-        choices: the sections on allocation and estimate.
-    """
-    text = "\n".join([_START.format(what=what), table, choices, _END])
+def write_release_file(path: Path, title: str, table: str, choices: str = _USUAL) -> None:
+    """Write a release file."""
+    text = "\n".join([_START.format(title=title), table, choices, _END])
     path.write_text(text, encoding="utf-8")
 
 
 def write_rows(path: Path, columns: Sequence[str], parts: Iterable[Rows]) -> None:
-    """Write rows of codes with a count, part by part in bounded memory.
-
-    Args:
-        path: of the Parquet file.
-        columns: the names of the columns of codes, and of the counts.
-        parts: some rows each.
-    """
+    """Write rows of codes with a count, part by part in bounded memory."""
     *names, count = columns
     texts: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
     schema = pa.schema([*texts, (count, pa.int64())])

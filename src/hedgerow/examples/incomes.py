@@ -43,13 +43,6 @@ def write_incomes(directory: Path, size: str = "small") -> Path:
 
     Files: ``incomes.parquet`` (household, income: one row a household, whole euros a year; some
     have none, a few have more than the bounds of the release).
-
-    Args:
-        directory: made if it is not there.
-        size: a key of `INCOME_SIZES`.
-
-    Raises:
-        SpecError: another size, or the directory holds one of the files already.
     """
     households = size_of(INCOME_SIZES, size)
     file, table = free(directory, "release.toml", "incomes.parquet")

@@ -28,7 +28,9 @@ KEY_BYTES = 32
 BLOCK_BYTES = 16
 STREAM_LABEL = b"hedgerow/noise/1/stream:"
 BRANCH_LABEL = b"hedgerow/noise/1/branch:"
-ZEROS = memoryview(bytes(1 << 19))  # the plaintext under the key stream; kept to spare its making
+ZEROS = memoryview(
+    bytes(1 << 19)
+)  # the plaintext under the key stream; kept to avoid making it again
 
 
 class Stream(Protocol):

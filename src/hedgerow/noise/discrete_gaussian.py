@@ -37,6 +37,11 @@ class DiscreteGaussian:
 
     Raises:
         NoiseError: sigma2 is a float, not a number, not positive or too large.
+
+    Example:
+        >>> noise = hr.DiscreteGaussian("25/2")
+        >>> noise.sample(3).shape, noise.rho(l2_squared=1), noise.tail_bound(0.05)
+        ((3,), Fraction(1, 25), 7)
     """
 
     name: ClassVar[str] = "discrete-gaussian"

@@ -35,6 +35,11 @@ class DiscreteLaplace:
 
     Raises:
         NoiseError: scale is a float, not a number, not positive or too large.
+
+    Example:
+        >>> noise = hr.DiscreteLaplace("2")
+        >>> noise.sample(3).shape, noise.epsilon(l1=1), noise.tail_bound(0.05)
+        ((3,), Fraction(1, 2), 6)
     """
 
     name: ClassVar[str] = "discrete-laplace"

@@ -171,6 +171,7 @@ def invert(
     out: Int64,
 ) -> int:
     """Write the draw of each word to ``out``; how many are undecided (and not yet right)."""
+    # A word equal to its threshold needs further digits: the caller settles it.
     undecided = 0
     for i in range(len(words)):
         place = locate(words[i], thresholds, guide, shift)
@@ -237,9 +238,9 @@ def certified_thresholds(law: Law) -> tuple[int, list[int]]:
     ever happen for a discrete Gaussian, this loop, which knows no data, would not end.
     """
     accuracy = FIRST_ACCURACY
-    while (found := _floors_and_ceilings(tails(law, accuracy))) is None:
+    while (bounds := _floors_and_ceilings(tails(law, accuracy))) is None:
         accuracy *= 2
-    floors, ceilings = found
+    floors, ceilings = bounds
     upper_half = [(1 << WORD_BITS) - ceiling for ceiling in ceilings]
     return (-len(floors), floors[::-1] + upper_half) if law.two_sided else (0, upper_half)
 

@@ -130,9 +130,9 @@ class InRho:
     power: ClassVar[int] = 1
     variance: Fraction
 
-    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
         """Return the ρ of one use, of this squared l2 norm (records²)."""
-        return noise.rho(checked_sensitivity)
+        return noise.rho(sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +147,15 @@ class InEpsilon:
     power: ClassVar[int] = 2
     variance: Fraction
 
-    def cost(self, noise: Priced, checked_sensitivity: Fraction) -> Fraction:
+    def cost(self, noise: Priced, sensitivity: Fraction) -> Fraction:
         """Return the pure ε of one use, of this l1 norm (records)."""
-        found = noise.epsilon(checked_sensitivity)
-        if found is None:
+        loss = noise.epsilon(sensitivity)
+        if loss is None:
             raise NoiseError(
                 f"{type(noise).__name__} is priced in epsilon, but its epsilon(l1) is None: "
                 f"return the proved pure epsilon, or price it InRho"
             )
-        return found
+        return loss
 
 
 Price = InRho | InEpsilon

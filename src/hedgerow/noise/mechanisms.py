@@ -50,7 +50,7 @@ class Mechanism(Protocol):
     loss_is_exact: ClassVar[bool]
 
     def __init__(self, parameter: Exact, /) -> None:
-        """Return the mechanism of a parameter."""
+        """Make the mechanism of a parameter."""
 
     @classmethod
     def with_precision(cls, precision: Fraction) -> Self:
@@ -157,10 +157,10 @@ def check_mechanism(kind: type) -> None:
     own = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
     missing = [piece for piece in PIECES if not (hasattr(kind, piece) or piece in own)]
     if missing:
-        told = ", ".join(f"{piece} ({PIECES[piece]})" for piece in missing[:_TOLD])
+        listed = ", ".join(f"{piece} ({PIECES[piece]})" for piece in missing[:_TOLD])
         more = f" and {len(missing) - _TOLD} more" if len(missing) > _TOLD else ""
         raise NoiseError(
-            f"{kind.__name__} is no complete mechanism: it has no {told}{more}; "
+            f"{kind.__name__} is no complete mechanism: it has no {listed}{more}; "
             f"docs/developers/mechanism.md says what to add"
         )
     for piece, (fitting, words) in _FORMS.items():

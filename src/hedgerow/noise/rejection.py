@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ def propose(
     out: Int64,
     verdicts: NDArray[np.uint8],
 ) -> None:
-    """Return one round: a proposal in ``out`` for each cell and a verdict on it.
+    """Run one round: write a proposal for each cell to ``out``, and a verdict on it.
 
     Args:
         words: uint64 (3 words a cell, from cell ``cells[0]`` on).
@@ -59,6 +58,8 @@ def propose(
         out: int64 (cells).
         verdicts: uint8 (len(cells)): accepted, rejected or undecided.
     """
+    # Three words a cell: the block, sign (top bit) and offset (low bits), and the uniform V. All
+    # integers are below 2⁶³; floats below decide only what is further than MARGIN from exp(-E).
     thresholds, guide, shift = blocks
     width_bits, first, half_step = shape
     mask = (np.uint64(1) << width_bits) - np.uint64(1)
@@ -67,9 +68,9 @@ def propose(
         block = locate(words[at], thresholds, guide, shift)
         negative = np.int64(words[at + 1] >> np.uint64(SIGN_BIT))
         offset = np.int64(words[at + 1] & mask) + negative
-        base = np.int64(block << width_bits)
-        out[cells[i]] = (base + offset) * (1 - 2 * negative)
-        exponent = offset * (first + half_step * (2 * base + offset - 1))
+        block_start = np.int64(block << width_bits)
+        out[cells[i]] = (block_start + offset) * (1 - 2 * negative)
+        exponent = offset * (first + half_step * (2 * block_start + offset - 1))
         uniform = np.float64(words[at + 2] >> np.uint64(11)) * 2.0**-53
         distance = uniform - taylor_exp(exponent)
         if exponent > 1 / 16 or abs(distance) <= MARGIN or thresholds[block] == words[at]:
@@ -116,10 +117,10 @@ class Rejection:
     def _settle(self, words: list[int], source: Stream, cell: int) -> int | None:
         """Return the proposal of three words if it is accepted, in exact arithmetic; else None."""
         block = self.blocks.value(words[0], source.branch(cell, BLOCK_REST))
-        base = block << self.width_bits
+        block_start = block << self.width_bits
         negative = words[1] >> SIGN_BIT
-        magnitude = base + (words[1] & ((1 << self.width_bits) - 1)) + negative
-        exponent = self.law.exponent(magnitude) - self.law.exponent(base)
+        magnitude = block_start + (words[1] & ((1 << self.width_bits) - 1)) + negative
+        exponent = self.law.exponent(magnitude) - self.law.exponent(block_start)
         stands = is_below_exp(exponent, words[2], source.branch(cell, TEST_REST))
         return (-magnitude if negative else magnitude) if stands else None
 
@@ -155,15 +156,7 @@ CHUNK = 1 << 14  # cells: 128 KiB of words and as much noise stay in the second-
 CELLS_WORTH_THREADS = 1 << 20
 
 
-class Sampler(Protocol):
-    """Exact draws of one law as a function of stream and cell."""
-
-    def fill(self, stream: Stream, start: int, out: Int64) -> None:
-        """Write the draws of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
-        ...
-
-
-def sampler(law: Law) -> Sampler:
+def sampler(law: Law) -> Inversion | Rejection:
     """Return inversion where the table stays in the cache, else rejection; both are exact.
 
     The choice is part of the meaning of a stream (a resumed run must repeat it), so it is made in

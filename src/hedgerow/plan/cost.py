@@ -1,23 +1,16 @@
-"""What a release will cost in time, memory and disk: expected from public facts, and rough.
+"""The expected cost of a release in time, memory and disk, and its sums off the tree's chain.
 
-How many cells a pass measures follows from how many nodes survive, which nobody knows before. Two
-public numbers tell much: the possible nodes of each depth, and the number of records N (public
-under `Replace`; else any bound that may be said aloud). A count below the noise is mostly projected
-to 0, so of n possible nodes at noise of standard deviation σ about
-
-    min(n, children of the survivors above, N / max(σ, 1))
-
-survive; no more than N can. Both are given: `expected` and `most`. On three large synthetic tables,
-from which the constants come too, the cells of all depths together were half of what is expected;
-single depths were off by up to 27 times. So this tells minutes from hours, and no more. Measured
-on two cores of a cloud machine; another machine has others.
+The cost follows from public facts and is rough: it tells minutes from hours. Of n possible nodes at
+noise of standard deviation σ about ``min(n, children of the survivors above, N / max(σ, 1))``
+survive, for N records. Constants were measured on two cores of a cloud machine, on three large
+synthetic tables: the cells of all depths together were half of the forecast; single depths were off
+by up to 27 times.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import log2, sqrt
+from math import log2, pi, prod, sqrt
 
 import numpy as np
 import polars as pl
@@ -36,7 +29,7 @@ SECONDS_A_SURVIVOR = 1.0e-6
 """Core seconds to write a released count with its labels and interval."""
 SECONDS_TO_START = 2.0
 PARALLEL = 0.8
-"""What each further core is worth."""
+"""The speed of each further core, the first being 1."""
 
 BYTES_TO_START = 350_000_000
 BYTES_AN_AREA = 250
@@ -49,12 +42,7 @@ BITS_OF_A_GAUSSIAN = 2.05
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much there is to do at each depth.
-
-    Attributes:
-        cells: measured, one number a depth.
-        survivors: released counts above 0, one number a depth.
-    """
+    """The number of measured cells and of released counts above 0, by depth."""
 
     cells: tuple[int, ...]
     survivors: tuple[int, ...]
@@ -62,12 +50,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a release will cost; rough, and said of public facts alone.
+    """The rough cost of a release, from public facts alone.
 
     Attributes:
         expected: the work if small counts are projected to 0.
-        most: the work that is not exceeded while the released total is no more than the records
-            (a measured total may be, by its noise).
+        most: the work that is not exceeded while the released total is at most the records.
         seconds: for the expected work, from file to directory.
         memory: bytes at the peak, without a limit.
         output: bytes of the release directory, for the expected work.
@@ -90,29 +77,21 @@ class Cost:
 
 
 def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
-    """Return the cost of executing a plan.
-
-    Args:
-        plan: what is measured at which depth.
-        records: their number, or a bound on it; public, or stated by the user.
-        cores: of the machine.
-
-    Raises:
-        ValueError: there are fewer than 0 records or no core.
-    """
-    if records < 0 or cores < 1:
-        raise ValueError(f"there must be records and cores, got {records} and {cores}")
+    """Return the cost of executing a plan on so many records (or a public bound) and cores."""
     expected, most = _work(plan, records, noisy=True), _work(plan, records, noisy=False)
     rows = min(records, plan.tree.leaves)
     seconds = rows * SECONDS_A_ROW
     seconds += sum(expected.cells) * SECONDS_A_CELL
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
     areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
+    starts = (start for axis in plan.tree.axes for start in axis.child_start)
+    widest = max(int(np.diff(start).max()) for start in starts)
+    uncut = max(widest, min(max(expected.cells), 1 << 22))  # a family, or part of a depth
     return Cost(
         expected,
         most,
         SECONDS_TO_START + seconds / (1 + PARALLEL * (cores - 1)),
-        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + _widest(plan, expected),
+        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + 100 * uncut,
         _output(plan, expected),
     )
 
@@ -122,43 +101,33 @@ def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
     cells, survivors = [], [1]
     pruned = not isinstance(plan.measure, All)
     above = 1, 1  # survivors of the last measured depth, and possible nodes there
-    for depth, what in enumerate(plan.depths):
+    for depth, depth_plan in enumerate(plan.depths):
         nodes = plan.tree.nodes(depth)
         laid_out = -(-above[0] * nodes // above[1]) if pruned else nodes
         laid_out = min(laid_out, nodes)
         alive = min(laid_out, records)
-        if isinstance(what, Measured | Summed):
+        if isinstance(depth_plan, Measured | Summed):
             cells.append(laid_out)
             if noisy:
-                alive = min(alive, int(records / max(1.0, _deviation(what))))
+                alive = min(alive, int(records / max(1.0, _deviation(depth_plan))))
         else:
             cells.append(0)
         alive = max(alive, min(1, records))
         survivors.append(alive)
-        if isinstance(what, Measured | Summed | Public):
+        if isinstance(depth_plan, Measured | Summed | Public):
             above = alive, nodes
     return Work(tuple(cells), tuple(survivors[1:]))
 
 
-def _deviation(what: Measured | Summed) -> float:
-    return sqrt(what.mechanism.noise_variance)
-
-
-def _widest(plan: Plan, work: Work) -> int:
-    """Bytes for the widest of what cannot be cut: a family, and a depth where all are measured."""
-    tree = plan.tree
-    widest = max(
-        int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
-    )
-    cells = max(work.cells)
-    return 100 * max(widest, min(cells, 1 << 22))
+def _deviation(depth_plan: Measured | Summed) -> float:
+    return sqrt(depth_plan.mechanism.noise_variance)
 
 
 def _output(plan: Plan, work: Work) -> int:
     size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
-    for what, cells, survivors in zip(plan.depths, work.cells, work.survivors, strict=True):
-        if isinstance(what, Measured | Summed):
-            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, _deviation(what)))
+    for depth_plan, cells, survivors in zip(plan.depths, work.cells, work.survivors, strict=True):
+        if isinstance(depth_plan, Measured | Summed):
+            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, _deviation(depth_plan)))
             size += int(cells * bits * 1.25 / 8)
         size += survivors * BYTES_A_SURVIVOR_ON_DISK
     return size
@@ -174,23 +143,9 @@ def _size(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6)):,} MB"
 
 
-# How far sums off the tree's chain may leave their truth, foreseen from public facts.
-#
-# Released counts are kept from falling below 0. Of one count that raises the expectation a little;
-# a sum over many of them adds it up, while the noise that it averages out grows more slowly. On the
-# chain this cannot happen: a count there is settled before the counts below it, which then add up
-# to it. A cuboid off the chain is a sum of counts of the first depth that refines it, and those
-# that lie in one of its cells belong to many families.
-#
-# The *excess* of a cell that sums n counts, each estimated with variance V, is at most about
-#
-# n √V E max(0, Z) = n √(V / 2π)          (Z standard normal),
-#
-# which a cell reaches whose true counts are all 0, beside siblings so large that they are never
-# cut off and take in all that it gains; truths above 0 gain less, as E max(0, T + e) - T falls with
-# T, and so do empty cells beside empty siblings, which share what their family's count leaves them.
-# What some cells gain others lose, as the total is kept. So this is the worst case over all tables;
-# `hedgerow.evaluate.forecast` simulates a public prior instead.
+# Sums off the tree's chain are sums of counts of the first depth that refines them. Each count is
+# clipped at 0, so a sum of n of them with variance V may exceed a true 0 by n √(V / 2π) in
+# expectation, the worst case over all tables: docs/proofs.md, "Sums off the chain".
 
 SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of": pl.String,
           "excess": pl.Float64}  # fmt: skip
@@ -200,16 +155,12 @@ Levels = tuple[int, ...]
 
 
 def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The cuboids off the chain by how far a count of theirs may exceed its truth, worst first.
-
-    Args:
-        plan: what is measured.
-        expected: its `forecast`, if it is at hand.
+    """Return the cuboids off the chain by how far a count may exceed its truth, worst first.
 
     Returns:
         One row a cuboid: its name, ``cells`` (possible ones), ``summands`` (how many counts a cell
         sums at most), ``of`` (the depth they are of, by name), and the ``excess`` (records):
-        *worst case over tables, approximate*, null where the error of the summands is not known.
+        *worst case over tables, approximate*, null where the error of the summands is unknown.
         Cuboids whose summands are public are left out, as sums of exact counts are exact. Of trees
         with more than 4,096 cuboids those that refine one axis alone.
     """
@@ -222,29 +173,27 @@ def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> p
             continue
         summands = _most_below(tree, levels, tree.cuboid(depth))
         error = rmse[depth]
-        excess = None if error is None else summands * error / math.sqrt(2 * math.pi)
-        cells = math.prod(
-            float(axis.size(level)) for axis, level in zip(tree.axes, levels, strict=True)
-        )
+        excess = None if error is None else summands * error / sqrt(2 * pi)
+        cells = prod(float(axis.size(level)) for axis, level in zip(tree.axes, levels, strict=True))
         name = tree.name_of(levels)
         rows.append((name, cells, float(summands), tree.cuboid_name(depth), excess))
-    found = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    return found.sort("excess", descending=True, nulls_last=False, maintain_order=True)
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return frame.sort("excess", descending=True, nulls_last=False, maintain_order=True)
 
 
 def off_the_chain(tree: Tree) -> Iterator[Levels]:
-    """The levels of all cuboids off the chain, or of a wide tree those that refine one axis."""
+    """Yield the levels of all cuboids off the chain; of wide trees those refining one axis."""
     chain = {tree.cuboid(t) for t in range(tree.depth + 1)}
     every = [range(axis.depth + 1) for axis in tree.axes]
-    if math.prod(map(len, every)) <= MOST_CUBOIDS:
-        found: Iterator[Levels] = product(*every)
+    if prod(map(len, every)) <= MOST_CUBOIDS:
+        cuboids: Iterator[Levels] = product(*every)
     else:
-        found = (
+        cuboids = (
             tuple(level if i == a else 0 for i in range(len(every)))
             for a, levels in enumerate(every)
             for level in levels[1:]
         )
-    return (levels for levels in found if levels not in chain)
+    return (levels for levels in cuboids if levels not in chain)
 
 
 def first_refining(tree: Tree, levels: Levels) -> int:
@@ -258,7 +207,7 @@ def first_refining(tree: Tree, levels: Levels) -> int:
 
 def _most_below(tree: Tree, levels: Levels, deeper: Levels) -> int:
     """Return how many nodes of deeper levels one cell holds at most."""
-    return math.prod(
+    return prod(
         int(np.diff(axis.descendant_start(level, k)).max(initial=0))
         for axis, level, k in zip(tree.axes, levels, deeper, strict=True)
         if k > level
@@ -269,18 +218,16 @@ HEADINGS = ("", "cuboid", "cells", "counts a cell", "of", "too high by up to")
 MOST_SHOWN = 5
 
 
-def sums_told(sums: pl.DataFrame, *, everything: bool) -> str:
-    """The worst of `sums_off_the_chain` in words and as a table; nothing where there are none.
+def sums_text(sums: pl.DataFrame, *, everything: bool) -> str:
+    """Return the worst of `sums_off_the_chain` as text, empty where there are none.
 
-    Args:
-        sums: of `sums_off_the_chain`.
-        everything: whether all nodes are measured, so that sums have unbiased estimates.
+    Where all nodes are measured (``everything``), sums have unbiased estimates.
     """
     if sums.is_empty():
         return ""
     rows = [
         ("", row["cuboid"], f"{row['cells']:,.0f}", f"{row['summands']:,.0f}", row["of"],
-         "not known" if row["excess"] is None else f"{row['excess']:,.3g}"
+         "unknown" if row["excess"] is None else f"{row['excess']:,.3g}"
          if row["excess"] < 1000 else f"{row['excess']:,.0f}")
         for row in sums.head(MOST_SHOWN).iter_rows(named=True)
     ]  # fmt: skip
@@ -289,12 +236,12 @@ def sums_told(sums: pl.DataFrame, *, everything: bool) -> str:
     way_out = (
         "A release shows an unbiased estimate beside each sum and flags what it contradicts."
         if everything
-        else 'Of survivors such sums have no unbiased estimate; with measure = "all" they have.'
+        else 'Such sums have an unbiased estimate with measure = "all", and none with "survivors".'
     )
     return (
-        "Sums that are no depth of the tree add up counts that are each kept from falling below 0: "
-        "too high where the true counts are 0, on average by up to about so many records (worst "
-        "case over tables), and too low elsewhere, by as much altogether:\n\n"
-        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Sums that matter should be depths: "
-        "refine their levels first."
+        "Sums that are not a depth of the tree add up counts that are each clipped at 0: they are "
+        "too high where the true counts are 0, on average by up to about this many records (worst "
+        "case over tables), and too low elsewhere, by the same amount in total:\n\n"
+        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Make sums that matter "
+        "depths of the tree: refine their levels first."
     )

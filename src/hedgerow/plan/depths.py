@@ -1,4 +1,4 @@
-"""What a plan says of one depth: three types, so that nothing unmeasured passes for exact."""
+"""What a plan decides for one depth, and which depths of a tree can be measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,17 @@ from hedgerow.tables.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A depth whose counts are measured: each gets noise of ``mechanism``, drawn anew.
+    """A depth whose counts are measured: each gets fresh noise of ``mechanism``.
 
     Attributes:
         mechanism: the noise of one count.
         share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace())
+        >>> plan.depths[1] == hr.Measured(hr.DiscreteGaussian(2), plan.shares[1])
+        True
     """
 
     mechanism: Mechanism
@@ -31,12 +37,18 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """A depth of which weighted running sums are measured: each gets noise, drawn anew.
+    """A depth of which weighted running sums are measured: each gets fresh noise.
 
     Attributes:
         mechanism: the noise of one sum, in units of the sums.
         share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
         scale: of the weights, public: a sum in records is one of these divided by it.
+
+    Example:
+        >>> ranges = hr.Ranges.equal_width("age", 0, 100, 100)
+        >>> plan = hr.plan_distribution(ranges, budget=hr.Rho(1), measure=hr.RunningSums())
+        >>> isinstance(plan.depths[-1], hr.Summed)
+        True
     """
 
     mechanism: Mechanism
@@ -48,14 +60,27 @@ class Summed:
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """A depth on whose counts all neighbours agree, so that they are released as they are."""
+    """A depth on whose counts all neighbours agree, so that they are released exactly.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace()).depths[0]
+        Public()
+    """
 
     kind = "public"
 
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A depth without a measurement of its own: its counts follow from other depths."""
+    """A depth without a measurement of its own: its counts follow from other depths.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> shares = hr.Shares([0, 0, 1])
+        >>> hr.make_plan(tree, budget=hr.Rho(1), allocation=shares).depths[1]
+        Unmeasured()
+    """
 
     kind = "unmeasured"
 
@@ -67,6 +92,15 @@ class Invariant:
     Attributes:
         axis: the axis.
         level: its level; all other axes at their root.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> exact = [hr.Invariant("age", "bins_4")]
+        >>> plan = hr.make_plan(
+        ...     tree, budget=hr.Rho(1), neighbours=hr.Replace(), invariants=exact
+        ... )
+        >>> plan.public_depth
+        1
     """
 
     axis: str
@@ -79,6 +113,11 @@ class Survivors:
 
     Nothing depends on the number of possible cells. What survives depends on its own noise, so
     sums of survivors are biased and depths are not combined.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> hr.make_plan(tree, budget=hr.Rho(1)).measure  # the default
+        Survivors()
     """
 
     name = "survivors"
@@ -86,7 +125,14 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Measure every node of every measured depth, which combining depths needs."""
+    """Measure every node of every measured depth, which combining depths needs.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All())
+        >>> bool(hr.forecast(plan)["rmse"][0] < hr.forecast(plan)["noise_sd"][0])
+        True
+    """
 
     name = "all"
 
@@ -96,6 +142,12 @@ class RunningSums:
     """Measure weighted running sums of the bins of one numeric axis, not the bins themselves.
 
     For cumulative counts under Gaussian noise: see `hedgerow.estimate.running_sums`.
+
+    Example:
+        >>> ranges = hr.Ranges.equal_width("age", 0, 100, 100)
+        >>> plan = hr.plan_distribution(ranges, budget=hr.Rho(1), measure=hr.RunningSums())
+        >>> [depth.kind for depth in plan.depths]
+        ['public', 'summed']
     """
 
     name = "running-sums"
@@ -107,16 +159,8 @@ MEASURES: dict[str, Measure] = {kind.name: kind for kind in (Survivors(), All(),
 """By the name that a release file and a manifest give them."""
 
 
-# What the parts of a plan must be: objects such as ``All()``, not names or classes of them.
-
-
 def check_parts(tree: object, neighbours: object, mechanism: object, measure: object) -> None:
-    """Refuse what is no part of a plan: ``measure="all"`` would pass for survivors.
-
-    Raises:
-        PlanError: another kind of thing; the message names one that fits.
-        NoiseError: a mechanism that is not complete, or by whose name no plan could be read.
-    """
+    """Raise unless these are the parts of a plan: ``measure="all"`` would pass for survivors."""
     if not isinstance(tree, Tree):
         refuse_kind("a plan's tree", "Tree([axis, …])", tree)
     if not isinstance(neighbours, Neighbours):
@@ -129,29 +173,10 @@ def check_parts(tree: object, neighbours: object, mechanism: object, measure: ob
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)
 
 
-def check_allocation(allocation: object) -> None:
-    """Refuse a name or a class in place of an allocation.
+def refuse_kind(name: str, fitting: str, given: object) -> None:
+    """Raise a PlanError that says what would fit, and what was given."""
+    raise PlanError(f"{name} must be {fitting}, got {kind_of(given)}")
 
-    Raises:
-        PlanError: it is one, or something else without shares.
-    """
-    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
-        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
-
-
-def refuse_kind(what: str, fitting: str, given: object) -> None:
-    """Say what would fit, and what was given.
-
-    Raises:
-        PlanError: always.
-    """
-    raise PlanError(f"{what} must be {fitting}, got {kind_of(given)}")
-
-
-# What can be measured of a tree, from public facts: which depths, and by which measure.
-#
-# A depth is public if all neighbours agree on its counts, and then so are all coarser ones; a depth
-# of single children says nothing that its parents do not. The others can be measured.
 
 MOST_CELLS = 1 << 32
 """Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
@@ -160,17 +185,16 @@ MOST_CELLS = 1 << 32
 def measurable_depths(
     tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
 ) -> list[int]:
-    """Return the depths that are neither public nor made of single children."""
+    """Return the depths that are neither public nor made of single children.
+
+    A depth of single children repeats its parents' counts, so measuring it tells nothing new.
+    """
     first = public_depth(tree, neighbours, invariants) + 1
-    return [t for t in range(first, tree.depth + 1) if _says_something(tree, t)]
+    return [t for t in range(first, tree.depth + 1) if _has_siblings(tree, t)]
 
 
 def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
-    """Return the deepest public depth; -1 if not even the total is public.
-
-    Raises:
-        PlanError: an invariant on which neighbours need not agree, or that is no depth of the tree.
-    """
+    """Return the deepest public depth; -1 if not even the total is public."""
     deepest = 0 if neighbours.total_is_public else -1
     if invariants and not neighbours.total_is_public:
         raise PlanError(
@@ -182,29 +206,22 @@ def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invari
 
 
 def protection(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> Protection:
-    """Who is protected, and what neighbours agree on: invariants, and lists that the table gave.
+    """Return who is protected, and what neighbours agree on: invariants, and lists from the table.
 
-    Of the invariants of an axis the finest level is named: coarser counts are sums of its own.
-
-    Raises:
-        PlanError: as `public_depth`.
+    Only the finest invariant level of an axis is named: coarser counts are sums of its counts.
     """
     public_depth(tree, neighbours, invariants)
     restrictions = []
     for axis in tree.axes:
         levels = [axis.level_number(i.level) for i in invariants if i.axis == axis.name]
-        exact = [axis.levels[max(levels) - 1]] if levels else []
+        exact: list[str | None] = [axis.levels[max(levels) - 1]] if levels else []
         listed = [None] if axis.from_table else []
-        restrictions += [Restriction(axis.name, what, axis.digest) for what in [*exact, *listed]]
+        restrictions += [Restriction(axis.name, level, axis.digest) for level in exact + listed]
     return Protection(neighbours, tuple(restrictions))
 
 
 def check_size(tree: Tree, measure: Measure) -> None:
-    """Refuse to measure all nodes of a tree that has too many.
-
-    Raises:
-        PlanError: more than 2³² leaves.
-    """
+    """Raise a PlanError if all nodes of a tree of more than 2³² leaves would be measured."""
     if isinstance(measure, All) and tree.leaves > MOST_CELLS:
         raise PlanError(
             f"measuring all nodes would draw noise for {tree.leaves:,} leaves, more than "
@@ -213,17 +230,7 @@ def check_size(tree: Tree, measure: Measure) -> None:
 
 
 def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequence[int]) -> None:
-    """Refuse running sums of what is not the bins of one numeric axis under Gaussian noise.
-
-    Args:
-        tree: the domain.
-        mechanism: the noise.
-        measured: the depths that get a share.
-
-    Raises:
-        PlanError: more than one axis or level, too few or too many bins, another mechanism, or a
-            share for the total.
-    """
+    """Raise a PlanError unless one axis of bins is measured under Gaussian noise, and no total."""
     rule = 'measure = "running-sums" '
     if len(tree.axes) != 1 or tree.depth != 1:
         raise PlanError(rule + "is for a table of one axis with one level, the bins")
@@ -238,7 +245,7 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
         )
 
 
-def _says_something(tree: Tree, depth: int) -> bool:
+def _has_siblings(tree: Tree, depth: int) -> bool:
     """Return whether some family of a depth has a second child."""
     if depth == 0:
         return True
@@ -251,11 +258,11 @@ def _depth_of(tree: Tree, invariant: Invariant) -> int:
     numbers = {axis.name: i for i, axis in enumerate(tree.axes)}
     if invariant.axis not in numbers:
         raise PlanError(f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(numbers)}")
-    wanted = [0] * len(tree.axes)
+    levels = [0] * len(tree.axes)
     axis = numbers[invariant.axis]
-    wanted[axis] = tree.axes[axis].level_number(invariant.level)
+    levels[axis] = tree.axes[axis].level_number(invariant.level)
     for t in range(tree.depth + 1):
-        if tree.cuboid(t) == tuple(wanted):
+        if tree.cuboid(t) == tuple(levels):
             return t
     raise PlanError(
         f"invariant {invariant.axis}.{invariant.level} is not a depth of this tree; put "

@@ -45,9 +45,9 @@ SCHEMA = {
 
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
 MOST_CELLS = (1 << 127) - 1
-"""A frame counts no more; of a wider tree noise is told, and no error."""
+"""A frame holds no larger count; for a wider tree the noise is forecast, and no error."""
 MOST_AXES = 64
-"""Subtrees are told apart by an array with one dimension an axis, and it has no more."""
+"""NumPy's limit: subtrees are numbered by an array with one dimension an axis."""
 
 
 class Planned(Protocol):
@@ -67,120 +67,131 @@ class Planned(Protocol):
 
 
 def forecast(plan: Planned) -> pl.DataFrame:
-    """For every depth 0..T what is measured there, and the error of its released counts (records).
+    """Return for every depth 0..T what is measured there, and the error of its released counts.
 
-    Under `All` the counts are taken for those of least squares over all depths, under `Survivors`
-    for those of Euclidean projection; see `hedgerow.estimate.tree.error`. Neither rounding nor
-    cutting off at 0 is in it: where most counts are large that changes little; where most are 0,
-    real errors are smaller than ``rmse``, as estimates that may not be negative stay near 0.
+    Under `All` the released counts are those of least squares over all depths, under `Survivors`
+    those of Euclidean projection; see `hedgerow.estimate.tree.error`. Rounding and clipping at 0
+    are left out: that changes little where most counts are large; where most are 0, real errors are
+    smaller than ``rmse``, as estimates that may not be negative stay near 0.
 
     Columns:
         depth, cuboid, cells: cells is the number of possible nodes.
-        kind: ``measured``, ``public`` or ``unmeasured``.
+        kind: ``measured``, ``summed``, ``public`` or ``unmeasured``.
         share, noise, noise_sd: of the budget (see `hedgerow.plan.plan.Plan.price_of_a_share`); the
-            mechanism's parameter; the standard deviation of one draw. Null where nothing is
-            measured.
-        rmse: root of the mean variance over all nodes: *exact* formula.
+            mechanism's parameter; the standard deviation of one draw (records). Null where nothing
+            is measured.
+        rmse: root of the mean variance over all nodes (records): *exact* formula.
         mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
         max_95: with 95 % probability no estimate of the depth is off by more: a *bound*, by the
             union over all cells of a Chernoff bound at the largest variance V
             (`hedgerow.noise.envelope`); where the estimates are the noisy counts themselves, by
             the exact tail of the mechanism.
-        false_positive_share: P(noise ≥ 1): what share of the cells that are truly 0, below parents
-            that survive, would be positive if each noisy count were cut off at 0 alone: *exact* for
-            that. A bound for projection where it lowers all counts of a family, which it does
-            where the family's positive noise exceeds its parent's error: in sparse families.
+        false_positive_share: P(noise ≥ 1): the share of the cells that are truly 0, below parents
+            that survive, that would be positive if each noisy count alone were clipped at 0:
+            *exact* for that. A bound for projection where it lowers all counts of a family, as in
+            sparse families, whose positive noise exceeds their parent's error.
 
     ``rmse``, ``mae``, ``max_95`` are null where measurements do not determine a depth, and where
     the tree has too many distinct subtrees, too many axes, or more cells than 128 bits can count
-    (``cells`` is null then, too). No memory is used per leaf.
+    (then ``cells`` is null, too). No memory is used per leaf.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace())
+        >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
+        [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
     mean, largest = _variances(plan)
     rows: list[dict[str, Any]] = []
-    for t, what in enumerate(plan.depths):
-        rmse, cells = _known(math.sqrt(mean[t])), plan.tree.nodes(t)
+    for t, depth_plan in enumerate(plan.depths):
+        rmse, cells = _finite(math.sqrt(mean[t])), plan.tree.nodes(t)
         rows.append(
             {
                 "depth": t,
                 "cuboid": plan.tree.cuboid_name(t),
                 "cells": cells if cells <= MOST_CELLS else None,
-                "kind": what.kind,
+                "kind": depth_plan.kind,
                 "rmse": rmse,
                 "mae": None if rmse is None else rmse * math.sqrt(2 / math.pi),
-                "max_95": _known(_largest_error(plan, t, mean[t], largest[t])),
-                **_noise(what),
+                "max_95": _finite(_largest_error(plan, t, mean[t], largest[t])),
+                **_noise(depth_plan),
             }
         )
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
 
 
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the mean and the largest variance of each depth; inf where they are not known."""
+    """Return the mean and the largest variance of each depth; inf where unknown."""
     if isinstance(plan.measure, RunningSums):
         return _variances_of_sums(plan)
-    own = [
-        what.mechanism.noise_variance
-        if isinstance(what, Measured)
-        else 0.0
-        if isinstance(what, Public)
-        else math.inf
-        for what in plan.depths
-    ]
+    own = noise_variances(plan.depths)
     unknown = [0.0 if v == 0 else math.inf for v in own]
     if plan.tree.leaves > MOST_CELLS or len(plan.tree.axes) > MOST_AXES:
         return unknown, unknown
     shapes, combine = Shapes.of(plan.tree), isinstance(plan.measure, All)
-    found = []
-    for ask in (mean_variances, largest_variances):
+    variances = []
+    for function in (mean_variances, largest_variances):
         try:
-            found.append(ask(shapes, own, combine=combine).tolist())
+            variances.append(function(shapes, own, combine=combine).tolist())
         except EstimateError:  # too many distinct subtrees; a plan is shown all the same
-            found.append(unknown)
-    return found[0], found[1]
+            variances.append(unknown)
+    return variances[0], variances[1]
+
+
+def noise_variances(depths: Sequence[DepthPlan]) -> list[float]:
+    """Return the variance of one noisy count a depth: 0 where public, inf where unmeasured."""
+    return [
+        depth_plan.mechanism.noise_variance
+        if isinstance(depth_plan, Measured)
+        else 0.0
+        if isinstance(depth_plan, Public)
+        else math.inf
+        for depth_plan in depths
+    ]
 
 
 def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """Of the total and of the bins, decoded from running sums."""
-    what, public = plan.depths[-1], isinstance(plan.depths[0], Public)
-    variance = what.mechanism.noise_variance if isinstance(what, Summed) else math.inf
+    """Return the variances of the total and of the bins, decoded from running sums."""
+    last, public = plan.depths[-1], isinstance(plan.depths[0], Public)
+    variance = last.mechanism.noise_variance if isinstance(last, Summed) else math.inf
     error = Decoded(Strategy.of(plan.tree.leaves), variance, total_known=public)
     total = 0.0 if public else float(error.before[-1])
     return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
 
 
-def _noise(what: DepthPlan) -> dict[str, Any]:
-    """Return what is known of the noise of one count."""
-    if isinstance(what, Measured):
+def _noise(depth_plan: DepthPlan) -> dict[str, Any]:
+    """Return the columns of the noise of one count."""
+    if isinstance(depth_plan, Measured):
         return {
-            "share": float(what.share),
-            "noise": noise_text(what.mechanism),
-            "noise_sd": math.sqrt(what.mechanism.noise_variance),
-            "false_positive_share": (1 - what.mechanism.chance_of_zero) / 2,
+            "share": float(depth_plan.share),
+            "noise": noise_text(depth_plan.mechanism),
+            "noise_sd": math.sqrt(depth_plan.mechanism.noise_variance),
+            "false_positive_share": (1 - depth_plan.mechanism.chance_of_zero) / 2,
         }
-    if isinstance(what, Summed):
-        told = f"{noise_text(what.mechanism)} on sums × {what.scale:,}"
-        return {"share": float(what.share), "noise": told}
-    return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(what, Public) else {}
+    if isinstance(depth_plan, Summed):
+        noise = f"{noise_text(depth_plan.mechanism)} on sums × {depth_plan.scale:,}"
+        return {"share": float(depth_plan.share), "noise": noise}
+    return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(depth_plan, Public) else {}
 
 
 def _largest_error(plan: Planned, depth: int, mean: float, largest: float) -> float:
     """Return a 95 % bound of the largest error of a depth, from the variances of its estimates."""
     if largest == 0 or math.isinf(largest):
         return largest
-    chance, what = max(0.05 / plan.tree.nodes(depth), SMALLEST), plan.depths[depth]
-    if isinstance(what, Measured):
+    chance, depth_plan = max(0.05 / plan.tree.nodes(depth), SMALLEST), plan.depths[depth]
+    if isinstance(depth_plan, Measured):
         # A combined estimate has the variance of its own noisy count only if it is that count.
-        is_raw = mean >= what.mechanism.noise_variance * (1 - 1e-9)
+        is_raw = mean >= depth_plan.mechanism.noise_variance * (1 - 1e-9)
         if is_raw and (depth == 0 or isinstance(plan.measure, All)):
-            return what.mechanism.tail_bound(chance)
-    used = [depth.mechanism for depth in plan.depths if isinstance(depth, Measured | Summed)]
-    spread = max(
+            return depth_plan.mechanism.tail_bound(chance)
+    used = [each.mechanism for each in plan.depths if isinstance(each, Measured | Summed)]
+    widening = max(
         (m.envelope.variance / m.noise_variance for m in used if m.noise_variance), default=1.0
     )
-    return math.sqrt(largest * spread) * max(m.envelope.farthest(chance) for m in used)
+    return math.sqrt(largest * widening) * max(m.envelope.farthest(chance) for m in used)
 
 
-def _known(error: float) -> float | None:
+def _finite(error: float) -> float | None:
     return error if math.isfinite(error) else None
 
 
@@ -189,35 +200,34 @@ def noise_text(mechanism: Mechanism) -> str:
     return f"{mechanism.symbol} {float(mechanism.parameter):,.6g}"
 
 
-# A forecast in words: the table of a plan that people read, on a terminal and in a notebook.
-
 HEADINGS = (
     "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
 )  # fmt: skip
 
 _ERRORS = (
-    "In records. sd: of the noise of one count. RMSE, MAE: root mean square and mean error of the "
-    "estimates. 95 % max: no estimate of the depth is further off, with a chance of 95 %."
+    "In records. sd: standard deviation of the noise of one count. RMSE, MAE: root mean square and "
+    "mean absolute error of the estimates. 95 % max: with 95 % probability no estimate of the "
+    "depth is off by more."
 )
 _EMPTY = (
-    " empty seen > 0: how many of the cells that are truly 0 have a noisy count above 0, before "
-    "estimation; it says nothing of other cells."
+    " empty seen > 0: the share of the cells that are truly 0 whose noisy count is above 0, before "
+    "estimation."
 )
 
 
 def forecast_legend(frame: pl.DataFrame) -> str:
-    """Return what the headings mean; of a column that is blank at every measured depth, nothing."""
+    """Return what the headings mean, without a column that is blank at every measured depth."""
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
     return _ERRORS + ("" if blank else _EMPTY)
 
 
 def shares_are_relative(price: Fraction) -> str:
-    """Return what shares mean where depths together cost less than each alone; see `Plan`."""
+    """Return what shares mean where depths together cost less than the sum; see `Plan`."""
     return (
-        "share: of one depth beside the others. One unit cannot change all depths by their worst "
-        f"at once, so a depth alone costs {float(price):.4g} times its share of the budget, and "
-        "all together cost the budget."
+        "share: relative to the other depths. One unit cannot change all depths by their worst "
+        f"case at once, so a depth alone costs {float(price):.4g} times its share of the budget, "
+        "and all together cost the budget."
     )
 
 
@@ -227,7 +237,7 @@ def forecast_table(frame: pl.DataFrame) -> str:
 
 
 def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The rows of a `forecast` in words, under `HEADINGS`; an empty word for what is not known."""
+    """Return the rows of a `forecast` in words, under `HEADINGS`; empty words for null."""
     rows = []
     for row in frame.iter_rows(named=True):
         errors = (row[name] for name in ("noise_sd", "rmse", "mae"))
@@ -247,8 +257,6 @@ def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
     return rows
 
 
-# A picture of a forecast: the expected error of each depth, and its share of the budget.
-
 COLOURS = {"max_95": RED, "noise_sd": PURPLE, "rmse": BLUE, "mae": GREEN}
 WORDS = {
     "max_95": "maximum, 95 %",
@@ -259,29 +267,20 @@ WORDS = {
 
 
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
-    """Draw the expected errors, the shares and the empty cells seen above 0.
-
-    Args:
-        frame: of `hedgerow.plan.forecast.forecast`. What it does not know is left out.
-        path: PNG, SVG or PDF.
-        title: above the picture.
-
-    Raises:
-        PlanError: matplotlib is not installed, or the file cannot be written.
-    """
+    """Draw the expected errors, the shares and the empty cells seen above 0."""
     with figure_for(path, (11, 4.6), PlanError) as figure:
         errors, percent = figure.subplots(1, 2)
         for name, colour in COLOURS.items():
-            known = frame.drop_nulls(name)
-            errors.plot(known["depth"], known[name], "o-", color=colour, label=WORDS[name])
+            drawn = frame.drop_nulls(name)
+            errors.plot(drawn["depth"], drawn[name], "o-", color=colour, label=WORDS[name])
         scale_errors(errors, (value for name in COLOURS for value in frame[name]))
         errors.set_title("expected error (records)", fontsize=10)
         percent.bar(
             frame["depth"], 100 * frame["share"].fill_null(0), color="#c9d6df", label="share"
         )
-        known = frame.drop_nulls("false_positive_share")
+        measured = frame.drop_nulls("false_positive_share")
         percent.plot(
-            known["depth"], 100 * known["false_positive_share"], "o-", color=OCHRE,
+            measured["depth"], 100 * measured["false_positive_share"], "o-", color=OCHRE,
             label="empty cells with a noisy count above 0",
         )  # fmt: skip
         percent.set_ylim(0, 100)

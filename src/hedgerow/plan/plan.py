@@ -22,18 +22,16 @@ from hedgerow.plan.depths import (
     Summed,
     Survivors,
     Unmeasured,
-    check_allocation,
     check_parts,
     check_running_sums,
     check_size,
     measurable_depths,
     protection,
     public_depth,
+    refuse_kind,
 )
 from hedgerow.plan.describe import (
-    describe_budget,
     describe_depth,
-    describe_neighbours,
     describe_tree,
     plan_hash,
 )
@@ -50,7 +48,7 @@ from hedgerow.text import exact
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything a release needs to know but the table. Make one with `make_plan`.
+    """Everything a release needs to know except the table. Make one with `make_plan`.
 
     Attributes:
         tree: the public domain and the order of refinement.
@@ -66,10 +64,17 @@ class Plan:
             which is verified rather than searched for again.
 
     Raises:
-        PlanError: an invariant that cannot be, a share for a depth that is public or made of
-            single children, none for the deepest of the others, or more cells to measure than
-            2³².
-        BudgetError: a budget that the mechanism cannot spend, or shares that are no shares.
+        PlanError: an impossible invariant, a share for a depth that is public or made of single
+            children, none for the deepest of the others, or more cells to measure than 2³².
+        BudgetError: a budget that the mechanism cannot spend, or invalid shares.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"))
+        >>> len(plan.depths), len(plan.hash), plan.budget.epsilon
+        (3, 64, Fraction(1, 1))
+        >>> float(plan.guarantee.epsilon(delta="1e-6")) <= 1
+        True
     """
 
     tree: Tree
@@ -156,7 +161,7 @@ class Plan:
 
     @cached_property
     def saved(self) -> Fraction | None:
-        """The share of the noise variance that the loose conversion would have added in vain."""
+        """The share of noise variance saved beside the conversion of Bun & Steinke."""
         guarantee = self.guarantee
         if not isinstance(self.budget, EpsilonDelta) or guarantee.rho is None:
             return None
@@ -179,12 +184,12 @@ class Plan:
 
     @cached_property
     def protection(self) -> Protection:
-        """Who is protected, and by agreeing on what."""
+        """Who is protected, and what neighbours agree on."""
         return protection(self.tree, self.neighbours, self.invariants)
 
     @property
     def promise(self) -> Promise:
-        """Who is protected from what, and how well: the whole of it, which `str` says."""
+        """The privacy promise in full, as `str` prints it."""
         delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
         return Promise(self.protection, self.guarantee, delta)
 
@@ -202,20 +207,28 @@ class Plan:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the plan in canonical JSON, to sign off."""
+        """The SHA-256 of the plan in canonical JSON, to sign off."""
         return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON: public facts only, exact numbers as text; `read_plan` reads it."""
+        """Return the plan as JSON: public facts only, exact numbers as text; see `read_plan`."""
         return {
             "tree": describe_tree(self.tree),
-            "neighbours": describe_neighbours(self.neighbours),
-            "budget": describe_budget(self.budget),
+            "neighbours": {
+                "relation": self.neighbours.name,
+                "contributions": self.neighbours.contributions,
+                "unit": self.neighbours.unit,
+                "total_is_public": self.neighbours.total_is_public,
+            },
+            "budget": {
+                "kind": type(self.budget).__name__,
+                **{name: str(getattr(self.budget, name)) for name in self.budget.__slots__},
+            },
             "mechanism": self.mechanism.name,
             "allocation": self.allocation,
             "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
-            "depths": [describe_depth(self.tree, t, what) for t, what in enumerate(self.depths)],
+            "depths": [describe_depth(self.tree, t, plan) for t, plan in enumerate(self.depths)],
             "guarantee": self.guarantee.to_dict(),
         }
 
@@ -230,11 +243,11 @@ def make_plan(
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
-    """Return the plan of a release, from public facts alone.
+    """Return the plan of a release, made from public facts alone.
 
     The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
-    its depth and all coarser ones public. A depth at which no family has a second child says
-    nothing that its parents do not, so it is left unmeasured and costs nothing.
+    its depth and all coarser ones public. A depth at which no family has a second child repeats its
+    parents' counts, so it is left unmeasured and costs nothing.
 
     Args:
         tree: the public domain.
@@ -246,20 +259,24 @@ def make_plan(
         invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
-        PlanError: an invariant that cannot be, a tree with nothing to measure, or a name or class
+        PlanError: an impossible invariant, a tree with nothing to measure, or a name or class
             in place of an object: ``"all"`` for ``All()``.
         BudgetError: a budget that the mechanism cannot spend.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(
+        ...     tree, budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, measure=hr.All()
+        ... )
+        >>> plan
+        Plan(total, bins_4, bin; satisfies ε = 1 differential privacy; ...)
     """
     check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
-    check_allocation(allocation)
-    for invariant in as_list(
-        "invariants", invariants, "a list of Invariant(axis, level)", PlanError
-    ):
-        check_type("an invariant", invariant, Invariant, "Invariant(axis, level)", PlanError)
+    _check_rules(allocation, invariants)
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
     problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
@@ -277,24 +294,29 @@ def make_plan(
     )
 
 
-# A plan read back from its description: what a manifest says was signed.
+def _check_rules(allocation: object, invariants: object) -> None:
+    """Raise a PlanError for names or classes in place of an allocation or invariants."""
+    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
+        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
+    fitting = "Invariant(axis, level)"
+    for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):
+        check_type("an invariant", invariant, Invariant, fitting, PlanError)
 
 
 def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
     """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
 
-    Everything that follows from something else (noise, guarantee) is computed again, so a
-    description that contradicts itself does not come back as it was. Of noise that was calibrated
-    to an (ε, δ) budget it is verified that it keeps it.
+    Noise and guarantee are computed again, so a description that contradicts itself reads back as a
+    different plan. Noise calibrated to an (ε, δ) budget is verified to keep that budget.
 
     Raises:
         PlanError, BudgetError: no plan can be made of it.
-        KeyError, TypeError: it is no description of a plan.
+        KeyError, TypeError: it does not describe a plan.
     """
-    who, budget = described["neighbours"], described["budget"]
-    options: dict[str, Any] = {"contributions": who["contributions"], "unit": who["unit"]}
-    if who["relation"] == Replace().name:
-        options["exactly"] = who["total_is_public"]
+    neighbours, budget = described["neighbours"], described["budget"]
+    options: dict[str, Any] = {name: neighbours[name] for name in ("contributions", "unit")}
+    if neighbours["relation"] == Replace().name:
+        options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
     return Plan(
         tree,

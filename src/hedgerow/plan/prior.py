@@ -1,12 +1,11 @@
-"""A prior: an earlier table that is public and tells an allocation what counts to expect.
+"""A prior: an earlier public table that tells an allocation which counts to expect.
 
-An allocation that has looked at the confidential table gives some of it away through the noise
-that each depth gets (Ko et al., Section 3.2), so a prior is public by declaration, and the table
-itself is refused as its own prior.
+An allocation made from the confidential table reveals some of it through the noise of each depth
+(Ko et al., Section 3.2), so a prior is declared public, and the table itself is refused as a prior.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,14 +25,22 @@ _MOST_BINS = 1 << 22
 class Prior:
     """The counts of a public table over a tree of its own, with the levels of the release's.
 
-    Its areas may differ: what counts is how many nodes of a depth have which count.
+    Its areas may differ: only how many nodes of a depth have which count matters.
 
     Args:
         counts: of the public table.
-        public: must be True: the word of whoever plans that anyone may see this table.
+        public: must be True: the planner's declaration that anyone may see this table.
 
     Raises:
         PlanError: it is not declared public.
+
+    Example:
+        >>> import polars as pl
+        >>> areas = pl.DataFrame({"town": ["a", "b"]})
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", areas, ["town"])])
+        >>> earlier = hr.Counts.from_frame(tree, pl.DataFrame({"town": ["a", "a", "b"]}))
+        >>> hr.Prior(earlier, public=True)
+        Prior(3 records)
     """
 
     counts: Counts
@@ -75,81 +82,69 @@ class Prior:
         """
         _check_public(public)
         check_type("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
-        named = _columns(tree, columns or {})
+        columns_of = _columns(tree, columns or {})
         with of_public_table("the prior: "):
             own = Tree(
-                [_axis_of(axis, source, named[axis.name]) for axis in tree.axes],
+                [_axis_of(axis, source, columns_of[axis.name]) for axis in tree.axes],
                 [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
             )
             counts = Counts.from_frame(own, source, count=count)
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
-        """Raise unless the prior's levels are those of a tree.
-
-        Raises:
-            PlanError: another axis, level or order of refinement.
-        """
-        own = self.counts.tree
-        for what, ours, theirs in (
-            ("axes", _axis_names(own), _axis_names(tree)),
-            ("levels", _level_names(own), _level_names(tree)),
-            ("order of refinement", _cuboid_names(own), _cuboid_names(tree)),
-        ):
-            if ours != theirs:
+        """Raise a PlanError unless the prior has the axes, levels and refinement of a tree."""
+        properties: dict[str, Callable[[Tree], list[str]]] = {
+            "axes": lambda tree: [axis.name for axis in tree.axes],
+            "levels": lambda tree: [f"{a.name}.{level}" for a in tree.axes for level in a.levels],
+            "order of refinement": lambda tree: [
+                tree.cuboid_name(t) for t in range(tree.depth + 1)
+            ],
+        }
+        for name, of in properties.items():
+            own, wanted = of(self.counts.tree), of(tree)
+            if own != wanted:
                 raise PlanError(
-                    f"the prior must have the {what} of the release "
-                    f"({', '.join(theirs)}), got {', '.join(ours)}; its areas alone may differ"
+                    f"the prior must have the {name} of the release ({', '.join(wanted)}), got "
+                    f"{', '.join(own)}; only its areas may differ"
                 )
 
     def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
         """Return the distinct counts of a depth, and how many nodes have each.
 
-        Args:
-            depth: of the tree.
-            nodes: how many the release's tree has there: those that the prior does not know are
-                taken for empty.
+        Of the ``nodes`` of the release's tree those that the prior does not list count as empty.
 
         Returns:
             counts: int64 (values), records, ascending; times: int64 (values), all positive.
         """
-        known = self.counts.roll_up(depth)[1]
-        values, times = _grouped(known)
-        empty = nodes - len(known)
+        listed = self.counts.roll_up(depth)[1]
+        values, times = _grouped(listed)
+        empty = nodes - len(listed)
         if empty <= 0:
             return values, times
         return np.insert(values, 0, 0), np.insert(times, 0, empty)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the positive leaf counts in ascending order, whatever they are labelled."""
+        """The SHA-256 of the positive leaf counts in ascending order, whatever their labels."""
         return _digest(self.counts)
 
 
 def check_prior(prior: object) -> None:
-    """Refuse a table in place of a prior: whether anyone may see it, it does not say.
-
-    Raises:
-        PlanError: it is neither a prior nor None.
-    """
+    """Raise a PlanError unless it is a prior or None: a bare table is not declared public."""
     fitting = "Prior(counts, public=True), or None"
     check_type("a prior", prior, (Prior, type(None)), fitting, PlanError)
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:
-    """Raise if the confidential table has just the leaf counts of the prior.
+    """Raise a PlanError if the prior has the leaf counts of the confidential table.
 
-    The comparison is for those inside the boundary; it leaves no trace.
-
-    Raises:
-        PlanError: it has, so that the prior is the table itself, perhaps under other labels.
+    Then it is the table itself, perhaps under other labels. The comparison leaves no trace.
     """
     if len(counts.values) and _digest(counts) == prior.digest:
         raise PlanError(
             f"the table {OUTSIDE}",
-            confidential="the table is its own prior; an allocation that follows from the "
-            "confidential counts gives some of them away: name an earlier table that is public, or "
-            "none",
+            confidential="the table is its own prior; an allocation made from the confidential "
+            "counts reveals some of them: name an earlier table that is public, or none",
         )
 
 
@@ -159,9 +154,10 @@ def _digest(counts: Counts) -> str:
 
 
 def _grouped(counts: Int64) -> tuple[Int64, Int64]:
-    """Distinct values and how often each occurs; small ones first and without sorting.
+    """Return distinct values and how often each occurs.
 
-    Sums that wrapped may be negative; they count as large.
+    Small values are counted without sorting. Sums that wrapped may be negative; they count as
+    large.
     """
     bins = min(_MOST_BINS, 4 * len(counts))
     small = counts.view(np.uint64) < bins
@@ -178,33 +174,21 @@ def _axis_of(axis: Axis, source: Any, columns: Sequence[str]) -> Axis:
 
 
 def _columns(tree: Tree, given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    named = {axis.name: axis.columns for axis in tree.axes}
+    columns_of = {axis.name: axis.columns for axis in tree.axes}
     for name, columns in given.items():
-        if name not in named or len(columns) != len(named[name]):
-            known = ", ".join(f"{axis.name} ({axis.depth})" for axis in tree.axes)
+        if name not in columns_of or len(columns) != len(columns_of[name]):
+            axes = ", ".join(f"{axis.name} ({axis.depth})" for axis in tree.axes)
             raise PlanError(
-                f"columns of the prior must name an axis and one column a level ({known}), "
+                f"columns of the prior must name an axis and one column a level ({axes}), "
                 f"got {len(columns)} for {name!r}"
             )
-        named[name] = tuple(columns)
-    return named
+        columns_of[name] = tuple(columns)
+    return columns_of
 
 
 def _check_public(public: object) -> None:
     if public is not True:
         raise PlanError(
-            "a prior must be public, as the plan that follows from it will be: say public = true "
-            "if anyone may see it, or plan without a prior"
+            "a prior must be public, as the plan made from it will be: declare public = true if "
+            "anyone may see it, or plan without a prior"
         )
-
-
-def _axis_names(tree: Tree) -> list[str]:
-    return [axis.name for axis in tree.axes]
-
-
-def _level_names(tree: Tree) -> list[str]:
-    return [f"{axis.name}.{level}" for axis in tree.axes for level in axis.levels]
-
-
-def _cuboid_names(tree: Tree) -> list[str]:
-    return [tree.cuboid_name(t) for t in range(tree.depth + 1)]

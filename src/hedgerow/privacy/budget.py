@@ -145,6 +145,10 @@ class Rho:
 
     Attributes:
         rho: above 0, exact. Costs of a composition add.
+
+    Example:
+        >>> hr.Rho("1/2")
+        Rho(rho=Fraction(1, 2))
     """
 
     rho: Fraction
@@ -160,6 +164,10 @@ class EpsilonDelta:
     Attributes:
         epsilon: above 0, exact.
         delta: strictly between 0 and 1, exact; far below one over the number of units.
+
+    Example:
+        >>> hr.EpsilonDelta("1", "1e-3")
+        EpsilonDelta(epsilon=Fraction(1, 1), delta=Fraction(1, 1000))
     """
 
     epsilon: Fraction
@@ -176,6 +184,10 @@ class Epsilon:
 
     Attributes:
         epsilon: above 0, exact. Costs of a composition add.
+
+    Example:
+        >>> hr.Epsilon("0.5")
+        Epsilon(epsilon=Fraction(1, 2))
     """
 
     epsilon: Fraction
@@ -214,7 +226,7 @@ def weakness(budget: Budget) -> str | None:
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget, such as a bare number: of what, ρ or ε, it does not say."""
+    """Raise unless the value is a budget; a bare number does not say whether it is ρ or ε."""
     if not isinstance(budget, Rho | EpsilonDelta | Epsilon):
         raise BudgetError(
             'a budget says of what it is: Rho("1"), EpsilonDelta("1", "1e-10") or Epsilon("1"); '
@@ -240,9 +252,7 @@ def probability(delta: Fraction) -> Fraction:
 def _positive(value: Exact, subject: str) -> Fraction:
     number = exact(value, subject, BudgetError)
     if number <= 0:
-        raise BudgetError(
-            f"{subject} must be above 0, got {number}; nothing can be released for free"
-        )
+        raise BudgetError(f"{subject} must be above 0, got {number}")
     if number < SMALLEST:
         raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
     if number > LARGEST:

@@ -204,8 +204,8 @@ def _widest(
     low = enough - 1
     while excess(low) <= 0:
         low -= 1
-    found = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
-    inverse_two_rho = Decimal(math.exp(found)).normalize(_DIGITS)
+    log_root = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
+    inverse_two_rho = Decimal(math.exp(log_root)).normalize(_DIGITS)
     step = inverse_two_rho.next_plus(_DIGITS) - inverse_two_rho
     profile = bought(Fraction(inverse_two_rho))
     while not _keeps(profile, budget):

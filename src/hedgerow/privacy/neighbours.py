@@ -15,6 +15,7 @@ every depth, and a release costs what it costs in its worst case, not the sum of
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from hedgerow.errors import BudgetError
 from hedgerow.text import check_name
@@ -57,10 +58,12 @@ class Neighbours(ABC):
     """Which tables must look alike; sensitivities are norms of the worst change (`changes`).
 
     Attributes:
+        name: of the relation, in a release file and a manifest.
         contributions: m ≥ 1, the records of one unit.
         unit: what the table calls a unit (its column); None where it does not name them.
     """
 
+    name: ClassVar[str]
     contributions: int = 1
     unit: str | None = field(default=None, kw_only=True)
 
@@ -73,11 +76,6 @@ class Neighbours(ABC):
             )
         if self.unit is not None:
             check_name(self.unit, "the unit", LONGEST_UNIT, BudgetError)
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The relation's name in a release file and a manifest."""
 
     @property
     @abstractmethod
@@ -133,12 +131,13 @@ class AddRemove(Neighbours):
 
     At every depth, the total included, ‖change‖₁ ≤ m and ‖change‖₂² ≤ m²; all m records in one node
     attain both. Proof: `docs/proofs.md`, "Sensitivities".
+
+    Example:
+        >>> print(hr.AddRemove(contributions=3).describe())
+        The release looks almost the same with or without any one unit of up to 3 records.
     """
 
-    @property
-    def name(self) -> str:
-        """``add-remove``."""
-        return "add-remove"
+    name: ClassVar[str] = "add-remove"
 
     @property
     def total_is_public(self) -> bool:
@@ -176,8 +175,13 @@ class Replace(Neighbours):
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has
             at most m, the total betrays how many, and it is measured like the other depths.
+
+    Example:
+        >>> print(hr.Replace().describe())
+        The release looks almost the same whatever any one record says; the number of records...
     """
 
+    name: ClassVar[str] = "replace"
     exactly: bool = True
 
     def __post_init__(self) -> None:
@@ -187,11 +191,6 @@ class Replace(Neighbours):
                 f"exactly must be True or False, got {self.exactly!r}; True promises that every "
                 "unit has exactly as many records as contributions says"
             )
-
-    @property
-    def name(self) -> str:
-        """``replace``."""
-        return "replace"
 
     @property
     def total_is_public(self) -> bool:

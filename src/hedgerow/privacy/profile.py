@@ -51,6 +51,13 @@ class Profile:
 
     Raises:
         BudgetError: no uses, uses whose cases are not the same, or norms that are said to be worst.
+
+    Example:
+        >>> profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
+        >>> profile.rho
+        Fraction(1, 50)
+        >>> print(profile.statement("1e-6"))
+        Used together, ...
     """
 
     uses: tuple[Use, ...]
@@ -155,13 +162,13 @@ class Profile:
         chance = probability(exact_or_smaller(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
-        known = loose if pure is None else min(loose, float_above(pure))
+        enough = loose if pure is None else min(loose, float_above(pure))
         try:
-            return min(known, accountant.epsilon_above(self._delta_above, chance, known))
+            return min(enough, accountant.epsilon_above(self._delta_above, chance, enough))
         except accountant.TooFineError:
-            if math.isinf(known):
+            if math.isinf(enough):
                 raise
-            return known
+            return enough
 
     def zcdp_epsilon(self, delta: Exact | float) -> float:
         """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
@@ -261,6 +268,13 @@ def compose(uses: Iterable[MechanismUse]) -> Profile:
     Raises:
         BudgetError: no uses, or one that is none.
         NoiseError: a mechanism of your own that lacks something (`check_mechanism`).
+
+    Example:
+        >>> profile = hr.compose([(hr.DiscreteLaplace("10"), 5), (hr.Epsilon("1/2"), 1)])
+        >>> profile.pure_epsilon
+        Fraction(1, 1)
+        >>> profile.epsilon(delta="1e-6") < 1
+        True
     """
     made = []
     for use in uses:
@@ -280,10 +294,10 @@ def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
     """Return the largest sum of a case; None where one has a part without a price."""
     largest = Fraction(0)
     for case in cases:
-        known = [cost for cost in case if cost is not None]
-        if len(known) < len(case):
+        costs = [cost for cost in case if cost is not None]
+        if len(costs) < len(case):
             return None
-        largest = max(largest, sum(known, Fraction(0)))
+        largest = max(largest, sum(costs, Fraction(0)))
     return largest
 
 
@@ -296,14 +310,14 @@ def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
 
     They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
     """
-    found = []
+    worst = []
     for use in uses:
         each = [use.in_case(case) for case in range(len(use.changes))]
         pairs = [part.dominated for part in each if part is not None]
-        told = [pair for pair in pairs if not isinstance(pair, Gaussians)]
-        if told:
-            found.append(max(told, key=lambda pair: pair[0].epsilon))
-    return tuple(found)
+        others = [pair for pair in pairs if not isinstance(pair, Gaussians)]
+        if others:
+            worst.append(max(others, key=lambda pair: pair[0].epsilon))
+    return tuple(worst)
 
 
 def _float_below(value: Fraction) -> float:

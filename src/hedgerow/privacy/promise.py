@@ -80,35 +80,35 @@ class Protection:
         """What is not hidden, where something is public by declaration, in sentences."""
         exact = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
         lists = [r.axis for r in self.restrictions if r.level is None]
-        told = []
+        parts = []
         if exact:
-            told.append(
+            parts.append(
                 f"The guarantee holds between tables that agree on the counts of {_joined(exact)}, "
                 f"which are published exactly; it does not hide anything that these counts give "
                 f"away."
             )
         if lists:
-            told.append(
+            parts.append(
                 f"The list of areas of {_joined(lists)} was taken from the table itself and "
                 f"declared public; the guarantee does not hide which codes the table holds."
             )
-        return " ".join(told) or None
+        return " ".join(parts) or None
 
     def describe(self, subject: str = "The release") -> str:
         """Return who is protected from what, and from what not, in sentences about ``subject``."""
-        said = [self.neighbours.describe(subject), self.restriction]
-        return " ".join(part for part in said if part)
+        parts = [self.neighbours.describe(subject), self.restriction]
+        return " ".join(part for part in parts if part)
 
     def lacks(self, other: "Protection") -> str | None:
         """Return the clauses in which this differs from another of the same neighbours, or None."""
-        told = []
+        parts = []
         unsaid = [str(r) for r in other.restrictions if r not in self.restrictions]
         more = [str(r) for r in self.restrictions if r not in other.restrictions]
         if unsaid:
-            told.append(f"does not say that {_joined(unsaid)}")
+            parts.append(f"does not say that {_joined(unsaid)}")
         if more:
-            told.append(f"holds only where {_joined(more)}")
-        return _joined(told) if told and self.neighbours == other.neighbours else None
+            parts.append(f"holds only where {_joined(more)}")
+        return _joined(parts) if parts and self.neighbours == other.neighbours else None
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ class Promise:
     def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.delta if delta is None else delta
-        said = [
+        parts = [
             self.protection.neighbours.describe(subject),
             self.profile.statement(at, who=f"{subject} satisfies"),
             self.protection.restriction,
         ]
-        return " ".join(part for part in said if part)
+        return " ".join(part for part in parts if part)
 
     @property
     def label(self) -> str:

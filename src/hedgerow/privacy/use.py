@@ -171,21 +171,21 @@ class Use:
 
     def _loss(self, shift: int) -> Loss:
         """Return the loss of one use of the noise on a count that one unit moves by this."""
-        found: object = self.noise.loss(shift)
-        if not isinstance(found, Loss):
+        law: object = self.noise.loss(shift)
+        if not isinstance(law, Loss):
             raise BudgetError(
                 f"{type(self.noise).__name__}.loss must be a GaussianLoss, a LaplaceLoss or a "
-                f"PairLoss, got {type(found).__name__}; PairLoss of a proved pure epsilon always "
+                f"PairLoss, got {type(law).__name__}; PairLoss of a proved pure epsilon always "
                 f"holds"
             )
-        if isinstance(found, GaussianLoss):
-            self._check_gaussian(found, shift)
-        return found
+        if isinstance(law, GaussianLoss):
+            self._check_gaussian(law, shift)
+        return law
 
-    def _check_gaussian(self, found: GaussianLoss, shift: int) -> None:
+    def _check_gaussian(self, law: GaussianLoss, shift: int) -> None:
         """Raise unless a Gaussian loss has one σ² at every shift: `dominated` relies on it."""
         first: object = self.noise.loss(1)
-        if not isinstance(first, GaussianLoss) or found != GaussianLoss(first.sigma2, abs(shift)):
+        if not isinstance(first, GaussianLoss) or law != GaussianLoss(first.sigma2, abs(shift)):
             raise BudgetError(
                 f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete Gaussian "
                 f"that moves by {abs(shift)}, with one sigma2 at every shift; where the noise is "

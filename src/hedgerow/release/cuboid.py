@@ -79,11 +79,6 @@ def cuboid_errors(
 ) -> pl.DataFrame:
     """Return the released counts of a cuboid off the tree's chain, with their errors.
 
-    Args:
-        content: of the release.
-        levels: axis = level; an axis that is not named is summed over.
-        confidence: of one interval, or of all rows' at once.
-
     Returns:
         One row a combination: its codes axis by axis as the tree has them, ``count``, ``estimate``
         (least squares; null unless all nodes were measured), ``standard_error``, ``low``, ``high``,

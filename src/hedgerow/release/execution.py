@@ -102,13 +102,6 @@ def release_into(
 ) -> None:
     """Charge a release, fill its staging folder, and let it appear.
 
-    Args:
-        staging: of the release.
-        plan: what is charged and measured.
-        run: the pass.
-        charging: the ledger, if any.
-        collect: takes in what other machines have written, when the pass is through.
-
     Raises:
         BudgetError: the charge is refused.
         MachineError: the disk is full or not writable.
@@ -135,7 +128,7 @@ def in_memory(
     bits: Bits,
     progress: Progress | None = None,
 ) -> Release:
-    """A release that stays in memory, from given random bits (a seed in simulations alone)."""
+    """Make a release in memory from given random bits (a seed in simulations alone)."""
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
     nodes, noisy = by_depth(run.results())

@@ -169,23 +169,23 @@ def _address_space() -> int | None:
 
 
 def read_memory(text: str) -> int:
-    """Bytes from ``4GB``, ``500 MB``, ``1.5GiB``.
+    """Parse a number of bytes: ``4GB``, ``500 MB``, ``1.5GiB``.
 
     Raises:
         SpecError: it is no size, or below 500 MB, which the program takes itself.
     """
-    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
-    if found is None or found[3].upper() not in UNITS:
+    parsed = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,3}))?\s*([A-Za-z]{0,3})", text.strip())
+    if parsed is None or parsed[3].upper() not in UNITS:
         raise SpecError(f'--memory must be a size such as "4GB" or "800MB", got {text[:50]!r}')
-    thousandths = int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0"))
-    size = thousandths * UNITS[found[3].upper()] // 1000
+    thousandths = int(parsed[1]) * 1000 + int((parsed[2] or "").ljust(3, "0"))
+    size = thousandths * UNITS[parsed[3].upper()] // 1000
     if size < LEAST:
         raise SpecError(f"--memory must be at least {LEAST // 10**6} MB, got {text[:50]}")
     return size
 
 
 def needed_memory(plan: Plan) -> int:
-    """Bytes that no limit can make smaller: the areas, and the largest family or subtree job."""
+    """Return the bytes that no limit reduces: the areas, and the largest family or job."""
     tree = plan.tree
     areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
     widest = max(
@@ -202,10 +202,6 @@ def needed_memory(plan: Plan) -> int:
 def check_memory(plan: Plan, memory: int | None) -> None:
     """Refuse a plan that cannot be executed in some memory, before anything is read.
 
-    Args:
-        plan: the plan.
-        memory: bytes; None for all that this process may use, if the system tells.
-
     Raises:
         PlanError: a family, or a subtree that is measured whole, is too large.
     """
@@ -213,8 +209,8 @@ def check_memory(plan: Plan, memory: int | None) -> None:
     memory = usable_memory() if memory is None else memory
     if memory is not None and needed > memory:
         raise PlanError(
-            f"this plan needs about {needed / 1e9:,.1f} GB, and {memory / 1e9:,.1f} GB are allowed "
-            f"or there: its areas, and the largest family of siblings (or subtree, where all nodes "
-            f"are measured), are held in memory at once; put a level between, or use a larger "
+            f"this plan needs about {needed / 1e9:,.1f} GB, and only {memory / 1e9:,.1f} GB are "
+            f"available: its areas, and the largest family of siblings (or subtree, where all "
+            f"nodes are measured), are held in memory at once; insert a level, or use a larger "
             f"machine"
         )

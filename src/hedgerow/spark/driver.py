@@ -94,7 +94,7 @@ def release_on_spark(
 
 @contextmanager
 def persisted(leaves: Frame) -> Iterator[Frame]:
-    """A frame that is kept on the executors once it was computed, until the end."""
+    """Open a frame that is kept on the executors once it was computed, until the end."""
     with spark_errors(GAVE_UP):
         leaves.persist()
     try:
@@ -105,7 +105,7 @@ def persisted(leaves: Frame) -> Iterator[Frame]:
 
 
 def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Counts:
-    """All the leaves, on the driver.
+    """Return all the leaves, on the driver.
 
     Raises:
         TableError: a code or count that does not fit.
@@ -115,11 +115,7 @@ def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Co
 
 
 def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:
-    """Refuse a prior that has the table's own counts at the cut: there they are all that is known.
-
-    Raises:
-        PlanError: it has.
-    """
+    """Raise if the prior has the table's own counts at the cut: the driver knows no others."""
     if plan.prior is None:
         return
     tree = plan.prior.counts.tree

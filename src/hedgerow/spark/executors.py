@@ -85,7 +85,7 @@ def write_run(
     total: int,
     run: int,
     sums: tuple[int, ...],
-    found: Iterable[DepthResult],
+    results: Iterable[DepthResult],
 ) -> None:
     """Write the parts of a run, then its note; whoever does it again changes nothing.
 
@@ -95,13 +95,13 @@ def write_run(
         total: the released one.
         run: its number.
         sums: of the records below its roots.
-        found: the results of its jobs, in their order.
+        results: the results of its jobs, in their order.
     """
     attempt = folder / ATTEMPTS / uuid4().hex
     attempt.mkdir(parents=True)
     try:
         note = Note(run, sums, {}, {})
-        _write(attempt, plan, total, note, found)
+        _write(attempt, plan, total, note, results)
         for path in sorted(attempt.glob("*/*")):
             depth = int(path.name.removeprefix("depth="))
             _appear(path, _part(folder, path.parent.name, depth, run))
@@ -112,13 +112,15 @@ def write_run(
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _write(folder: Path, plan: Plan, total: int, note: Note, found: Iterable[DepthResult]) -> None:
-    """The parts as files of a folder, and what they are into the note."""
+def _write(
+    folder: Path, plan: Plan, total: int, note: Note, results: Iterable[DepthResult]
+) -> None:
+    """Write the parts as files of a folder, and what they are into the note."""
     files: dict[tuple[str, int], GrowingFile[Any]] = {}
     for kind in KINDS:
         (folder / kind).mkdir()
     try:
-        for result in found:
+        for result in results:
             t, nodes = result.depth, result.nodes
             if ("counts", t) not in files:
                 build = partial(_labelled, plan.tree, t, DepthErrors.of(plan, t, total))
@@ -147,22 +149,22 @@ def _appear(path: Path, place: Path) -> None:
 
 
 def read_notes(folder: Path) -> dict[int, Note]:
-    """The notes of the runs that are finished: all of whose parts are still there.
+    """Return the notes of the runs that are finished: all of whose parts are still there.
 
     A run that was killed after it had moved them to the release leaves notes alone.
     """
-    found = {}
+    notes = {}
     for path in sorted((folder / NOTES).glob("run-*.json")):
         note = json.loads(path.read_text(encoding="utf-8"))
         numbers = [{int(t): n for t, n in note[name].items()} for name in ("cells", "survivors")]
         read = Note(note["run"], tuple(note["sums"]), *numbers)
         if all(part.exists() for part in _parts(folder, read)):
-            found[read.run] = read
-    return found
+            notes[read.run] = read
+    return notes
 
 
 def _parts(folder: Path, note: Note) -> list[Path]:
-    """The files that a run has written, but for what was moved since."""
+    """Return the files that a run has written, but for what was moved since."""
     kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
     return [_part(folder, kind, t, note.run) for kind, depths in kinds for t in depths]
 
@@ -235,9 +237,9 @@ class Cluster:
 
         shuffled = self._shuffled["all"] = self._by_run(nodes, runs, range(len(runs))).persist()
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        found = dict(zip(rows[RUN].to_pylist(), rows["estimate"].to_pylist(), strict=True))
+        estimates = dict(zip(rows[RUN].to_pylist(), rows["estimate"].to_pylist(), strict=True))
         on_fraction(1.0)
-        halves = (np.frombuffer(found[run]).reshape(2, -1) for run in range(len(runs)))
+        halves = (np.frombuffer(estimates[run]).reshape(2, -1) for run in range(len(runs)))
         return concatenate_estimates((estimate, variance) for estimate, variance in halves)
 
     def down(self, roots: Roots, _on_fraction: Callable[[float], None]) -> Iterable[DepthResult]:
@@ -284,7 +286,7 @@ class Cluster:
             self.progress.on_depth(t, cells, survivors, 0.0)
 
     def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
-        """The leaves below the roots of some runs, those of each run together, by a shuffle.
+        """Return the leaves below the roots of some runs, those of each run together, by a shuffle.
 
         Each run has a row at least, without records, as noise alone may be below its roots.
         """

@@ -58,7 +58,7 @@ class SparkEngine:
 
     @contextmanager
     def session(self) -> Iterator[Any]:
-        """The active session if there is one, as it is set up; else a new one, stopped at the end.
+        """Open the active session if there is one; else a new one, stopped at the end.
 
         Raises:
             SpecError: PySpark is not installed.
@@ -88,16 +88,16 @@ class SparkEngine:
 
 
 def _started(builder: Any) -> Any:
-    """The session. Where this process starts Spark, what Spark says on standard error is lost."""
+    """Return the session; Spark's standard error is dropped where this process starts it."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _quietly(builder.getOrCreate)
-    said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         return _quietly(builder.getOrCreate)
     finally:
-        os.dup2(said, 2)
-        os.close(said)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)
 
 
@@ -129,17 +129,17 @@ def spark_errors(what: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    said = str(error)
-    task = re.search(rf"{TASK}([^\n]*)", said)
+    message = str(error)
+    task = re.search(rf"{TASK}([^\n]*)", message)
     if task:
         return task[1]
-    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", said)
+    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", message)
     if missing:
         return (
             f"the Python of the executors has no {missing[1]}; "
             "set PYSPARK_PYTHON to one that has Hedgerow"
         )
-    if "PYTHON_VERSION_MISMATCH" in said:
+    if "PYTHON_VERSION_MISMATCH" in message:
         return (
             "the executors have another version of Python than the driver; "
             "set PYSPARK_PYTHON to one that is the same"
@@ -157,7 +157,7 @@ def condition(error: Exception) -> str:
 
 
 def mapped(frame: Frame, work: Callable[[Batches], Batches], schema: pa.Schema) -> Frame:
-    """The rows that ``work`` makes of each partition's, and in ``fault`` why it could not."""
+    """Return the rows that ``work`` makes of each partition, and in ``fault`` why it failed."""
 
     def guarded(batches: Batches) -> Batches:
         try:
@@ -176,7 +176,7 @@ def mapped(frame: Frame, work: Callable[[Batches], Batches], schema: pa.Schema) 
 def applied(
     frame: Frame, key: str, work: Callable[[pa.Table], pa.RecordBatch], schema: pa.Schema
 ) -> Frame:
-    """The row that ``work`` makes of each group's rows, and in ``fault`` why it could not."""
+    """Return the row that ``work`` makes of each group, and in ``fault`` why it failed."""
 
     def guarded(table: pa.Table) -> pa.Table:
         try:
@@ -189,7 +189,7 @@ def applied(
 
 
 def collected(frame: Frame, what: str) -> pa.Table:
-    """All rows of a small frame.
+    """Return all rows of a small frame.
 
     Raises:
         HedgerowError: the first fault, in the order of the alphabet.
@@ -211,12 +211,12 @@ _KINDS = {
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """A schema in Spark's words; all columns may be null."""
+    """Return a schema in Spark's words; all columns may be null."""
     return ", ".join(f"`{field.name}` {_KINDS[field.type]}" for field in schema)
 
 
 def fault_of(error: Exception) -> str:
-    """A failure as text: its kind, its sentence, and the rule that a table breaks, if that is it.
+    """Return a failure as text: its kind, its sentence, and the rule that a table breaks, if any.
 
     The rule is confidential and goes to the driver, inside the boundary; the values that break it
     stay where they are.

@@ -51,12 +51,7 @@ class Subtrees:
     bits: Bits
 
     def down(self, roots: Nodes, leaves: Counts) -> Iterator[DepthResult]:
-        """Yield the results of consecutive jobs *down*.
-
-        Args:
-            roots: consecutive nodes of the cut with their released counts, one a job.
-            leaves: all leaves below them.
-        """
+        """Yield the results of consecutive jobs *down*."""
         for run, root in self._jobs(roots, leaves):
             yield from run.release_subtree(root)
 
@@ -78,7 +73,7 @@ class Subtrees:
 
 
 def runs_of(tree: Tree, weights: Int64) -> list[range]:
-    """Consecutive jobs in runs of about equal weight, which are worth a task.
+    """Return consecutive jobs in runs of about equal weight, which are worth a task.
 
     How many runs there are at most is public: one for each four million possible leaves.
 
@@ -90,7 +85,7 @@ def runs_of(tree: Tree, weights: Int64) -> list[range]:
 
 
 def jobs_of(outline: Outline, roots: Nodes, codes: Codes) -> Int64:
-    """For each leaf the place of its root among ``roots``, or `NOWHERE`: int64 (leaves).
+    """Return for each leaf the place of its root among ``roots``, or `NOWHERE`: int64 (leaves).
 
     Args:
         outline: says where the tree is cut.
@@ -101,7 +96,7 @@ def jobs_of(outline: Outline, roots: Nodes, codes: Codes) -> Int64:
 
 
 def cut_codes(outline: Outline, codes: Codes) -> Codes:
-    """For each leaf its node of the cut: one int32 array (leaves) an axis."""
+    """Return for each leaf its node of the cut: one int32 array (leaves) an axis."""
     return tuple(
         axis.ancestors(level)[code] if level < axis.depth else code
         for axis, level, code in zip(
@@ -111,7 +106,7 @@ def cut_codes(outline: Outline, codes: Codes) -> Codes:
 
 
 def first_leaves(tree: Tree, depth: int, codes: Codes) -> Codes:
-    """For each node of a depth the first leaf below it: one int32 array (nodes) an axis.
+    """Return for each node of a depth the first leaf below it: one int32 array (nodes) an axis.
 
     A table whose records all moved there has the counts of the true one down to that depth.
     """
@@ -148,7 +143,7 @@ class Top:
 
     @classmethod
     def of(cls, leaves: Frame, outline: Outline, contributions: int | None) -> "Top":
-        """The true counts of the nodes of the cut, summed on the executors.
+        """Return the true counts of the nodes of the cut, summed on the executors.
 
         Raises:
             TableError: a code or count that does not fit.
@@ -161,7 +156,7 @@ class Top:
 
     @classmethod
     def from_rows(cls, rows: pa.Table, tree: Tree, contributions: int | None) -> "Top":
-        """The true counts of the nodes, from the sums of parts of the table, in any order."""
+        """Return the true counts of the nodes, from sums of parts of the table in any order."""
         codes, values = leaves_of(rows, tree)
         words = [rows[name].to_numpy() for name in ("sum0", "sum1")]
         counts = Counts.from_nodes(tree, codes, values, contributions)
@@ -179,13 +174,13 @@ class Top:
         return replace(self.counts, values=np.append(self.counts.values, words))
 
     def sums_below(self, outline: Outline, roots: Nodes) -> tuple[int, ...]:
-        """The sums of all records below some nodes of the cut."""
+        """Return the sums of all records below some nodes of the cut."""
         below = jobs_of(outline, roots, self.counts.codes) != NOWHERE
         return tuple(self.sums[below].sum(axis=0).tolist())
 
 
 def _node_rows(outline: Outline) -> Callable[[Batches], Batches]:
-    """What an executor does with a partition's leaves: add them up by node of the cut."""
+    """Return what an executor does with a partition's leaves: add them up by node of the cut."""
     tree, schema = outline.tree, _top_schema(outline.tree)
 
     def work(batches: Batches) -> Batches:
@@ -205,7 +200,7 @@ def _node_rows(outline: Outline) -> Callable[[Batches], Batches]:
 
 
 def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> tuple[Codes, Int64]:
-    """The codes and counts of rows; those of a fault count nothing."""
+    """Return the codes and counts of rows; those of a fault count nothing."""
     names = [f"leaf{a}" for a in range(len(tree.axes))]
     numbers = [rows[name].fill_null(0).to_numpy(zero_copy_only=False) for name in [*names, "n"]]
     return tuple(numbers[:-1]), numbers[-1]
@@ -218,7 +213,7 @@ def _top_schema(tree: Tree) -> pa.Schema:
 
 
 def _summed(codes: Codes, columns: list[Int64]) -> tuple[Codes, list[Int64]]:
-    """Each combination of codes once, with the sums of its rows, which wrap."""
+    """Return each combination of codes once, with the sums of its rows, which wrap."""
     order = np.lexsort(codes[::-1])
     codes = tuple(code[order] for code in codes)
     changed = np.ones(len(order), dtype=bool)

@@ -65,7 +65,7 @@ class SparkTable:
     numeric: Sequence[NumericColumn] = ()
 
     def leaves(self, tree: Tree) -> Frame:
-        """Leaf codes and counts, each leaf in one row: ``leaf0``, …, ``n``, ``fault``.
+        """Return leaf codes and counts, each leaf in one row: ``leaf0``, …, ``n``, ``fault``.
 
         Which rows of a leaf share an executor's table is up to Spark, so a leaf has its final count
         only here, when all its rows are together: ``min(x, LARGEST_LEAF)`` of all its x records,
@@ -104,13 +104,13 @@ class SparkTable:
 
 
 def leaf_schema(tree: Tree) -> pa.Schema:
-    """The columns of leaf codes and counts."""
+    """Return the columns of leaf codes and counts."""
     codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
     return pa.schema([*codes, pa.field("n", pa.int64()), FAULT])
 
 
 def _each_once(rows: Frame, tree: Tree) -> Frame:
-    """Each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept.
+    """Return each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept.
 
     Doubles hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever the
     order is in which Spark adds; a sum of whole numbers would fail where it passes 64 bits.
@@ -123,7 +123,7 @@ def _each_once(rows: Frame, tree: Tree) -> Frame:
 
 
 def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:
-    """What an executor does with a partition's rows; the frame itself stays on the driver."""
+    """Return what an executor does with a partition's rows; the frame stays on the driver."""
     count, unit, contributions = table.count, table.unit, table.contributions
     numeric, schema = table.numeric, leaf_schema(tree)
 
@@ -132,17 +132,17 @@ def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Ba
             if BROKEN in share.column_names and any(share[BROKEN].to_pylist()):
                 raise outside_limits("the table", RAGGED)
             records = binned(share, numeric, others).table if numeric else share
-            found = Counts.from_frame(
+            counts = Counts.from_frame(
                 tree, records, count=count, unit=unit, contributions=contributions
             )
-            columns = [*found.codes, found.values, pa.nulls(len(found.values), pa.string())]
+            columns = [*counts.codes, counts.values, pa.nulls(len(counts.values), pa.string())]
             yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
 
     return work
 
 
 def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
-    """The batches of a partition in a few large tables; or in one."""
+    """Yield the batches of a partition in a few large tables; or in one."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -168,12 +168,12 @@ class SparkSource:
 
     @staticmethod
     def names(text: str) -> bool:
-        """Whether a source is none of the local engine's."""
+        """Return whether a source is none of the local engine's."""
         return text.startswith((CATALOGUE, JDBC)) or re.match(FILES, text) is not None
 
 
 def read_source(session: Any, text: str, query: str | None = None) -> Frame:
-    """The rows of a source: a path, or what `SparkSource` names.
+    """Return the rows of a source: a path, or what `SparkSource` names.
 
     Raises:
         TableError: it is not there, or cannot be read.
@@ -191,7 +191,7 @@ def read_source(session: Any, text: str, query: str | None = None) -> Frame:
 
 
 def read_files(session: Any, path: str) -> Frame:
-    """The rows of a CSV file, or of a file or folder of Parquet, wherever Spark can reach it.
+    """Return the rows of a CSV file, or of a file or folder of Parquet, that Spark can reach.
 
     Raises:
         TableError: there is none.
@@ -205,7 +205,7 @@ def read_files(session: Any, path: str) -> Frame:
 
 
 def read_catalogue(session: Any, name: str) -> Frame:
-    """A table of Spark's catalogue: ``database.table``.
+    """Return a table of Spark's catalogue: ``database.table``.
 
     Raises:
         TableError: there is none.
@@ -216,7 +216,7 @@ def read_catalogue(session: Any, name: str) -> Frame:
 
 
 def read_jdbc(session: Any, url: str, query: str) -> Frame:
-    """The rows that a SELECT returns over JDBC; Spark needs the driver (``--packages``).
+    """Return the rows that a SELECT returns over JDBC; Spark needs the driver (``--packages``).
 
     Raises:
         TableError: the query is not one SELECT, or the database refused it.
@@ -228,18 +228,18 @@ def read_jdbc(session: Any, url: str, query: str) -> Frame:
 
 
 def jdbc_query(url: str, query: str) -> str:
-    """The query as Spark may put it into parentheses, whatever database the URL is of.
+    """Return the query as Spark may put it into parentheses, whatever database the URL is of.
 
     Raises:
         TableError: it is not one SELECT.
     """
-    known = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+    dialects = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
     kind = url.removeprefix(JDBC).partition(":")[0]
-    return f"{one_select(query, known.get(kind, ANY))}\n"  # it may end in a comment
+    return f"{one_select(query, dialects.get(kind, ANY))}\n"  # it may end in a comment
 
 
 def _csv(session: Any, path: str, what: str) -> Frame:
-    """All columns text, and a column that tells which rows had more or fewer fields."""
+    """Return all columns text, and a column that tells which rows had more or fewer fields."""
     first = session.read.text(path).head()
     head = "" if first is None else first[0].removeprefix("\ufeff")
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head).count)
@@ -264,7 +264,7 @@ def table_errors(what: str) -> Iterator[None]:
         TableError: Spark's analysis says no.
         MachineError: Spark failed.
     """
-    said = {
+    reasons = {
         "PATH_NOT_FOUND": "does not exist; check its path",
         "TABLE_OR_VIEW_NOT_FOUND": "does not exist; check its name",
         "UNABLE_TO_INFER_SCHEMA": "holds no Parquet file",
@@ -277,7 +277,7 @@ def table_errors(what: str) -> Iterator[None]:
                 if type(error).__name__ not in {"AnalysisException", "ParseException"}:
                     raise
                 named = condition(error)
-                failure = TableError(f"{what} {said.get(named, f'cannot be read: {named}')}")
+                failure = TableError(f"{what} {reasons.get(named, f'cannot be read: {named}')}")
                 raise failure from None
     except TableError as error:
         error.__context__ = None  # Spark's words

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     UseName = str
 else:
     UseName = Literal[(*MECHANISMS, "guarantee")]
-"""What a use may be: a registered mechanism, each by its name, or a guarantee."""
+"""A registered mechanism by its name, or a guarantee."""
 
 
 class UseSection(Section):
@@ -43,21 +43,16 @@ class AccountFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_no_release_file(cls, given: object) -> object:
-        """Return the content, unless it is a release file, which `hedgerow plan` prices."""
+        """Refuse a release file, which `hedgerow plan` prices."""
         return refuse_release_file(
             given,
-            "account takes a list of [[use]], or the directory of a release; what a release file "
-            "will cost, hedgerow plan says",
+            "account takes a list of [[use]], or a release directory; hedgerow plan shows the cost "
+            "of a release file",
         )
 
 
 def read_account(path: Path) -> Profile:
-    """Return the profile of a TOML list of mechanisms.
-
-    Raises:
-        SpecError: a file that breaks a rule.
-        BudgetError, NoiseError: mechanisms that no profile can be made of, or too many of them.
-    """
+    """Return the profile of a TOML list of mechanisms."""
     check_there(path)
     uses = list(enumerate(parse(path, AccountFile).use, start=1))
     profile = compose([within(f"[[use]] {i}", _use, use) for i, use in uses])
@@ -67,7 +62,7 @@ def read_account(path: Path) -> Profile:
 
 
 def _check_size(use: Use) -> None:
-    """Refuse what floats cannot account for: far too many uses, or far too much loss."""
+    """Raise a BudgetError if floats cannot account for so many uses, or so much loss."""
     if use.times > MOST_TIMES:
         raise BudgetError(f"times must be at most {MOST_TIMES:,}, got {use.times}")
     cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
@@ -75,8 +70,8 @@ def _check_size(use: Use) -> None:
         cost = use.times * use.mechanism.epsilon
     if cost is not None and cost > LARGEST:
         raise BudgetError(
-            f"costs more than {LARGEST:,} (ρ, or ε where it is pure), and beyond that nothing is "
-            f"protected; take more noise, fewer times or a smaller shift"
+            f"costs more than {LARGEST:,} (ρ, or pure ε), where nothing is protected; use more "
+            f"noise, fewer times or a smaller shift"
         )
 
 

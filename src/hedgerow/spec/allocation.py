@@ -41,12 +41,7 @@ class AllocationSpec:
     table: TableSpec
 
     def allocation(self, tree: Tree) -> Allocation:
-        """Return the allocation that the section names.
-
-        Raises:
-            SpecError: keys that do not go together, or a prior that is the table.
-            PlanError: numbers that are none.
-        """
+        """Return the allocation of the section, or raise for keys that do not go together."""
         given = self.section
         if (given.shares is not None) != (given.method == "shares"):
             raise SpecError('shares = [...] goes with method = "shares", and only with it')
@@ -67,11 +62,7 @@ class AllocationSpec:
         return Uniform() if given.shares is None else Shares(given.shares)
 
     def optimal(self, tree: Tree) -> Optimal:
-        """Return the optimal allocation with the importance, prior and objective of the section.
-
-        Raises:
-            SpecError: the objective is one of distributions.
-        """
+        """Return the optimal allocation with the importance, prior and objective of the section."""
         given = self.section
         if given.objective in {"cdf", "ranges", "quantiles"}:
             raise SpecError(f'objective = "{given.objective}" goes with method = "distribution"')
@@ -82,51 +73,37 @@ class AllocationSpec:
         )
 
     def prior(self, tree: Tree) -> Prior | None:
-        """Return the public table that the section names.
-
-        Raises:
-            SpecError: it is the confidential table itself.
-            TableError: it is no table with the columns of the tree.
-        """
+        """Return the public table of the section, or raise if it is the confidential one."""
         given = self.section.prior
         if given is None:
             return None
         path = self.table.folder / given.source
         if self.table.shares_files(path):
             raise SpecError(
-                "the prior is the confidential table itself, or some of it: shares that follow "
-                "from it would give it away; name a public table, such as an earlier release"
+                "the prior is the confidential table itself, or a part of it: shares computed from "
+                "it would reveal it; name a public table, such as an earlier release"
             )
         return Prior.read(tree, path, count=given.count, public=given.public)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Raise if the prior's file, read as the table is, has the counts of the table.
-
-        Raises:
-            PlanError: it has: the prior is a copy of the table, whatever the file says it counts.
-        """
+        """Raise a PlanError if the prior's file, read as the table is, has the table's counts."""
         given, table = self.section.prior, self.table
         if given is None:
             return
         for bounded in {table.file.table.unit is not None, False}:
             try:
                 copy = table.counts_of(table.folder / given.source, tree, bounded=bounded)
-            except TableError:  # it is no table like that, so no copy of it
+            except TableError:  # not such a table, so not a copy
                 continue
             refuse_own_table(Prior(copy, public=True), counts)
 
     def check_target(self, target: str) -> None:
-        """Refuse a target of error for single noisy counts where the section plans for others.
-
-        Raises:
-            SpecError: the objective is that of released counts, or of a distribution.
-            PlanError: it is no number above 0.
-        """
+        """Raise unless it is a number above 0 and the section plans for single noisy counts."""
         if self.section.objective == "released":
-            raise SpecError('--target-mse goes with objective = "cells": of single noisy counts')
+            raise SpecError('--target-mse needs objective = "cells": it is for single noisy counts')
         if self.section.method == "distribution":
             raise SpecError(
-                '--target-mse is of single noisy counts, and method = "distribution" plans for '
+                '--target-mse is for single noisy counts, and method = "distribution" plans for '
                 "cumulative ones: give a budget, and see their error in the plan"
             )
         try:
@@ -139,12 +116,7 @@ class AllocationSpec:
 
 
 def designed_for(given: AllocationSection) -> Objective:
-    """Return what the tree of a distribution is designed for.
-
-    Raises:
-        SpecError: the objective is one of other methods, or comes without its quantiles.
-        PlanError: ranks that are none.
-    """
+    """Return the objective of the tree of a distribution."""
     if (given.quantiles is not None) != (given.objective == "quantiles"):
         raise SpecError('quantiles = [...] goes with objective = "quantiles", and only with it')
     if given.quantiles is not None:
@@ -165,7 +137,7 @@ def _fair(given: AllocationSection, ratio: Number) -> Fair:
 
 
 def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
-    """Return the importances as given: no privacy rests on their last digits."""
+    """Return the importances as floats: no privacy depends on their last digits."""
     if isinstance(given, str):
         return Relative() if given == "relative" else PerLevel()
     if isinstance(given, dict):
@@ -177,15 +149,13 @@ def _floats(numbers: list[Number]) -> list[float]:
     return [as_float(number, "importance", PlanError) for number in numbers]
 
 
-# The lines of a release file that say what a plan says: its budget and its shares.
-
 BUDGETS = ("rho", "epsilon", "delta")
 
 
-def lines_of(plan: Plan) -> str:
-    """``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
+def release_file_lines(plan: Plan) -> str:
+    """Return ``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
 
-    A file with these lines, and all else as the plan has it, plans with the same noise; its
+    A file with these lines, and otherwise the plan's settings, plans with the same noise; its
     allocation is called ``shares``.
     """
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
@@ -200,6 +170,6 @@ def lines_of(plan: Plan) -> str:
 
 
 def _number(value: Fraction) -> str:
-    """As a decimal number where that is exact, as a fraction elsewhere."""
+    """Return an exact decimal number where there is one, else a fraction."""
     decimal = Decimal(value.numerator) / Decimal(value.denominator)
     return f"{decimal:f}" if Fraction(decimal) == value else str(value)

@@ -1,4 +1,4 @@
-"""The measurement file: somebody else's noisy counts, level by level, to be estimated."""
+"""The measurement file: noisy counts from another source, by level, to be estimated."""
 
 from pathlib import Path
 
@@ -7,8 +7,13 @@ from pydantic import Field, model_validator
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.release.reestimate.external import Measurements
-from hedgerow.spec.axis_section import AxisSection, listed_axis
-from hedgerow.spec.release_file import AREAS_OF_TABLE, TreeSection, refuse_release_file
+from hedgerow.spec.release_file import (
+    AREAS_OF_TABLE,
+    AxisSection,
+    TreeSection,
+    listed_axis,
+    refuse_release_file,
+)
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import open_database, translate_duckdb_errors
@@ -34,7 +39,7 @@ class MeasurementFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _is_no_release_file(cls, given: object) -> object:
-        """Return the content, unless it is a release file, whose release can be estimated from."""
+        """Refuse a release file, whose release directory can be re-estimated."""
         return refuse_release_file(
             given,
             "estimate takes a file with [[measurement]], or the directory of a release",
@@ -42,12 +47,7 @@ class MeasurementFile(Section):
 
 
 def read_measurements(path: Path) -> Measurements:
-    """Return the measurements that a TOML file describes; relative paths in it are relative to it.
-
-    Raises:
-        SpecError: the file does not fit.
-        TableError: a list of areas or a table of noisy counts does not.
-    """
+    """Return the measurements of a TOML file; relative paths in it are relative to it."""
     check_there(path)
     file = parse(path, MeasurementFile)
     axes = [within(f"[[axis]] {axis.name!r}", _axis, axis, path.parent) for axis in file.axis]
@@ -57,7 +57,7 @@ def read_measurements(path: Path) -> Measurements:
         where = f"[[measurement]] {given.level!r}"
         depth = within(where, tree.depth_of, given.level)
         if depth in frames:
-            raise TableError(f"{where} is there twice; put its noisy counts into one table")
+            raise TableError(f"{where} is given twice; put its noisy counts into one table")
         frames[depth] = within(where, _table, path.parent / given.source)
     return within("[[measurement]]", Measurements.from_frames, tree, frames, file.total)
 
@@ -69,11 +69,11 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
 
 
 def _table(path: Path) -> pa.Table:
-    """Return a CSV file, all text, or a Parquet file; under the names of its columns."""
-    what = f"the table {path}"
+    """Return a CSV file, all text, or a Parquet file, with the names of its columns."""
+    name = f"the table {path}"
     with of_public_table(), open_database() as db:
-        file = open_file(db, path, what)
+        file = open_file(db, path, name)
         columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
-        with translate_duckdb_errors(what, file.fault):
+        with translate_duckdb_errors(name, file.fault):
             read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
     return read.rename_columns(list(file.names))

@@ -1,17 +1,26 @@
-"""The sections of a release file, as it is written."""
+"""The sections of a release file, and the axes, neighbours and budget that they describe."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from hedgerow.errors import SpecError
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import ForDistribution
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
-from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, within
+from hedgerow.tables.axis import Axis, check_names
+from hedgerow.tables.read import Query, read_areas
+from hedgerow.text import exact
 
 AREAS_OF_TABLE = "table"
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     MechanismName = str
 else:
     MechanismName = Literal[tuple(MECHANISMS)]
-"""What a file may call a mechanism: the names under which it is registered."""
+"""The names under which mechanisms are registered."""
 
 
 class TableSection(Section):
@@ -31,26 +40,134 @@ class TableSection(Section):
     unit: str | None = None
 
 
+Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
+"""A number; infinity and NaN are refused later, with their own message."""
+
+
+class AxisSection(Section):
+    """``[[axis]]``: one hierarchy and its public list of areas, or a numeric column in bins."""
+
+    name: str
+    levels: list[str] = Field(default_factory=list)
+    columns: list[str] | None = None
+    areas: str = Field(default="", min_length=1)
+    not_stated: str | None = None
+    low: Bound | None = None
+    high: Bound | None = None
+    bins: int | None = None
+    edges: list[Bound] | None = None
+    out_of_bounds: Literal["clamp", "refuse"] | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it is a numeric column, not a hierarchy."""
+        given = (self.low, self.high, self.bins, self.edges, self.out_of_bounds)
+        return any(value is not None for value in given)
+
+    @property
+    def column(self) -> str:
+        """The one column of the table that holds a numeric axis."""
+        columns = [self.name] if self.columns is None else self.columns
+        if len(columns) != 1:
+            raise SpecError(f"columns: a numeric axis has one column, got {len(columns)}")
+        return columns[0]
+
+    @property
+    def ranges(self) -> Ranges:
+        """The bins of a numeric axis."""
+        if self.levels or self.areas or self.not_stated is not None:
+            raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
+        outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
+        if self.edges is not None:
+            if width != (None, None, None):
+                raise SpecError("give low, high and bins, or edges, not both")
+            edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
+            return Ranges(self.name, edges, outside)
+        if self.low is None or self.high is None or self.bins is None:
+            raise SpecError("a numeric axis needs low, high and bins, or edges")
+        low, high = _number(self.low, "low"), _number(self.high, "high")
+        return Ranges.equal_width(self.name, low, high, self.bins, out_of_bounds=outside)
+
+
+def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
+    """Return the axis of a numeric column: the best tree over its bins for cumulative counts."""
+    ranges, _ = section.ranges, section.column
+    return coded_axis(ranges, ForDistribution().design(ranges.bins, mechanism).branching)
+
+
+def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
+    """Return the axis of a section from its list of areas, or from the table's own codes."""
+    if axis.is_numeric:
+        raise SpecError(
+            "low, high, bins and edges are for tables of numbers, and noisy counts are not"
+        )
+    for key in ("levels", "areas"):
+        if key not in axis.model_fields_set:
+            raise SpecError(f"{key} is missing")
+    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
+    columns = axis.columns if of_table and axis.columns else axis.levels
+    areas = read_areas(source, columns, repeated=of_table)
+    return Axis.from_frame(
+        axis.name,
+        areas.rename(dict(zip(columns, axis.levels, strict=True))),
+        axis.levels,
+        columns=axis.columns,
+        not_stated=axis.not_stated,
+        from_table=of_table,
+    )
+
+
+def _number(given: Bound, name: str) -> Fraction:
+    """Return the exact number, or raise if it is too large for a double."""
+    number = exact(given, name, TableError)
+    try:
+        float(number)
+    except OverflowError:
+        raise TableError(f"{name} is too large for a number with 53 bits") from None
+    return number
+
+
 class TreeSection(Section):
     """``[tree]``: the order of refinement."""
 
     refine: list[str] | None = None
 
 
-class PrivacySection(Section):
+class BudgetSection(Section):
+    """A budget: rho, or epsilon with delta, or epsilon alone."""
+
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+
+    def budget(self, where: str = "[simulate] budgets:") -> Budget:
+        """Return the budget, or raise for other keys; errors begin with ``where``."""
+        return within(where, self._budget)
+
+    def _budget(self) -> Budget:
+        given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
+        kinds: dict[tuple[str, ...], Callable[..., Budget]] = {
+            ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
+        }  # fmt: skip
+        if tuple(given) not in kinds:
+            raise SpecError(
+                f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon "
+                f"alone; got {' and '.join(sorted(given)) or 'none'}"
+            )
+        return kinds[tuple(given)](*given.values())
+
+
+class PrivacySection(BudgetSection):
     """``[privacy]``: who is protected, and how well."""
 
     neighbours: Literal["add-remove", "replace"] = "add-remove"
     contributions: int = 1
     exactly: bool | None = None
     mechanism: MechanismName = "discrete-gaussian"
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
 
 
 class PriorSection(Section):
-    """``prior = {…}``: an earlier table that is public already, with the same levels."""
+    """``prior = {…}``: an earlier public table with the same levels."""
 
     source: str = Field(min_length=1)
     public: bool
@@ -59,7 +176,7 @@ class PriorSection(Section):
     @field_validator("source")
     @classmethod
     def _is_file(cls, source: str) -> str:
-        """Return the source; a URL, which may hold a password, is refused and not quoted."""
+        """Refuse a URL, which may hold a password, without quoting it."""
         if "://" in source:
             raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
         return source
@@ -77,11 +194,14 @@ class AllocationSection(Section):
     ratio: Number | None = None
 
 
+MeasureName = Literal["survivors", "all", "running-sums"]
+
+
 class EstimateSection(Section):
     """``[estimate]``: how noisy counts become consistent ones."""
 
     method: Literal["chebyshev", "euclidean", "sparse", "least-squares", "isotonic"] | None = None
-    measure: Literal["survivors", "all", "running-sums"] | None = None
+    measure: MeasureName | None = None
     combine: bool | None = None
     penalty: Number | None = None
 
@@ -101,7 +221,7 @@ class LedgerSection(Section):
 
 
 class EngineSection(Section):
-    """``[engine]``: who runs the subtrees of a large release."""
+    """``[engine]``: where the subtrees of a large release run."""
 
     name: Literal["local", "spark"] = "local"
     master: str | None = None
@@ -129,47 +249,29 @@ class ReleaseFile(Section):
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
 
 
-def refuse_release_file(given: object, wanted: str) -> object:
-    """Return what was read of another kind of file, unless it is a release file.
-
-    Raises:
-        PydanticCustomError: it is; the message says what is wanted instead.
-    """
+def refuse_release_file(given: object, expected: str) -> object:
+    """Return the content of another kind of file, or say that it is a release file."""
     if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-        raise PydanticCustomError("release-file", "this is a release file; " + wanted)
+        raise PydanticCustomError("release-file", "this is a release file; " + expected)
     return given
 
 
-# ``[privacy]`` of a release file as types: the mechanism, the neighbours and the budget.
-
-
-def mechanism_of(privacy: PrivacySection) -> type[Mechanism]:
-    """Return the mechanism that a section names."""
-    return MECHANISMS[privacy.mechanism]
-
-
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
-    """Return the tables that a section makes hard to tell apart.
-
-    Args:
-        privacy: the section.
-        unit: the column of the table that names the unit of privacy, if there is one.
-
-    Raises:
-        SpecError: keys that do not go together.
-        BudgetError: no number of contributions.
-    """
+    """Return the neighbours of a section; ``unit`` is the column that names the unit of privacy."""
     return within("[privacy]", _neighbours, privacy, unit)
 
 
 def budget_of(privacy: PrivacySection) -> Budget:
-    """Return the budget of a section.
-
-    Raises:
-        SpecError: none, or several, or one that the mechanism cannot keep.
-        BudgetError: numbers that are no budget.
-    """
-    return within("[privacy]", _budget, privacy)
+    """Return the budget of a section, or raise unless the mechanism can spend it."""
+    budget = privacy.budget("[privacy]")
+    if isinstance(budget, Epsilon) and not isinstance(
+        MECHANISMS[privacy.mechanism].price, InEpsilon
+    ):
+        raise SpecError(
+            f"[privacy] {privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, "
+            f'or give rho, or use mechanism = "discrete-laplace"'
+        )
+    return budget
 
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
@@ -186,22 +288,3 @@ def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
         )
     # A unit column keeps *at most* m records a unit; only for m = 1 is that exactly m.
     return Replace(m, exactly=m == 1 if exactly is None else exactly, unit=unit)
-
-
-def _budget(privacy: PrivacySection) -> Budget:
-    given = {n for n in ("epsilon", "delta", "rho") if getattr(privacy, n) is not None}
-    if privacy.rho is not None and given == {"rho"}:
-        return Rho(privacy.rho)
-    if privacy.epsilon is not None and privacy.delta is not None and len(given) == 2:
-        return EpsilonDelta(privacy.epsilon, privacy.delta)
-    if privacy.epsilon is not None and given == {"epsilon"}:
-        if not isinstance(mechanism_of(privacy).price, InEpsilon):
-            raise SpecError(
-                f"{privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, or give "
-                f'rho, or use mechanism = "discrete-laplace"'
-            )
-        return Epsilon(privacy.epsilon)
-    raise SpecError(
-        f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone; "
-        f"got {' and '.join(sorted(given)) or 'none'}"
-    )

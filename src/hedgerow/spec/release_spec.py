@@ -1,46 +1,43 @@
 """The release file: TOML in, trees, plans and estimators out.
 
-Strings become types here alone, and behind this door in ``privacy``, ``allocation`` and ``table``.
+Strings become types in this room only: here, and in ``release_file``, ``allocation`` and ``table``.
 """
 
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.registry import read_estimator
-from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.allocation.cheapest import cheapest
-from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.plan import Plan, make_plan
-from hedgerow.plan.prior import Prior
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.preflight import usual_method
 from hedgerow.spark.session import SparkEngine
-from hedgerow.spark.table import SparkSource, SparkTable
+from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
-from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis
 from hedgerow.spec.release_file import (
     AREAS_OF_TABLE,
+    AxisSection,
     ReleaseFile,
     budget_of,
-    mechanism_of,
+    listed_axis,
     neighbours_of,
+    numeric_axis,
 )
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
 
@@ -54,11 +51,7 @@ class ReleaseSpec:
 
     @property
     def output(self) -> Path:
-        """Where the release appears.
-
-        Raises:
-            SpecError: inside the folder that the table is read from: the next run would read it.
-        """
+        """Where the release appears: outside the folder of the table, which is read whole."""
         output = self.path.parent / self.file.output.directory
         source = self.table.source
         folder = None
@@ -70,18 +63,14 @@ class ReleaseSpec:
 
     @property
     def ledger_path(self) -> Path:
-        """Where the ledger of ``[ledger]`` lies.
-
-        Raises:
-            SpecError: the file names none.
-        """
+        """Where the ledger of ``[ledger]`` lies."""
         if self.file.ledger is None:
             raise SpecError("the release file has no [ledger] with its database and dataset")
         return self.path.parent / self.file.ledger.database
 
     @property
     def dataset(self) -> str:
-        """What the ledger calls the dataset."""
+        """The dataset's name in the ledger."""
         return "" if self.file.ledger is None else self.file.ledger.dataset
 
     @property
@@ -104,7 +93,7 @@ class ReleaseSpec:
     @property
     def mechanism(self) -> type[Mechanism]:
         """From ``[privacy]``."""
-        return mechanism_of(self.file.privacy)
+        return MECHANISMS[self.file.privacy.mechanism]
 
     @property
     def neighbours(self) -> Neighbours:
@@ -117,7 +106,7 @@ class ReleaseSpec:
         return [Invariant(given.axis, given.level) for given in self.file.invariant]
 
     def protection(self, tree: Tree) -> Protection:
-        """From ``[privacy]``, ``[table]``, ``[[invariant]]`` and ``areas = "table"``."""
+        """Return who is protected, and what neighbours agree on."""
         return protection(tree, self.neighbours, self.invariants)
 
     @property
@@ -146,8 +135,8 @@ class ReleaseSpec:
         if not alone or not axis.is_numeric or measure == Survivors.name:
             return None
         if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
-            measure = "all"  # the method is one for trees
-        _ = axis.column  # which may not be named
+            measure = "all"  # the method needs a tree
+        _ = axis.column  # raises for several columns
         return plan_distribution(
             within(f"[[axis]] {axis.name!r}", lambda: axis.ranges),
             budget=budget_of(self.file.privacy),
@@ -157,10 +146,10 @@ class ReleaseSpec:
         )
 
     def tree(self) -> Tree:
-        """From ``[[axis]]`` and ``[tree]``.
+        """Return the tree of ``[[axis]]`` and ``[tree]``.
 
-        Reads the public lists, and no confidential table unless the file asserts that the table's
-        own list is public.
+        Reads the public lists, and no confidential table unless the file declares the table's own
+        list public.
         """
         axes = [within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
         return within("[tree]", Tree, axes, self.file.tree.refine)
@@ -179,34 +168,31 @@ class ReleaseSpec:
         if self.table.shares_files(path) and axis.areas:
             raise SpecError(
                 "areas is the confidential table itself; name a public list with one row an area, "
-                'or, if the codes in the table are public, say areas = "table", and the promise '
-                "tells so"
+                'or, if the codes in the table are public, areas = "table", which the promise '
+                "states"
             )
         return listed_axis(axis, path)
 
     def plan(self, tree: Tree) -> Plan:
-        """From ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
+        """Return the plan of ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
         return make_plan(
             tree,
             budget=budget_of(self.file.privacy),
             neighbours=self.neighbours,
             mechanism=self.mechanism,
-            allocation=within("[allocation]", self._allocation.allocation, tree),
+            allocation=within("[allocation]", self.allocation.allocation, tree),
             measure=self.measure,
             invariants=self.invariants,
         )
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
-        """The plan with the least budget for a weighted squared error, whatever ``[privacy]`` has.
+        """Return the plan of least budget for a weighted squared error (records²).
 
-        Its allocation is that of the lines which plan it; see `hedgerow.spec.allocation`.
-
-        Args:
-            tree: of the release.
-            target: an exact number, records²; see `check_target`.
+        It ignores the budget of ``[privacy]``; its allocation is called as in the release file that
+        would plan it (`hedgerow.spec.allocation.release_file_lines`).
         """
-        optimal = within("[allocation]", self.optimal, tree)
-        found = cheapest(
+        optimal = within("[allocation]", self.allocation.optimal, tree)
+        plan = cheapest(
             tree,
             target=exact(target, "--target-mse", PlanError),
             importance=optimal.importance,
@@ -216,37 +202,14 @@ class ReleaseSpec:
             measure=self.measure,
             invariants=self.invariants,
         )
-        return replace(found, allocation=Shares([share or 0 for share in found.shares]).name)
+        return replace(plan, allocation=Shares.name)
 
     @property
-    def _allocation(self) -> AllocationSpec:
+    def allocation(self) -> AllocationSpec:
+        """From ``[allocation]``."""
         return AllocationSpec(self.file.allocation, self.table)
-
-    def optimal(self, tree: Tree) -> Optimal:
-        """Return the optimal allocation with what ``[allocation]`` says, whatever its method."""
-        return self._allocation.optimal(tree)
-
-    def check_target(self, target: str) -> None:
-        """Raise unless ``[allocation]`` can aim at an error; see `AllocationSpec.check_target`."""
-        self._allocation.check_target(target)
-
-    def prior(self, tree: Tree) -> Prior | None:
-        """From ``prior`` in ``[allocation]``; see `AllocationSpec.prior`."""
-        return self._allocation.prior(tree)
-
-    def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Raise if the prior copies the table; see `AllocationSpec.refuse_own_prior`."""
-        self._allocation.refuse_own_prior(tree, counts)
 
     @property
     def table(self) -> TableSpec:
         """From ``[table]``, and what other sections say of the records."""
         return TableSpec(self.file, self.path.parent)
-
-    def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
-        """Return the confidential table of ``[table]``; see `TableSpec.counts_of`."""
-        return self.table.counts(tree, memory, bounded=bounded)
-
-    def spark_table(self, session: Any, tree: Tree) -> SparkTable:
-        """The confidential table of ``[table]``, to be read on Spark; see `TableSpec.on_spark`."""
-        return self.table.on_spark(session, tree)

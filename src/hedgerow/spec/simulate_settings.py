@@ -6,20 +6,29 @@ from itertools import product
 from typing import Any
 
 from hedgerow.errors import HedgerowError, SpecError
-from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import Method, Setting, budget_in_words
-from hedgerow.evaluate.moments import MOST_LAID_OUT
-from hedgerow.evaluate.papers import IndependentNoise, boninsegna, ko, ko_optimal
+from hedgerow.evaluate.baselines import (
+    IndependentNoise,
+    LeafNoise,
+    StabilityHistogram,
+    boninsegna,
+    ko,
+)
+from hedgerow.evaluate.method import Method, Setting, budget_text
+from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget
-from hedgerow.spec.release_file import AllocationSection, EstimateSection
+from hedgerow.spec.release_file import (
+    AllocationSection,
+    BudgetSection,
+    EstimateSection,
+)
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import (
     Baseline,
-    BudgetSection,
     SimulateSection,
     own_budget,
     words_of,
@@ -39,12 +48,12 @@ BASELINES: tuple[Baseline, ...] = (
 )
 
 Made = tuple[str, Method | HedgerowError]
-"""A name, and the setting or why it cannot be."""
+"""A name, and the setting or the reason why it is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A setting that cannot be, and why."""
+    """An impossible setting, and the reason."""
 
     name: str
     reason: str
@@ -52,7 +61,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """One combination of what a file lists, as sections; the estimator's says no measure."""
+    """One combination of the lists of a file, as sections; the estimator's has no measure."""
 
     budget: BudgetSection
     mechanism: str
@@ -61,39 +70,30 @@ class Combination:
     estimator: EstimateSection
 
     def is_same(self, other: "Combination") -> bool:
-        """Return whether both say the same, however the budget's numbers are written."""
+        """Return whether both are equal, however the budget's numbers are written."""
         one, two = (replace(each, budget=BudgetSection()) for each in (self, other))
         return one == two and self.budget.budget() == other.budget.budget()
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a section asks to compare.
-
-    Attributes:
-        section: the lists; one that is left out holds the release file's own entry and usual ones.
-        release: the release file, which says everything else.
-    """
+    """The settings that a section compares: its lists, and for the rest the release file."""
 
     section: SimulateSection
     release: ReleaseSpec
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
-        """Return what to compare, and what cannot be.
-
-        Raises:
-            SpecError: nothing is left.
-        """
-        found: list[Method] = []
+        """Return what to compare, and what is impossible; raise if nothing is left."""
+        possible: list[Method] = []
         left_out: list[LeftOut] = []
         for name, made in (*self._combined(tree), *self._baselines(tree)):
             if isinstance(made, HedgerowError):
                 left_out.append(LeftOut(name, str(made)))
             else:
-                found.append(made)
-        if not found:
+                possible.append(made)
+        if not possible:
             raise SpecError(f"[simulate] leaves no setting to compare: {left_out[0].reason}")
-        return found, left_out
+        return possible, left_out
 
     def own(self) -> Combination:
         """Return the release file's own setting."""
@@ -111,24 +111,25 @@ class Comparison:
         return [*(self.section.mechanisms or [self.release.file.privacy.mechanism])]
 
     def combinations(self) -> list[Combination]:
-        """Those of the lists, each once, the file's own first where a list is left out."""
+        """Return those of the lists, each once, the file's own first where a list is left out."""
         section, own = self.section, self.own()
         usual = [EstimateSection.model_validate({"method": name}) for name in USUAL_ESTIMATORS]
         released = AllocationSection(method="optimal", objective="released")
-        found: list[Combination] = []
+        measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
+        combinations: list[Combination] = []
         for budget, mechanism, allocation, measure, estimator in product(
             section.budgets or [own.budget],
             self._mechanisms(),
             section.allocations or [own.allocation, AllocationSection(), released],
-            section.measures or [own.measure, Survivors.name, All.name],
+            measures,
             section.estimators or [own.estimator, *usual],
         ):
-            asked = estimator.measure or measure
+            own_measure = estimator.measure or measure
             alone = estimator.model_copy(update={"measure": None})
-            given = Combination(budget, mechanism, allocation, asked, alone)
-            if not any(map(given.is_same, found)):
-                found.append(given)
-        return found
+            given = Combination(budget, mechanism, allocation, own_measure, alone)
+            if not any(map(given.is_same, combinations)):
+                combinations.append(given)
+        return combinations
 
     def _combined(self, tree: Tree) -> Iterator[Made]:
         plans: dict[str, Plan | HedgerowError] = {}
@@ -136,19 +137,19 @@ class Comparison:
         usual = self.section.measures is None
         for given in self.combinations():
             name, spec = _free(self._name(given), taken), self._spec(given)
-            too_large = given.measure == All.name and tree.leaves > MOST_LAID_OUT
+            too_large = given.measure == All.name and tree.leaves > MOST_DENSE
             if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue
             key = repr((given.budget, given.mechanism, given.allocation, given.measure))
             if key not in plans:
-                plans[key] = _tried(spec.plan, tree)
+                plans[key] = _attempt(spec.plan, tree)
             yield name, _setting(name, plans[key], spec)
 
     def _spec(self, given: Combination) -> ReleaseSpec:
         """Return the release file with the sections of a combination."""
         privacy = {"mechanism": given.mechanism, **given.budget.model_dump()}
-        return changed(
+        return with_sections(
             self.release,
             privacy=self.release.file.privacy.model_copy(update=privacy),
             allocation=given.allocation,
@@ -161,38 +162,38 @@ class Comparison:
         return name + self._suffix(given.budget, given.mechanism) + own
 
     def _suffix(self, budget: BudgetSection, mechanism: str | None) -> str:
-        """Return what tells names apart where there are several budgets or mechanisms."""
+        """Return the suffix of a name where there are several budgets or mechanisms."""
         several = mechanism is not None and len(self.section.mechanisms or ()) > 1
         words = [str(mechanism)] if several else []
         if len(self.section.budgets or ()) > 1:
-            words.append(budget_in_words(budget.budget()))
+            words.append(budget_text(budget.budget()))
         return "".join(f", {word}" for word in words)
 
     def _baselines(self, tree: Tree) -> Iterator[Made]:
         own = self.own()
         wanted = BASELINES if self.section.baselines is None else self.section.baselines
-        for given, which in product(self.section.budgets or [own.budget], wanted):
-            if which == "uniform":
+        for given, baseline in product(self.section.budgets or [own.budget], wanted):
+            if baseline == "uniform":
                 yield from self._uniform(tree, given)
                 continue
-            noisy = which in {"leaf-noise", "independent-noise"}
+            noisy = baseline in {"leaf-noise", "independent-noise"}
             kinds: Sequence[str | None] = self._mechanisms() if noisy else [None]
             for kind in kinds:
-                name = which.replace("-", " ") + self._suffix(given, kind)
-                yield name, _tried(self._baseline, tree, which, given.budget(), kind, name)
+                name = baseline.replace("-", " ") + self._suffix(given, kind)
+                yield name, _attempt(self._baseline, tree, baseline, given.budget(), kind, name)
 
     def _baseline(
-        self, tree: Tree, which: Baseline, budget: Budget, kind: str | None, name: str
+        self, tree: Tree, baseline: Baseline, budget: Budget, kind: str | None, name: str
     ) -> Method:
         neighbours, invariants = self.release.neighbours, self.release.invariants
         mechanism = MECHANISMS[kind or DiscreteGaussian.name]
-        if which == "leaf-noise":
+        if baseline == "leaf-noise":
             return LeafNoise(tree, budget, neighbours, mechanism, name)
-        if which == "stability-histogram":
+        if baseline == "stability-histogram":
             return StabilityHistogram(budget, neighbours, name)
-        if which == "boninsegna":
+        if baseline == "boninsegna":
             return boninsegna(tree, budget, neighbours, invariants, name)
-        if which == "independent-noise":
+        if baseline == "independent-noise":
             made = make_plan(
                 tree,
                 budget=budget,
@@ -201,21 +202,21 @@ class Comparison:
                 invariants=invariants,
             )
             return IndependentNoise(made, name)
-        optimal = which == "ko-optimal"
-        allocation = ko_optimal(self.release.prior(tree)) if optimal else Uniform()
+        optimal = baseline == "ko-optimal"
+        allocation = Optimal(prior=self.release.allocation.prior(tree)) if optimal else Uniform()
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
-        """The file's own setting with uniform shares, unless a combination is that already."""
+        """Yield the file's own setting with uniform shares, unless a combination equals it."""
         own = self.own()
         given = Combination(budget, own.mechanism, AllocationSection(), own.measure, own.estimator)
         if not any(map(given.is_same, self.combinations())):
             name, spec = self._name(given), self._spec(given)
-            yield name, _setting(name, _tried(spec.plan, tree), spec)
+            yield name, _setting(name, _attempt(spec.plan, tree), spec)
 
 
-def changed(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
-    """Return a release file with other sections."""
+def with_sections(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
+    """Return a release file with other sections in place of its own."""
     made = ReleaseSpec.__new__(ReleaseSpec)
     made.path, made.file = spec.path, spec.file.model_copy(update=sections)
     return made
@@ -224,12 +225,12 @@ def changed(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
 def _setting(name: str, plan: Plan | HedgerowError, spec: ReleaseSpec) -> Method | HedgerowError:
     if isinstance(plan, HedgerowError):
         return plan
-    made: Method | HedgerowError = _tried(lambda: Setting(name, plan, spec.estimator))
+    made: Method | HedgerowError = _attempt(lambda: Setting(name, plan, spec.estimator))
     return made
 
 
-def _tried(make: Any, *given: Any) -> Any:
-    """Return what ``make`` gives, or the error that says why it cannot be."""
+def _attempt(make: Any, *given: Any) -> Any:
+    """Call ``make``; return its result, or its error."""
     try:
         return make(*given)
     except HedgerowError as error:
@@ -239,6 +240,6 @@ def _tried(make: Any, *given: Any) -> Any:
 def _free(name: str, taken: set[str]) -> str:
     """Return a name that no other setting has."""
     tries = (name, *(f"{name} #{i}" for i in range(2, len(taken) + 3)))
-    found = next(each for each in tries if each not in taken)
-    taken.add(found)
-    return found
+    unused = next(each for each in tries if each not in taken)
+    taken.add(unused)
+    return unused

@@ -1,4 +1,4 @@
-"""What a simulation file asks for: the public table, and the settings to compare on it."""
+"""The simulation file: the public table, and the settings to compare on it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.spec.release_file import TableSection
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import read_section
-from hedgerow.spec.simulate_settings import Comparison, LeftOut, changed
+from hedgerow.spec.simulate_settings import Comparison, LeftOut, with_sections
 from hedgerow.spec.table import located
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
@@ -35,7 +35,7 @@ class SimulateSpec:
         self._own_is_public = place != self.path and _declares_own(place)
         self._public = self.release
         if self.section.table is not None:
-            self._public = changed(self.release, table=self._placed(self.section.table))
+            self._public = with_sections(self.release, table=self._placed(self.section.table))
             self._check_other()
         elif place != self.path and not self._own_is_public:
             raise SpecError(
@@ -53,7 +53,7 @@ class SimulateSpec:
         return table.model_copy(update={"source": source})
 
     def _check_other(self) -> None:
-        """Refuse the table of a release file that does not itself declare it public."""
+        """Raise if it is the table of a release file that does not declare it public."""
         own, given = self.release.file.table, self._public.file.table
         if self._own_is_public:
             return
@@ -76,32 +76,25 @@ class SimulateSpec:
         return self._public.tree()
 
     def counts(self, tree: Tree) -> Counts:
-        """Return the public table.
+        """Return the public table, or raise if it copies the release file's confidential one.
 
-        Raises:
-            TableError: it does not fit the tree.
-            SpecError: it is a copy of the confidential table of the release file, which is read to
-                see that where its file is at hand.
+        To compare them, the confidential file is read where it is available.
         """
         with of_public_table():
-            counts = self._public.counts(tree)
+            counts = self._public.table.counts(tree)
         table = self.release.file.table
         if self.section.table is None or self._own_is_public or "://" in table.source:
             return counts
         if len(counts.values) and _digests(self.release, tree) & _digests(self._public, tree):
             raise SpecError(
-                "[simulate.table] does not go with the table of the release file; why is "
-                "confidential, and shown on a terminal alone",
+                "[simulate.table] does not fit the table of the release file; the reason is "
+                "confidential and shown on a terminal only",
                 confidential=_SAME,
             )
         return counts
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
-        """Return what to compare, the file's own setting first, and what cannot be.
-
-        Raises:
-            SpecError: nothing is left.
-        """
+        """Return what to compare, the file's own setting first, and what is impossible."""
         return Comparison(self.section, self.release).settings(tree)
 
 
@@ -115,11 +108,11 @@ def _declares_own(path: Path) -> bool:
 
 
 def _digests(spec: ReleaseSpec, tree: Tree) -> set[str]:
-    """Of the table, with contributions bounded and as it is; none where it cannot be read."""
-    found = set()
+    """Return digests of the table, with contributions bounded and not; none if unreadable."""
+    digests = set()
     for bounded in (True, False):
         try:
-            found.add(Prior(spec.counts(tree, bounded=bounded), public=True).digest)
-        except HedgerowError:  # it is not here, or is no table over these areas
+            digests.add(Prior(spec.table.counts(tree, bounded=bounded), public=True).digest)
+        except HedgerowError:  # missing, or not a table over these areas
             continue
-    return found
+    return digests

@@ -9,7 +9,6 @@ from urllib.parse import quote, unquote
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
-from hedgerow.spec.axis_section import numeric_column
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
@@ -21,12 +20,7 @@ SQLITE = "sqlite:///"
 
 
 def located(url: str, folder: Path) -> str:
-    """A database's URL; of SQLite's with the one absolute path of its file, by whatever name.
-
-    Args:
-        url: as a file says it.
-        folder: where that file lies.
-    """
+    """Return a database's URL, SQLite's with the real path of its file, relative to a folder."""
     address, mark, parameters = url.partition("?")
     if not address.startswith(SQLITE):
         return url
@@ -48,11 +42,7 @@ class TableSpec:
 
     @property
     def source(self) -> Path | Query | SparkSource:
-        """Where the records are.
-
-        Raises:
-            SpecError: a query without a database, or the other way round.
-        """
+        """Where the records are."""
         table = self.file.table
         if self.file.engine.name == "spark" and SparkSource.names(table.source):
             return SparkSource(table.source)
@@ -65,17 +55,12 @@ class TableSpec:
         return within("[table]", Query, located(table.source, self.folder), table.query)
 
     def shares_files(self, path: Path) -> bool:
-        """Return whether a file is the table itself, or some of it, under whatever name."""
+        """Return whether a file is the table itself, or a part of it, under any name."""
         source = self.source
         return isinstance(source, Path) and share_files(path, source)
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
-        """Return the counts of the table; see `counts_of`.
-
-        Raises:
-            SpecError: Spark alone reads the table.
-            TableError: it does not fit the tree.
-        """
+        """Return the counts of the table; see `counts_of`."""
         return within(
             "[table]",
             lambda: self.counts_of(self._records(tree), tree, memory, bounded=bounded),
@@ -90,10 +75,7 @@ class TableSpec:
             records: see `Counts.from_frame`; or with their numeric columns binned.
             tree: of the release.
             memory: bytes; see `hedgerow.release.preflight`.
-            bounded: whether contributions are, as the file says; without, to compare tables.
-
-        Raises:
-            TableError: they do not fit the tree.
+            bounded: whether contributions are bounded as the file says; not to compare tables.
         """
         made = Counts.from_frame(
             tree,
@@ -106,15 +88,10 @@ class TableSpec:
         return replace(made, moved=records.moved) if isinstance(records, Binned) else made
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
-        """Return the table, to be read on Spark.
-
-        Raises:
-            SpecError: it is a query that Spark would not run itself.
-            TableError: no such table, or a column that is asked for twice.
-        """
+        """Return the table, to be read on Spark."""
         table, source = self.file.table, self.source
         if isinstance(source, Query):
-            raise SpecError("[table] on Spark a database is read over JDBC: jdbc:postgresql://…")
+            raise SpecError("[table] on Spark a database is read by JDBC: jdbc:postgresql://…")
         text = source.text if isinstance(source, SparkSource) else str(source)
         return SparkTable(
             frame=within("[table]", read_source, session, text, table.query),
@@ -128,7 +105,7 @@ class TableSpec:
         """Return the records; where axes are numeric, with the codes of their bins."""
         numeric, source = self._numeric(tree), self.source
         if isinstance(source, SparkSource):
-            raise SpecError("[table] source is one that Spark alone reads, in hedgerow release")
+            raise SpecError("[table] source can be read by Spark only, in hedgerow release")
         if not numeric:
             return source
         made = {column for n in numeric for column in n.axis.columns}
@@ -138,7 +115,7 @@ class TableSpec:
     def _numeric(self, tree: Tree) -> list[NumericColumn]:
         """Return the numeric columns of the table, each with its axis."""
         numeric = [
-            numeric_column(given, axis)
+            NumericColumn(given.column, given.ranges, axis)
             for given, axis in zip(self.file.axis, tree.axes, strict=True)
             if given.is_numeric
         ]
@@ -149,5 +126,5 @@ class TableSpec:
 
     @property
     def _others(self) -> list[str]:
-        """The columns that are no axis's."""
+        """The columns of counts and units."""
         return [name for name in (self.file.table.count, self.file.table.unit) if name is not None]

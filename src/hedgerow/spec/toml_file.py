@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -31,14 +31,14 @@ MOST_VALUES = 1 << 17
 LONGEST_TEXT, LONGEST_KEY, LONGEST_PATH = 200, 1_000, 1 << 14
 DEEPEST = 32
 WORD = 64
-"""What a file of settings has at most: bytes and values; letters of a text (a name or a number), of
-a key (the name of a cuboid) and of a path or query; parts of a key, and bits of a whole number."""
+"""Limits of a file of settings: bytes and values; letters of a text (a name or a number), of a key
+(the name of a cuboid) and of a path or query; parts of a key, and bits of a whole number."""
 
 _LONG = {"source", "areas", "query", "database", "directory", "release", "master"}
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
 _TO_FILL_IN = re.compile(r"<[^>]* [^>]*>")
-"""Words in <…>, at least two: a column may be called <i>."""
+"""A placeholder has at least two words in <…>: a column may be called <i>."""
 
 _PLAIN = {
     "number": "a number",
@@ -46,7 +46,7 @@ _PLAIN = {
     "string_type": "text in quotes",
     "bool_type": "true or false",
 }
-"""Errors of types in plain words; of a `Number` the first of several alternatives is told."""
+"""Errors of types in plain words; for a `Number` the first of several alternatives is reported."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Section")
@@ -62,36 +62,27 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _without_nul(cls, given: object) -> object:
-        """Return the value: paths, and databases, end at NUL or refuse it."""
+        """Refuse a zero character: paths and databases end there."""
         texts = given if isinstance(given, list) else [given]
         if any(isinstance(text, str) and "\0" in text for text in texts):
             raise PydanticCustomError("nul", "a text must not contain a zero character (\\u0000)")
         return given
 
 
-def as_float(given: Exact, what: str, error: type[HedgerowError]) -> float:
-    """Return an exact number where 53 bits are enough.
-
-    Args:
-        given: as `exact` takes it.
-        what: the name of the quantity, for the error's sentence.
-        error: the kind of error to raise.
-
-    Raises:
-        HedgerowError: of the given kind: no number, beyond 1.8e308, or nearer to 0 than 4.9e-324.
-    """
-    number = exact(given, what, error)
+def as_float(given: Exact, name: str, error: type[HedgerowError]) -> float:
+    """Return an exact number as a float, or raise ``error`` if 53 bits cannot hold its size."""
+    number = exact(given, name, error)
     try:
-        found = float(number)
+        value = float(number)
     except OverflowError:
-        raise error(f"{what} is too large for a number with 53 bits; give less") from None
-    if number and not found:
-        raise error(f"{what} is too near 0 for a number with 53 bits; give 0 or more than that")
-    return found
+        raise error(f"{name} is too large for a number with 53 bits; give a smaller one") from None
+    if number and not value:
+        raise error(f"{name} is too near 0 for a number with 53 bits; give 0 or a larger one")
+    return value
 
 
 def within(where: str, make: Callable[..., T], *given: Any) -> T:
-    """Return what ``make`` gives; an error says in which section of the file it arose."""
+    """Call ``make``; the sentences of its errors begin with the section of the file."""
     try:
         return make(*given)
     except (TableError, NoiseError, BudgetError, PlanError, EstimateError, SpecError) as error:
@@ -101,25 +92,16 @@ def within(where: str, make: Callable[..., T], *given: Any) -> T:
 
 
 def check_there(path: Path) -> None:
-    """Refuse a path at which nothing is, where a directory would do as well as a file.
-
-    Raises:
-        SpecError: nothing is there.
-    """
+    """Raise a SpecError unless there is a file or directory at a path."""
     if not path.exists():
         raise SpecError(f"there is neither a directory nor a file {str(path)!r}")
 
 
 def parse(path: Path, kind: type[F]) -> F:
-    """Return the file, checked.
-
-    Raises:
-        SpecError: it cannot be read, is not TOML, is larger than any such file, does not fit, or is
-            still to be filled in.
-    """
+    """Return the checked content of a file."""
     data = read_small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
     try:
-        text = data.decode("utf-8-sig")  # Notepad's mark is no part of TOML
+        text = data.decode("utf-8-sig")  # Notepad writes a byte order mark
     except UnicodeDecodeError:
         raise SpecError(f"cannot read the file {str(path)!r}: it is not UTF-8 text") from None
     if _LONG_KEY.search(text):  # the parser's memory grows with the square of a key's parts
@@ -130,10 +112,12 @@ def parse(path: Path, kind: type[F]) -> F:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise SpecError(f"{str(path)!r} is not TOML: {reason}") from None
     if sum(1 for _ in _bounded(given, [])) > MOST_VALUES:
-        raise SpecError(f"{str(path)!r} has more than {MOST_VALUES:,} values, as no such file has")
+        raise SpecError(
+            f"{str(path)!r} has more than {MOST_VALUES:,} values, too many for such a file"
+        )
     left = _to_fill_in(given)
     if left:
-        raise SpecError(f"fill in what stands in <…>: {', '.join(left)}")
+        raise SpecError(f"replace the placeholders in <…>: {', '.join(left)}")
     try:
         return kind.model_validate(given)
     except ValidationError as error:
@@ -141,11 +125,7 @@ def parse(path: Path, kind: type[F]) -> F:
 
 
 def _bounded(given: object, path: list[str]) -> Iterator[object]:
-    """Return all values of a file, none of which is larger than it can have to be.
-
-    Raises:
-        SpecError: one is.
-    """
+    """Yield all values of a file, or raise a SpecError if one is too large."""
     if len(path) > DEEPEST:
         raise SpecError(f"[{shorten(path[0])}] is nested too deeply")
     yield given
@@ -154,8 +134,8 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
         for key, value in inner:
             if isinstance(key, str) and len(key) > LONGEST_KEY:
                 raise SpecError(
-                    f"{_place([*path, ''])[0]}a key has {len(key):,} letters, and none has more "
-                    f"than {LONGEST_KEY:,}: {shorten(key, 40)!r}"
+                    f"{_place([*path, ''])[0]}a key has {len(key):,} letters, and at most "
+                    f"{LONGEST_KEY:,} are allowed: {shorten(key, 40)!r}"
                 )
             yield from _bounded(value, [*path, str(key)])
         return
@@ -172,13 +152,14 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
 
 
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
-    """Return the keys at which something still stands for what `hedgerow new` cannot know."""
-    left = ["".join(_place(path)) for path, text in _texts(given, []) if _TO_FILL_IN.match(text)]
-    return list(dict.fromkeys(left))
+    """Return the keys that still hold placeholders of `hedgerow new`."""
+    paths = (path for path, text in _texts(given, []) if _TO_FILL_IN.match(text))
+    keys = ("".join(_place(path[: 2 + path[1].isdigit()])) for path in paths)
+    return list(dict.fromkeys(keys))
 
 
 def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
-    """Return all texts of a file but codes of records, each with where it stands."""
+    """Yield all texts of a file except codes of records, each with its path."""
     if isinstance(given, str):
         yield path, given
     elif isinstance(given, dict | list):
@@ -189,7 +170,7 @@ def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
-    """One sentence for the first thing that is wrong, unknown keys first: they explain others."""
+    """Return one sentence for the first error, unknown keys first, as they explain others."""
     error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     path = [
         str(part) for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
@@ -204,29 +185,39 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
         return f"{where}{key} must be a finite number, got {str(given).lower()}"
     short = isinstance(given, str | int | Decimal) and len(str(given)) < 80
     written = str(given) if isinstance(given, Decimal) else repr(given)
-    shown = f", got {written}" if short and "://" not in str(given) else ""
-    known = re.findall("'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
+    got = f", got {written}" if short and "://" not in str(given) else ""
+    names = re.findall("'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
     plain = _PLAIN.get("number" if error["loc"][-1:] == ("int",) else error["type"])
     rule = f" must be {plain}" if plain else f": {error['msg'].lower()}"
-    return f"{where}{key}{rule}{shown}{did_you_mean(given, known) if shown else ''}"
+    return f"{where}{key}{rule}{got}{did_you_mean(given, names) if got else ''}"
 
 
 def _place(path: list[str]) -> tuple[str, str]:
-    """``[section] `` and the key within it."""
+    """Return where a key stands, as ``[section] `` or ``[[section]] 1 list: entry 2: ``, and it."""
     if len(path) < 2:
         return "", path[0] if path else "the file"
-    number = f" {int(path[1]) + 1}" if path[1].isdigit() else ""
-    name = f"[[{path[0]}]]{number}" if number else f"[{path[0]}]"
-    keys = path[2:] if number else path[1:]
-    return f"{name} ", keys[0] if keys else "the section"
+    where, keys = f"[{path[0]}] ", path[1:]
+    if keys[0].isdigit():
+        where, keys = f"[[{path[0]}]] {int(keys[0]) + 1} ", keys[1:]
+    if len(keys) > 1 and keys[1].isdigit():
+        where, entry = f"{where}{keys[0]}: ", f"entry {int(keys[1]) + 1}"
+        return (f"{where}{entry}: ", keys[2]) if len(keys) > 2 else (where, entry)
+    return where, keys[0] if keys else "the section"
 
 
 def _nearest(path: list[str], section: type[BaseModel]) -> str:
+    """Return a suggestion for an unknown key, the last of a path."""
     for part in path[:-1]:
-        field = section.model_fields.get(part)
-        if field is None:
-            continue
-        inner = getattr(field.annotation, "__args__", (field.annotation,))[0]
-        section = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else section
-    known = list(section.model_fields)
-    return did_you_mean(path[-1], known, 0.5) or f"; there are {', '.join(known)}"
+        if part in section.model_fields:
+            section = _section_in(section.model_fields[part].annotation) or section
+    names = list(section.model_fields)
+    return did_you_mean(path[-1], names, 0.5) or f"; there are {', '.join(names)}"
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, or a list of it."""
+    inner = get_args(annotation)
+    if inner:
+        return next(filter(None, map(_section_in, inner)), None)
+    is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation if is_section else None

@@ -27,7 +27,7 @@ LONGEST_LEVEL = 500
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One hierarchy: geography, origin, age band, diagnosis.
+    """A hierarchy of nested levels: geography, origin, age band, diagnosis.
 
     Level 0 is everything (one node, unnamed); level k in 1..L is ``levels[k - 1]``. The nodes of a
     level are numbered so that the children of a node, and so its leaves, are one range; siblings
@@ -42,7 +42,12 @@ class Axis:
             node j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
         not_stated: the leaf that takes records whose code is not in the list, if any.
         from_table: the list was taken from the table itself and is declared public; the promise
-            then says that it gives away which codes the table holds.
+            then says that it reveals which codes the table holds.
+
+    Example:
+        >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
+        >>> hr.Axis.from_frame("place", areas, levels=["state", "county"])
+        Axis(place: 2 state, 3 county)
     """
 
     name: str
@@ -85,7 +90,7 @@ class Axis:
             name: of the axis.
             areas: a data frame with one column a level.
             levels: the columns of ``areas``, coarsest first.
-            columns: what the table calls them; left out where they are called the same.
+            columns: what the table calls them; by default the same names.
             not_stated: the leaf for records outside the list; without it they are an error.
             from_table: the list is the table's own, declared public; its rows may repeat an area.
 
@@ -122,9 +127,9 @@ class Axis:
             TableError: no such level.
         """
         if level not in self.levels:
-            known = ", ".join(self.levels)
+            levels = ", ".join(self.levels)
             raise TableError(
-                f"axis {self.name!r} has no level {level!r}; it has {known}"
+                f"axis {self.name!r} has no level {level!r}; it has {levels}"
                 f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1
@@ -143,13 +148,13 @@ class Axis:
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        found = []
+        series = []
         for k in range(level, 0, -1):
-            found.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
+            series.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
             nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
                 np.int32
             )
-        return found[::-1]
+        return series[::-1]
 
     @cached_property
     def digest(self) -> str:
@@ -167,7 +172,7 @@ class Axis:
 
 
 def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Refuse names that cannot be those of an axis, its levels and columns."""
+    """Raise unless the names can be those of an axis, its levels and columns."""
     check_name(name, "an axis's name", LONGEST_NAME, TableError)
     if not set(name).isdisjoint("./\\"):
         raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")

@@ -1,6 +1,5 @@
 """Counts: the sparse leaf counts of a table in tree order. Confidential."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +9,9 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, check_type, outside_limits
-from hedgerow.tables.ordered import LARGEST_LEAF
+from hedgerow.tables.ordered import LARGEST_LEAF, Sums, merge_equal
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Codes, Tree, tree_rank
-
-Sums = Callable[[Int64, Int64], Int64]
-"""``(values, start)``: the sums of the groups that begin at ``start``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +28,13 @@ class Counts:
             have a code that is not in the list, or none; None where that is not known.
         moved: by numeric axis how many values outside its bounds were moved to the nearest one.
         unit: where contributions were bounded, the column that named the units, if it is known.
+
+    Example:
+        >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+        >>> table = {"town": ["a", "a"], "trips": [3, 4]}
+        >>> counts = hr.Counts.from_frame(tree, table, count="trips")
+        >>> counts, counts.total
+        (Counts(confidential), 7)
     """
 
     tree: Tree
@@ -150,7 +153,7 @@ class Counts:
         Returns:
             codes: one int32 array (nodes) an axis; counts: int64 (nodes), records.
         """
-        return _merge(self.node_codes(depth), self.values)
+        return merge_equal(self.node_codes(depth), self.values, np.add.reduceat)
 
     def level(self, depth: int) -> pl.DataFrame:
         """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""
@@ -158,31 +161,13 @@ class Counts:
         return label_nodes(self.tree, depth, codes, count=values)
 
 
-def _increases(words: list[Int64]) -> bool:
-    return len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all())
-
-
 def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
     """Return leaves in tree order, each once."""
     words = tree_rank(tree, codes)
-    if _increases(words):
+    if len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all()):
         return codes, values
     order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
-    return _merge(tuple(code[order] for code in codes), values[order], sums)
-
-
-def _merge(codes: Codes, values: Int64, sums: Sums = np.add.reduceat) -> tuple[Codes, Int64]:
-    """Sum neighbours with equal codes."""
-    if not len(values):
-        return codes, values
-    changed = np.ones(len(values), dtype=bool)
-    changed[1:] = False
-    for code in codes:
-        changed[1:] |= code[1:] != code[:-1]
-    if changed.all():
-        return codes, values
-    start = np.flatnonzero(changed)
-    return tuple(code[start] for code in codes), sums(values, start)
+    return merge_equal(tuple(code[order] for code in codes), values[order], sums)
 
 
 def _saturated(values: Int64, start: Int64) -> Int64:

@@ -87,8 +87,8 @@ def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
             raise MachineError(f"the disk is full: no room to read {subject}") from None
         if "Permission denied" in str(error):
             raise MachineError(f"no permission to read {subject}") from None
-        told = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
-        raise outside_limits(subject, told, str(error)) from None
+        rule = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
+        raise outside_limits(subject, rule, str(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
@@ -131,6 +131,11 @@ class Query:
 
     Raises:
         TableError: a URL of another kind, or a query that is not one SELECT.
+
+    Example:
+        >>> query = hr.Query("postgresql://me:secret@host/trips", "SELECT * FROM trips")
+        >>> query.place
+        'postgresql://host/trips'
     """
 
     url: str = field(repr=False)
@@ -235,15 +240,15 @@ def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
     except HedgerowError:
         raise
     except (pa.ArrowException, OSError, _errors(query)) as error:
-        said = str(error).replace(query.url, query.place)
+        text = str(error).replace(query.url, query.place)
         for secret in _secrets(query):
-            said = said.replace(secret, "…")
-        raise TableError(f"{subject} {sentence}", confidential=said) from None
+            text = text.replace(secret, "…")
+        raise TableError(f"{subject} {sentence}", confidential=text) from None
 
 
 def _errors(query: Query) -> type[Exception]:
-    found: type[Exception] = _driver(query).Error
-    return found
+    kind: type[Exception] = _driver(query).Error
+    return kind
 
 
 def _split(url: str) -> SplitResult | None:

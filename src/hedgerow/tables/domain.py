@@ -96,7 +96,7 @@ def _leaf_sql(
             f"WHEN {fields[k - 1]} IS NOT NULL THEN {k}" for k in range(deepest, 0, -1)
         )
         reached = f"(CASE {cases} ELSE 0 END)"
-    known = f"{name}.id IS NULL" + (f" OR {reached} < {name}.stop" if is_ragged else "")
+    missing = f"{name}.id IS NULL" + (f" OR {reached} < {name}.stop" if is_ragged else "")
     differs = [f"{fields[k - 1]} <> {name}.l{k}" for k in levels]
     gaps = [f"({fields[k - 1]} IS NULL AND {k} < {reached})" for k in levels]
     checks = (
@@ -104,7 +104,7 @@ def _leaf_sql(
         if levels
         else ""
     )
-    return f"CASE WHEN {known} THEN {outside} {checks}ELSE {inside} END"
+    return f"CASE WHEN {missing} THEN {outside} {checks}ELSE {inside} END"
 
 
 def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Table:
@@ -147,9 +147,9 @@ def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[
     same = " AND ".join(f"o.u{k} = paths.l{k}" for k in range(level))
     occurring = ", ".join(f"{field} AS u{k}" for k, field in enumerate(fields))
     distinct = f"(SELECT DISTINCT {occurring} FROM codes) o"
-    found = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchall()
+    unlisted = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchall()
     db.unregister("paths")
-    return not found
+    return not unlisted
 
 
 def _outside(axis: Axis) -> int:
@@ -198,5 +198,5 @@ def _alike(axis: Axis, code: str) -> str:
     def bare(codes: pl.Series) -> pl.Series:
         return codes.str.strip_chars().str.strip_chars_start("0").str.to_lowercase()
 
-    found = axis.labels[-1].filter(bare(axis.labels[-1]) == bare(pl.Series([code]))[0])
-    return f"; the list has {found[0]!r}" if len(found) else ""
+    similar = axis.labels[-1].filter(bare(axis.labels[-1]) == bare(pl.Series([code]))[0])
+    return f"; the list has {similar[0]!r}" if len(similar) else ""

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,14 +59,10 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation
     if path.is_dir():
         return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), subject, folders=True)
     if not os.path.lexists(path):
-        # the folder down to the first wildcard, and the pattern below it
-        parts = path.parts
-        wild = [i for i, part in enumerate(parts) if glob.has_magic(part)]
-        below = Path(*parts[: wild[0]]).glob("/".join(parts[wild[0] :])) if wild else ()
-        found = sorted(map(str, below))
-        if not found:
+        matches = sorted(map(str, _matches(path)))
+        if not matches:
             raise TableError(f"{subject} does not exist; check its path")
-        return _parquet(db, found, subject, folders=True)
+        return _parquet(db, matches, subject, folders=True)
     check_plain(path, subject, TableError)
     start = _read_start(path, subject)
     if not start.strip():
@@ -162,7 +159,7 @@ def share_files(one: Path, other: Path) -> bool:
     """
     try:
         identities = [
-            {(found.st_dev, found.st_ino) for found in map(os.stat, _files_of(source))}
+            {(status.st_dev, status.st_ino) for status in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
         return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
@@ -176,8 +173,12 @@ def _files_of(source: Path) -> list[Path]:
         return [path for path in source.rglob("*") if path.is_file()]
     if source.is_file():
         return [source]
-    wild = [i for i, part in enumerate(source.parts) if glob.has_magic(part)]
-    if not wild:
-        return []
-    below = Path(*source.parts[: wild[0]]).glob("/".join(source.parts[wild[0] :]))
-    return [path for path in below if path.is_file()]
+    return [path for path in _matches(source) if path.is_file()]
+
+
+def _matches(pattern: Path) -> Iterator[Path]:
+    """Yield what matches a pattern, looking from the folder above its first wildcard."""
+    parts = pattern.parts
+    wild = [i for i, part in enumerate(parts) if glob.has_magic(part)]
+    if wild:
+        yield from Path(*parts[: wild[0]]).glob("/".join(parts[wild[0] :]))

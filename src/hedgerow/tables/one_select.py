@@ -150,13 +150,13 @@ ANY = Dialect(
 
 def one_select(sql: str, dialect: Dialect) -> str:
     """Return the query without a final semicolon; raise unless every reading is one SELECT."""
-    found = sql.strip(" \t\r\n").removesuffix(";").rstrip(" \t\r\n")
+    text = sql.strip(" \t\r\n").removesuffix(";").rstrip(" \t\r\n")
     for doubt in dialect.doubts:
-        if doubt.letters.search(found):
+        if doubt.letters.search(text):
             raise _doubtful(doubt.change)
-    if not all(_is_one(found, reading) for reading in dialect.readings):
+    if not all(_is_one(text, reading) for reading in dialect.readings):
         raise TableError(RULE)
-    return found
+    return text
 
 
 def _doubtful(change: str) -> TableError:
@@ -188,8 +188,8 @@ def _words(sql: str, reading: Reading) -> Iterator[str]:
             if end is None or end > place:
                 yield "" if end is None else "'"
             else:
-                found = _WORD.match(sql, place)
-                word = found[0] if found else sql[place]
+                match = _WORD.match(sql, place)
+                word = match[0] if match else sql[place]
                 end = place + len(word)
                 if not word.isspace():
                     yield word

@@ -4,10 +4,10 @@ Sorting comes cheaper than grouping where few rows share a leaf, and rows that c
 room: equal leaves stand side by side, and are added up as they stream by.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -50,8 +50,8 @@ def whole_count(
     suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
     with translate_duckdb_errors(subject, "cannot be read to its end"):
-        (found,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
-    for broken, (_, sentence) in zip(found, rules, strict=True):
+        (flagged,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
+    for broken, (_, sentence) in zip(flagged, rules, strict=True):
         if broken:
             raise outside_limits(subject, sentence, column=name)
     return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
@@ -134,18 +134,10 @@ def _mixed(word: UInt64) -> UInt64:
 
 
 Leaves = tuple[Codes, Int64]
+Sums = Callable[[Int64, Int64], Int64]
+"""``(values, start)``: the sums of the groups that begin at ``start``."""
 
 ROWS_A_BATCH = 1 << 20
-
-
-class Column(Protocol):
-    """An array that grows."""
-
-    def append(self, values: NDArray[Any]) -> None:
-        """Add values at the end."""
-
-    def whole(self) -> NDArray[Any]:
-        """Return all of them; nothing is added any more."""
 
 
 @dataclass(slots=True)
@@ -161,9 +153,9 @@ class MemoryColumn:
 
     def whole(self) -> NDArray[Any]:
         """Return all of them."""
-        found = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
+        column = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
         self.parts = []
-        return found
+        return column
 
 
 @dataclass(slots=True)
@@ -186,9 +178,9 @@ class FileColumn:
         if self.file is None:
             return np.empty(0, dtype=self.kind)
         self.file.flush()
-        found: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
+        column: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
         self.file.close()
-        return found
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,19 +216,23 @@ class Ordering:
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue
-            found = [column[kept] for column in (*codes, values)]
+            columns_kept = [column[kept] for column in (*codes, values)]
             if waiting:
-                found = [np.append(*pair) for pair in zip(waiting, found, strict=True)]
-            found = _merged(found)
-            waiting = [column[-1:] for column in found]
-            for column, part in zip(columns, found, strict=True):
+                columns_kept = [
+                    np.append(*pair) for pair in zip(waiting, columns_kept, strict=True)
+                ]
+            *codes, values = columns_kept
+            merged, values = merge_equal(tuple(codes), values, _cut_sums)
+            columns_kept = [*merged, values]
+            waiting = [column[-1:] for column in columns_kept]
+            for column, part in zip(columns, columns_kept, strict=True):
                 column.append(part[:-1])
         for column, last in zip(columns, waiting, strict=bool(waiting)):
             column.append(last)
         *codes, values = [column.whole() for column in columns]
         return (tuple(codes), values), lowest, flagged
 
-    def _column(self, kind: type[np.generic], name: str) -> Column:
+    def _column(self, kind: type[np.generic], name: str) -> MemoryColumn | FileColumn:
         return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
@@ -274,18 +270,18 @@ class Ordering:
         return joins, [" + ".join(term) for term in terms if term] or names[:1]
 
 
-def _merged(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Sum neighbours with equal codes, up to `LARGEST_LEAF`; the last column holds the counts.
-
-    A batch of 2²⁰ rows cannot wrap, and what is cut on the way is cut in the end.
-    """
-    *codes, values = columns
+def merge_equal(codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
+    """Return each run of neighbours with equal codes once, with the sum of its values."""
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False
     for code in codes:
         changed[1:] |= code[1:] != code[:-1]
     if changed.all():
-        return columns
+        return codes, values
     start = np.flatnonzero(changed)
-    sums = np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)
-    return [*(code[start] for code in codes), sums]
+    return tuple(code[start] for code in codes), sums(values, start)
+
+
+def _cut_sums(values: Int64, start: Int64) -> Int64:
+    """Return sums up to `LARGEST_LEAF`; those of a batch of 2²⁰ rows cannot wrap."""
+    return np.minimum(np.add.reduceat(values, start), LARGEST_LEAF)

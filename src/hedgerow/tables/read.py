@@ -28,15 +28,6 @@ from hedgerow.tables.sources import (
 )
 from hedgerow.tables.tree import Codes, Tree
 
-# Bounding of contributions: at most m records of each unit of privacy are kept.
-
-
-def check_units(db: duckdb.DuckDBPyConnection, unit: str, subject: str) -> None:
-    """Refuse ``records`` of no unit."""
-    if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
-        rule = "lacks a value for some record; each record needs its unit"
-        raise outside_limits(subject, rule, column=unit)
-
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:
     """Return the SELECT of the leaves of at most ``contributions`` records a unit.
@@ -167,17 +158,21 @@ def _records(
     """
     names = [f"leaf{i}" for i in range(len(matches))]
     flags = _flags(matches)
-    told = [f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True)]
-    told += [f"{matches[a].unlisted} AS {flag}" for a, flag in flags.items()]
-    found = ", ".join(told)
-    records = f"SELECT {found}, n, unit FROM codes {' '.join(match.join for match in matches)}"
+    selected = [f"{match.leaf} AS {name}" for match, name in zip(matches, names, strict=True)]
+    selected += [f"{matches[a].unlisted} AS {flag}" for a, flag in flags.items()]
+    select_list = ", ".join(selected)
+    records = (
+        f"SELECT {select_list}, n, unit FROM codes {' '.join(match.join for match in matches)}"
+    )
     before = None
     if unit is not None:  # every record is checked, also those that bounding drops
         db.execute(f"CREATE TEMP TABLE records AS {records}")
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
-        check_units(db, unit, subject)
+        if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
+            rule = "lacks a value for some record; each record needs its unit"
+            raise outside_limits(subject, rule, column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

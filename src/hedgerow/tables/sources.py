@@ -70,8 +70,8 @@ def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFr
     """Return the named columns as text codes; an empty text counts as missing."""
     for column in columns:
         if column not in frame.columns:
-            known = ", ".join(frame.columns)
-            raise TableError(f"{subject} has no column {column!r}; it has {known}")
+            names = ", ".join(frame.columns)
+            raise TableError(f"{subject} has no column {column!r}; it has {names}")
         kind = frame.schema[column]
         whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
         if not (whole or kind in CODE_TYPES):
@@ -141,8 +141,10 @@ class Source:
                 f"its columns are {', '.join(self.names)[:500]}{did_you_mean(column, self.names)}"
             )
             same = [name for name in self.names if _letters(name) == _letters(column)]
-            told = did_you_mean(column, self.names if self.is_public else same)
-            raise TableError(f"{self.subject} has no column {column!r}{told}", confidential=columns)
+            suggestion = did_you_mean(column, self.names if self.is_public else same)
+            raise TableError(
+                f"{self.subject} has no column {column!r}{suggestion}", confidential=columns
+            )
         return self.names.index(column)
 
 
@@ -203,7 +205,7 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) 
 
 
 def check_codes(source: Source, column: str, kind: str) -> None:
-    """Refuse a column that cannot hold codes, given its type in DuckDB."""
+    """Raise unless a column can hold codes, given its type in DuckDB."""
     whole = kind in SQL_CODE_TYPES or kind.endswith(("INT", "INTEGER"))
     if column in source.fractional or not (whole or kind.endswith(",0)") or kind[:4] == "ENUM"):
         shown = "fractions" if column in source.fractional else kind
@@ -231,8 +233,8 @@ def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -
 
 def _listed(source: Any, columns: Sequence[str], *, repeated: bool) -> pl.DataFrame:
     subject = describe_source(source, "the list of areas")
-    with open_database() as db, open_source(db, source, subject) as found:
-        areas = replace(found, is_public=not repeated)
+    with open_database() as db, open_source(db, source, subject) as source_opened:
+        areas = replace(source_opened, is_public=not repeated)
         kinds = load(db, areas, columns)
         for column, kind in zip(columns, kinds, strict=True):
             check_codes(areas, column, kind)

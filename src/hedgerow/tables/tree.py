@@ -35,6 +35,13 @@ class Tree:
 
     Raises:
         TableError: an unknown name, a level out of order, two axes with a column in common.
+
+    Example:
+        >>> sex = hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])
+        >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
+        >>> place = hr.Axis.from_frame("place", areas, levels=["state", "county"])
+        >>> hr.Tree([place, sex], refine=["place.state", "sex.sex", "place.county"]).depth
+        3
     """
 
     axes: tuple[Axis, ...]
@@ -170,11 +177,11 @@ class Tree:
         Raises:
             TableError: no depth is called that.
         """
-        found = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
-        if not found:
-            known = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
-            raise TableError(f"the tree has no depth {level!r}; its depths are {known}")
-        return found[0]
+        matching = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
+        if not matching:
+            names = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
+            raise TableError(f"the tree has no depth {level!r}; its depths are {names}")
+        return matching[0]
 
     def _check_depth(self, depth: int) -> None:
         if not 0 <= depth <= self.depth:

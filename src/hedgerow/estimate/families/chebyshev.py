@@ -54,11 +54,7 @@ def project_least_distance(
 
 @kernel
 def _project_weighted(
-    x: Float64,
-    s: Float64,
-    total: int,
-    scratch: tuple[Float64, Float64, Float64, Float64],
-    y: Int64,
+    x: Float64, s: Float64, total: int, scratch: tuple[Float64, Float64, Float64, Float64], y: Int64
 ) -> None:
     rank, keys, least, most = scratch
     distance = 0.0
@@ -82,7 +78,8 @@ def _project_weighted(
         cheapest_units(x, s, rank, (1.0, total, 0), keys, y)
         return
     elif middle < total:
-        _write_upper(x, s, distance, float(total), most)
+        for i in range(len(x)):
+            most[i] = min(_highest(x[i], s[i], distance), float(total))
     lower_in_order(rank, least, most, total, y)
 
 
@@ -96,18 +93,6 @@ def _lowest(x: float, s: float, distance: float) -> float:
 def _highest(x: float, s: float, distance: float) -> float:
     """Return ``U(distance)``, never below the nearest count, whatever the rounding."""
     return float(max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0))
-
-
-@kernel
-def _write_upper(
-    x: Float64,
-    s: Float64,
-    distance: float,
-    total: float,
-    most: Float64,
-) -> None:
-    for i in range(len(x)):
-        most[i] = min(_highest(x[i], s[i], distance), total)
 
 
 @kernel
@@ -138,53 +123,21 @@ def _write_ranges(
 
 
 @kernel
-def lower_in_order(
-    rank: Float64,
-    least: Float64,
-    most: Float64,
-    total: int,
-    y: Int64,
-) -> None:
+def lower_in_order(rank: Float64, least: Float64, most: Float64, total: int, y: Int64) -> None:
     """Write ``most``, lowered in ascending order of (rank, index) to ``least`` until it sums to c.
 
-    All arrays but y may be longer than the family. All cells below some pivot are lowered the whole
-    way, all above it not at all. The pivot is the smallest rank with
-    ``K(v) = Σ_{rank > v} most + Σ_{rank <= v} least <= c``, found by bisection between ranks.
+    All arrays but y may be longer than the family.
     """
-    low = np.inf
-    high = -np.inf
-    held = 0.0
+    held = 0.0  # whole numbers that sum to at most 2^40: exact
     for i in range(len(y)):
-        low = min(low, rank[i])
-        high = max(high, rank[i])
         held += least[i]
-    while low < high:
-        middle = low + (high - low) / 2.0
-        if middle >= high:
-            middle = low
-        kept = 0.0
-        below = -np.inf
-        above = np.inf
-        for i in range(len(y)):
-            over = rank[i] > middle
-            kept += most[i] if over else least[i]
-            below = max(below, -np.inf if over else rank[i])
-            above = min(above, rank[i] if over else np.inf)
-        if kept <= total:
-            high = below
-            held = kept
-        else:
-            low = above
     spare = total - int(held)
-    for i in range(len(y) - 1, -1, -1):
-        if rank[i] > high:
-            y[i] = int(most[i])
-            continue
-        y[i] = int(least[i])
-        if rank[i] == high:
-            given = min(spare, int(most[i]) - y[i])
-            y[i] += given
-            spare -= given
+    # From the end of the order, cells keep all above ``least`` until the spare records are used up.
+    order = np.argsort(rank[: len(y)], kind="mergesort")
+    for i in order[::-1]:
+        given = min(spare, int(most[i]) - int(least[i]))
+        y[i] = int(least[i]) + given
+        spare -= given
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +156,12 @@ class Chebyshev:
     For integer x and equal s it equals, cell by cell, the result of IntOpt∞ (Boninsegna &
     Silvestri, Algorithms 2 and 4, with a stable ascending sort), but takes a few passes over the
     family and no sort.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Chebyshev().project(noisy, families, totals)
+        array([6, 0, 4, 1])
     """
 
     name: ClassVar[str] = "chebyshev"
@@ -222,16 +181,12 @@ class Chebyshev:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
 
-        Args:
-            noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
-            family_start: int64 (families + 1): where each family's cells begin, and the end; a
-                family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^61 (2^40 for real noisy counts or an array of
-                variances): what each family must sum to.
-            variance: records²; only ratios matter, so None and any one positive number are the
-                same. An array, float64 (cells), makes int64 noisy counts real ones.
+        Noisy counts lie within ±2^61 and totals in 0..2^61 records, or 2^40 for real noisy counts
+        or an array of variances, which makes int64 noisy counts real ones; a family has at most
+        2^29 cells. Only the ratios of variances matter, so None and any one positive number are the
+        same.
 
         Raises:
             EstimateError: for arrays that break these rules; within them no sum wraps.
@@ -243,12 +198,7 @@ class Chebyshev:
 
 @kernel
 def _project(
-    noisy: Int64,
-    family_start: Int64,
-    totals: Int64,
-    first: int,
-    last: int,
-    result: Int64,
+    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
         begin = family_start[family]

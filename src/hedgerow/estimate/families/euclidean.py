@@ -87,12 +87,7 @@ def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
 
 @kernel
 def lower_in_ascending_order(
-    x: Int64,
-    total: int,
-    bounds: tuple[int, int],
-    shifts: tuple[int, int],
-    held: int,
-    y: Int64,
+    x: Int64, total: int, bounds: tuple[int, int], shifts: tuple[int, int], held: int, y: Int64
 ) -> None:
     """Write the estimate of one family to y, as the head of this module defines it.
 
@@ -108,16 +103,16 @@ def lower_in_ascending_order(
     raised, water = shifts
     # K(v) = Σ_{x > v} max(x + raised, 0) + Σ_{x <= v} max(x - level, 0) falls in v; K(reach) >= c
     # and K(pivot) <= c all along. K is constant from one value of x to the next: both jump there.
-    reach = max(bounds[0] - 1, -raised)
+    bottom = max(bounds[0] - 1, -raised)
     pivot = bounds[1]
-    while pivot - reach > 1:
-        middle = reach + (pivot - reach) // 2
+    while pivot - bottom > 1:
+        middle = bottom + (pivot - bottom) // 2
         kept, below, above = _kept(x, raised, water, middle)
         if kept <= total:
             pivot = below
             held = kept
         else:
-            reach = above - 1
+            bottom = above - 1
     spare = total - held
     for i in range(len(x) - 1, -1, -1):
         least = max(x[i] - water, 0)
@@ -162,6 +157,12 @@ class Euclidean:
     cells form a valid y, and no other y is cheaper.
 
     For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Euclidean().project(noisy, families, totals)
+        array([6, 0, 4, 1])
     """
 
     name: ClassVar[str] = "euclidean"
@@ -181,16 +182,12 @@ class Euclidean:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
 
-        Args:
-            noisy: int64 (cells), records, within ±2^61; or float64 within ±2^40.
-            family_start: int64 (families + 1): where each family's cells begin, and the end; a
-                family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^61 (2^40 for real noisy counts or an array of
-                variances): what each family must sum to.
-            variance: records²; only ratios matter, so None and any one positive number are the
-                same. An array, float64 (cells), makes int64 noisy counts real ones.
+        Noisy counts lie within ±2^61 and totals in 0..2^61 records, or 2^40 for real noisy counts
+        or an array of variances, which makes int64 noisy counts real ones; a family has at most
+        2^29 cells. Only the ratios of variances matter, so None and any one positive number are the
+        same.
 
         Raises:
             EstimateError: for arrays that break these rules; within them no sum wraps.
@@ -202,12 +199,7 @@ class Euclidean:
 
 @kernel
 def _project(
-    noisy: Int64,
-    family_start: Int64,
-    totals: Int64,
-    first: int,
-    last: int,
-    result: Int64,
+    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
         begin = family_start[family]

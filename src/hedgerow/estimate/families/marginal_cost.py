@@ -28,12 +28,7 @@ def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bo
 
 @kernel
 def cheapest_units(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
 
@@ -68,14 +63,10 @@ def cheapest_units(
 
 @kernel
 def _add_missing(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
+    # keys[i] is the cost of cell i's next unit; each round adds all units of the least cost.
     offset, missing, hashed = problem
     cutoff = 0.0
     while missing > 0:
@@ -101,12 +92,7 @@ def _add_missing(
 
 @kernel
 def _units_at(
-    x: Float64,
-    s: Float64,
-    problem: tuple[float, int, int],
-    cutoff: float,
-    keys: Float64,
-    y: Int64,
+    x: Float64, s: Float64, problem: tuple[float, int, int], cutoff: float, keys: Float64, y: Int64
 ) -> int:
     """Write the units that cost at most the level, and the next ones' costs; how many are short."""
     offset, total, _ = problem
@@ -128,34 +114,20 @@ def _units_at(
 
 
 @kernel
-def _hand_out(
-    keys: Float64,
-    rank: Float64,
-    cutoff: float,
-    missing: int,
-    y: Int64,
-) -> None:
+def _hand_out(keys: Float64, rank: Float64, cutoff: float, missing: int, y: Int64) -> None:
     """Give a unit each to the largest cells by (rank, index) whose next cost is the cutoff."""
-    high = _rank_of_the_last(keys, rank, cutoff, missing)
-    for i in range(len(keys)):
-        if keys[i] == cutoff and rank[i] > high:
-            y[i] += 1
-            missing -= 1
-    for i in range(len(keys) - 1, -1, -1):
-        if missing > 0 and keys[i] == cutoff and rank[i] == high:
+    # Ascending by (rank, index): mergesort is stable.
+    order = np.argsort(rank[: len(keys)], kind="mergesort")
+    for i in order[::-1]:
+        if missing > 0 and keys[i] == cutoff:
             y[i] += 1
             missing -= 1
 
 
 @kernel
-def _hand_out_evenly(
-    keys: Float64,
-    hashed: int,
-    cutoff: float,
-    missing: int,
-    y: Int64,
-) -> None:
+def _hand_out_evenly(keys: Float64, hashed: int, cutoff: float, missing: int, y: Int64) -> None:
     """Give a unit each, evenly, to cells whose next cost is the cutoff; to empty ones last."""
+    # Cells that hold something come before empty ones; within each group units are spread evenly.
     filled = 0
     empty = 0
     for i in range(len(keys)):
@@ -178,46 +150,11 @@ def _hand_out_evenly(
 
 
 @kernel
-def _rank_of_the_last(keys: Float64, rank: Float64, cutoff: float, missing: int) -> float:
-    """The smallest rank above which at most ``missing`` cells have the level as their next cost.
-
-    Bisection between the ranks of these cells.
-    """
-    low = np.inf
-    high = -np.inf
-    for i in range(len(keys)):
-        if keys[i] == cutoff:
-            low = min(low, rank[i])
-            high = max(high, rank[i])
-    while low < high:
-        middle = low + (high - low) / 2.0
-        if middle >= high:
-            middle = low
-        count = 0
-        below = -np.inf
-        above = np.inf
-        for i in range(len(keys)):
-            tied = keys[i] == cutoff
-            over = tied and rank[i] > middle
-            count += over
-            below = max(below, rank[i] if tied and not over else -np.inf)
-            above = min(above, rank[i] if over else np.inf)
-        if count <= missing:
-            high = below
-        else:
-            low = above
-    return high
-
-
-@kernel
 def _share_between_two(
-    x: Float64,
-    s: Float64,
-    rank: Float64,
-    problem: tuple[float, int, int],
-    y: Int64,
+    x: Float64, s: Float64, rank: Float64, problem: tuple[float, int, int], y: Int64
 ) -> tuple[float, bool]:
-    """Return `cheapest_units` of two cells: from the rounded real solution, a unit at a time."""
+    """Solve `cheapest_units` for two cells: from the rounded real solution, a unit at a time."""
+    # Start from the rounded real solution and move one unit while that is cheaper: a step or two.
     offset, total, hashed = problem
     cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
     ideal = np.floor(x[0] + offset + cutoff * s[0])

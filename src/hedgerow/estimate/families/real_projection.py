@@ -36,17 +36,7 @@ LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
 ones, of noise that is next to never there, count as 2^-300."""
 
-Kernel = Callable[
-    [
-        Float64,
-        Float64,
-        Int64,
-        Int64,
-        tuple[int, int],
-        Int64,
-    ],
-    None,
-]
+Kernel = Callable[[Float64, Float64, Int64, Int64, tuple[int, int], Int64], None]
 """``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
 
 
@@ -86,10 +76,12 @@ def project_real(
     start, rest = np.zeros_like(family_start), totals.copy()
     left = np.empty(len(x), dtype=np.bool_)
     _settle((x, each), family_start, penalty, (start, rest, left), result)
-    part, spread = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
-    found = np.zeros(len(part), dtype=np.int64)
-    over_families(lambda a, b: solve(part, spread, start, rest, (a, b), found), start)
-    result[left] = found
+    part, left_variances = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
+    left_estimates = np.zeros(len(part), dtype=np.int64)
+    over_families(
+        lambda a, b: solve(part, left_variances, start, rest, (a, b), left_estimates), start
+    )
+    result[left] = left_estimates
     return result
 
 
@@ -118,8 +110,8 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
     if _within(values, least, LARGEST_VARIANCE):
         return values, False
     values = np.where((values > 0) & (values < least), least, values)
-    known = x[np.broadcast_to(values, len(x)) == 0]
-    if not ((known >= 0) & (known == np.floor(known))).all():
+    exact = x[np.broadcast_to(values, len(x)) == 0]
+    if not ((exact >= 0) & (exact == np.floor(exact))).all():
         raise EstimateError(
             "a cell of variance 0 is known exactly, so it must hold an integer that is not "
             "negative; at least one does not: give it its true variance"
@@ -151,6 +143,8 @@ def _settle(
     y: Int64,
 ) -> None:
     """Write what is settled to y, and the families, totals and cells that are left."""
+    # In: rest holds the totals. Out: start, rest and left describe the cells still to be projected.
+    # alone: exact cells must be projected themselves; settled: unmeasured cells take the remainder.
     start, rest, left = problem
     for family in range(len(rest)):
         begin, end = family_start[family], family_start[family + 1]
@@ -167,10 +161,10 @@ def _settle(
         place = 0
         size = 0
         for i in range(len(x)):
-            known, unknown = variance[i] == 0.0, variance[i] == np.inf
-            left[begin + i] = known if alone else not (settled or known or unknown)
+            exact_cell, unknown = variance[i] == 0.0, variance[i] == np.inf
+            left[begin + i] = exact_cell if alone else not (settled or exact_cell or unknown)
             size += left[begin + i]
-            if known and not alone:
+            if exact_cell and not alone:
                 part[i] = int(x[i])
             elif settled and unknown:
                 part[i] = share + (
@@ -193,7 +187,7 @@ def _sums(
     unknowns = 0
     for i in range(len(x)):
         if variance[i] == 0.0:
-            exact += min(x[i], total + 1.0)
+            exact += min(x[i], total + 1.0)  # a sum beyond the total need not be exact
             exacts += 1
         elif variance[i] == np.inf:
             unknowns += 1

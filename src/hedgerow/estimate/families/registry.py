@@ -26,9 +26,9 @@ def read_estimator(described: Mapping[str, Any]) -> Estimator:
     parameters = dict(described)
     method = parameters.pop("method", None)
     if not isinstance(method, str) or method not in ESTIMATORS:
-        known = ", ".join(f'"{name}"' for name in ESTIMATORS)
+        methods = ", ".join(f'"{name}"' for name in ESTIMATORS)
         raise EstimateError(
-            f"an estimator's method must be one of {known}, got {method!r}"
+            f"an estimator's method must be one of {methods}, got {method!r}"
             f"{did_you_mean(method, ESTIMATORS)}"
         )
     try:

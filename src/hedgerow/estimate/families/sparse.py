@@ -60,13 +60,7 @@ def project_penalised(
 
 
 @kernel
-def _sparsen_two(
-    x: Float64,
-    s: Float64,
-    price: float,
-    hashed: int,
-    y: Int64,
-) -> None:
+def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) -> None:
     """Turn integer least squares of two cells into the penalised optimum, for any variances."""
     if y[0] == 0 or y[1] == 0:
         return
@@ -96,6 +90,7 @@ def _sparsen(
     The problem: the level of least squares, the price of a count, whether variances are equal, and
     a hash of the family.
     """
+    # Rows of scratch: x, s, rank, best and trial estimates, and three for `_solve`.
     cutoff, price, equal, hashed = problem
     size = 0
     total = 0
@@ -144,12 +139,13 @@ def _solve(
     problem: tuple[int, float, int],
     edge: tuple[float, int],
     units: Int64,
-    found: Float64,
+    estimate: Float64,
 ) -> float:
     """Write integer least squares on the support with this edge, 0 elsewhere; the objective.
 
     Which of the cells of the edge's rank: of alike ones evenly spread ones, else the last ones.
     """
+    # Rows 5 to 7 of scratch hold x - 1, s and keys of the cells on the support.
     total, price, hashed = problem
     ranks = scratch[2]
     ties = 0
@@ -166,7 +162,7 @@ def _solve(
             if not alike:
                 inside = place >= ties - edge[1]
             place += 1
-        found[i] = 1.0 if inside else 0.0
+        estimate[i] = 1.0 if inside else 0.0
         if inside:
             scratch[5, k] = scratch[0, i] - 1.0
             scratch[6, k] = scratch[1, i]
@@ -178,10 +174,10 @@ def _solve(
     cost = price * k
     k = 0
     for i in range(size):
-        if found[i] > 0.0:
-            found[i] += units[k]
+        if estimate[i] > 0.0:
+            estimate[i] += units[k]
             k += 1
-        change = found[i] - scratch[0, i]
+        change = estimate[i] - scratch[0, i]
         cost += change * change / scratch[1, i]
     return cost
 
@@ -197,6 +193,12 @@ class Sparse:
     approximation for unequal ones: see `hedgerow.estimate.families.sparse`.
 
     A penalty of 0 makes it `Euclidean`, a very large one gives each family's total to one cell.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Sparse(penalty=0.5).project(noisy, families, totals, variance=4.0)
+        array([6, 0, 5, 0])
     """
 
     name: ClassVar[str] = "sparse"
@@ -223,14 +225,9 @@ class Sparse:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records.
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
 
-        Args:
-            noisy: int64 or float64 (cells), records, within ±2^40.
-            family_start: int64 (families + 1): where each family's cells begin, and the end; a
-                family has at most 2^29 cells.
-            totals: int64 (families), records, 0 to 2^40: what each family must sum to.
-            variance: records², of every cell (a float) or of each, float64 (cells).
+        Noisy counts lie within ±2^40 records, totals in 0..2^40; a family has at most 2^29 cells.
 
         Raises:
             EstimateError: for arrays that break these rules, or no variance.
@@ -243,12 +240,7 @@ class Sparse:
         penalty = float(self.penalty)
 
         def solve(
-            x: Float64,
-            v: Float64,
-            start: Int64,
-            totals: Int64,
-            families: tuple[int, int],
-            y: Int64,
+            x: Float64, v: Float64, start: Int64, totals: Int64, families: tuple[int, int], y: Int64
         ) -> None:
             project_penalised(x, v, (start, totals), penalty, families, y)
 

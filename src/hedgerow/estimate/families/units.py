@@ -57,6 +57,7 @@ def real_cutoff(x: Float64, s: Float64, offset: float, total: float) -> float:
 @kernel
 def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: float) -> float:
     """Return a level that few units, or units of about one cost, keep from the total."""
+    # N(low) < total <= N(high) all along.
     low = -np.inf
     high = np.inf
     step = 0

@@ -44,12 +44,12 @@ def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -
     if combine or shapes.fit or not _is_measured_throughout(shapes, own):
         largest = Passes(shapes, own, combine=combine).largest()
         return _with_unmeasured_tail(shapes, own, largest)
-    found = own.copy()
+    by_depth = own.copy()
     for t, (axis, level) in enumerate(shapes.steps, start=1):
         n = np.unique(shapes.levels[axis][level - 1].families)
         n_own = np.where(n > 1, own[t], 0.0)  # an only child is its parent
-        found[t] = (found[t - 1] / n**2 + n_own * (1 - 1 / n)).max()
-    return found
+        by_depth[t] = (by_depth[t - 1] / n**2 + n_own * (1 - 1 / n)).max()
+    return by_depth
 
 
 def weighted_variance_and_gradient(
@@ -115,9 +115,9 @@ def _by_source(projection: Float64, own: Float64) -> Float64:
         return np.where(projection > 0, projection * own, 0.0)
 
 
-def _with_unmeasured_tail(shapes: Shapes, own: Float64, found: Float64) -> Float64:
+def _with_unmeasured_tail(shapes: Shapes, own: Float64, measured: Float64) -> Float64:
     """Append the unmeasured depths at the end: only children are as good as their parents."""
-    whole = np.append(found, np.zeros(len(own) - len(found)))
-    for t in range(len(found), len(own)):
+    whole = np.append(measured, np.zeros(len(own) - len(measured)))
+    for t in range(len(measured), len(own)):
         whole[t] = whole[t - 1] if shapes.is_single(t) else np.inf
     return whole

@@ -27,10 +27,10 @@ Column: TypeAlias = tuple[Float64, int]
 @kernel
 def decreases(family_start: Int64) -> bool:
     """Return whether a family begins before the one in front of it."""
-    found = 0
+    falls = 0
     for family in range(len(family_start) - 1):
-        found += family_start[family + 1] < family_start[family]
-    return found > 0
+        falls += family_start[family + 1] < family_start[family]
+    return falls > 0
 
 
 @kernel
@@ -44,6 +44,8 @@ def combine_families(
     combined: tuple[Float64, Float64],
 ) -> None:
     """Write the nodes from the first up to the last, exclusive; shapes as in `combine`."""
+    # total and below: the sums of the children's estimates and variances. Own and children's counts
+    # are weighted by inverse variances, written so that no difference cancels.
     variance, step = own
     child_variance, child_step = child
     estimates, variances = combined
@@ -83,6 +85,7 @@ def distribute_families(
     final: tuple[Float64, Float64],
 ) -> None:
     """Write the families from the first up to the last, exclusive; shapes as in `spread`."""
+    # Each child takes its share v/S of the gap between its parent and the family's sum.
     parent_variance, parent_step = above
     variance, step = own
     estimates, variances = final
@@ -229,7 +232,7 @@ class Estimate:
 
 
 def check_layers(layers: Sequence[Layer]) -> None:
-    """Refuse layers that are no tree."""
+    """Raise unless the layers form a tree."""
     if not layers or layers[0].nodes != 1 or len(start_of(layers[0])) != 2:
         raise EstimateError("layers must begin with the root, one node")
     for depth in range(1, len(layers)):
@@ -256,7 +259,7 @@ def column(name: str, values: float | Float64, length: int) -> Column:
 
 
 def check_length(name: str, values: Noisy, length: int) -> None:
-    """Refuse any other length."""
+    """Raise unless the array has this length."""
     if len(values) != length:
         raise EstimateError(f"{name} must have {length} entries, one a node, got {len(values)}")
 

@@ -63,6 +63,14 @@ class LeastSquares:
     Estimates may be negative and fractional: they are an analyst's, beside a release, and no table
     of counts themselves. A release that is made with this method has the counts of
     `Euclidean`: the nearest whole counts that are not negative and add up, from the top down.
+
+    Example:
+        >>> import numpy as np
+        >>> from hedgerow.estimate.tree.layers import Layer
+        >>> root, children = np.array([10]), np.array([4, 3])
+        >>> layers = [Layer(root, 0.0), Layer(children, 2.0, family_start=np.array([0, 2]))]
+        >>> hr.LeastSquares().estimate(layers)[1].estimate
+        array([5.5, 4.5])
     """
 
     name: ClassVar[str] = "least-squares"

@@ -57,34 +57,34 @@ class Passes:
 
     def totals(self) -> dict[int, Float64]:
         """Return, for each depth from ``top``, the summed variances by distinct subtree."""
-        found = {max(self.top, 0): np.zeros_like(self.shapes.nodes(max(self.top, 0)))}
+        by_depth = {max(self.top, 0): np.zeros_like(self.shapes.nodes(max(self.top, 0)))}
         if self.top < 0:
-            found[0] = self.combined[0]
+            by_depth[0] = self.combined[0]
         for t in range(max(self.top, 0) + 1, self.last + 1):
             level, upper, lower = self.shapes.refined(t)
-            found[t] = np.zeros_like(self.combined[t])
+            by_depth[t] = np.zeros_like(self.combined[t])
             _sum_down(
                 level.start, level.child, level.times,
                 self.family[t - 1].reshape(upper), self.combined[t].reshape(lower),
-                self.shapes.nodes(t - 1).reshape(upper), found[t - 1].reshape(upper),
-                found[t].reshape(lower),
+                self.shapes.nodes(t - 1).reshape(upper), by_depth[t - 1].reshape(upper),
+                by_depth[t].reshape(lower),
             )  # fmt: skip
-        return found
+        return by_depth
 
     def sums(self) -> Float64:
         """Return the sum of the variances of each depth 0..last."""
-        found = np.zeros(self.last + 1)
+        by_depth = np.zeros(self.last + 1)
         for t, totals in self.totals().items():
-            found[t] = totals.sum()
-        return found
+            by_depth[t] = totals.sum()
+        return by_depth
 
     def largest(self) -> Float64:
         """Return the largest variance of each depth 0..last."""
-        found = np.zeros(self.last + 1)
+        by_depth = np.zeros(self.last + 1)
         above = np.zeros_like(self.shapes.nodes(max(self.top, 0)))
         if self.top < 0:
             above = self.combined[0]
-            found[0] = above.max()
+            by_depth[0] = above.max()
         for t in range(max(self.top, 0) + 1, self.last + 1):
             level, upper, lower = self.shapes.refined(t)
             here = np.zeros_like(self.combined[t])
@@ -93,8 +93,8 @@ class Passes:
                 self.family[t - 1].reshape(upper), self.combined[t].reshape(lower),
                 above.reshape(upper), here.reshape(lower),
             )  # fmt: skip
-            above, found[t] = here, here.max()
-        return found
+            above, by_depth[t] = here, here.max()
+        return by_depth
 
     def value_and_gradient(self, weight: Float64) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
@@ -125,12 +125,12 @@ class Passes:
 
     def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
         """Return the pass up, backwards: adjoints of u and S to derivatives by precision."""
-        found = np.zeros(len(self.own))
+        gradient = np.zeros(len(self.own))
         for t in range(max(self.top, 0), self.last + 1):
             if t > self.top:
                 by_precision = -(self.combined[t] ** 2) * by_combined[t]
                 if self.combine or np.isfinite(self.own[t]):
-                    found[t] = by_precision.sum()
+                    gradient[t] = by_precision.sum()
                 if t < self.last and (self.combine or np.isinf(self.own[t])):
                     by_family[t] -= by_precision / self.family[t] ** 2
             if t < self.last:
@@ -140,14 +140,19 @@ class Passes:
                     by_family[t].reshape(upper), by_combined[t + 1].reshape(lower),
                 )  # fmt: skip
         if self.combine:
-            for t in range(self.last + 1, len(found)):  # the same counts again, or unknown ones
-                found[t] = found[t - 1] if self.shapes.is_single(t) else -np.inf
-        return found
+            for t in range(self.last + 1, len(gradient)):  # the same counts again, or unknown ones
+                gradient[t] = gradient[t - 1] if self.shapes.is_single(t) else -np.inf
+        return gradient
 
 
 def last_measured(own: Float64) -> int:
     """Return the deepest depth whose own variance is finite."""
     return int(np.flatnonzero(np.isfinite(own))[-1])
+
+
+# In the kernels below a depth's distinct subtrees are [i, p, j]: the axes before the refined one,
+# that axis, and those after it. Entry e of parent shape p is the child shape child[e], times[e]
+# times.
 
 
 @kernel
@@ -176,7 +181,7 @@ def _sum_down(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
                 c = child[e]
                 for j in range(above.shape[2]):
                     u = combined[i, c, j]
-                    r = u / family[i, p, j]
+                    r = u / family[i, p, j]  # the child's share of its family's correction
                     each = r * r * above[i, p, j] + nodes[i, p, j] * u * (1 - r)
                     out[i, c, j] += times[e] * each
 
@@ -209,7 +214,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     by_combined: Float64,
     by_family: Float64,
 ) -> None:
-    """Return `_sum_down` backwards: adds to the last three arrays."""
+    """Differentiate `_sum_down` backwards: add to the last three arrays."""
     for i in range(above.shape[0]):
         for p in range(above.shape[1]):
             for e in range(start[p], start[p + 1]):
@@ -228,7 +233,7 @@ def _backwards_up(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 def _backwards_down(
     start: Int64, child: Int64, times: Float64, by_family: Float64, by_combined: Float64
 ) -> None:
-    """Return `_sum_families` backwards: adds to the last array."""
+    """Differentiate `_sum_families` backwards: add to the last array."""
     for i in range(by_family.shape[0]):
         for p in range(by_family.shape[1]):
             for e in range(start[p], start[p + 1]):

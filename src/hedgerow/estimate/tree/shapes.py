@@ -77,11 +77,11 @@ class Shapes:
     def cuboids(self) -> tuple[tuple[LevelShapes, ...], ...]:
         """For each depth 0..T the level of each axis."""
         at = [0] * len(self.levels)
-        found = [tuple(levels[0] for levels in self.levels)]
+        chain = [tuple(levels[0] for levels in self.levels)]
         for axis, level in self.steps:
             at[axis] = level
-            found.append(tuple(levels[k] for levels, k in zip(self.levels, at, strict=True)))
-        return tuple(found)
+            chain.append(tuple(levels[k] for levels, k in zip(self.levels, at, strict=True)))
+        return tuple(chain)
 
     @cached_property
     def sizes(self) -> Float64:
@@ -118,10 +118,10 @@ class Shapes:
 
     def nodes(self, depth: int) -> Float64:
         """Return how many nodes have each distinct subtree of a depth: one dimension an axis."""
-        found = np.ones(())
+        product = np.ones(())
         for level in self.cuboids[depth]:
-            found = np.multiply.outer(found, level.nodes)
-        return found
+            product = np.multiply.outer(product, level.nodes)
+        return product
 
     @cached_property
     def projection(self) -> Float64:
@@ -136,20 +136,18 @@ class Shapes:
         ends = np.zeros((self.depth + 1, len(self.levels)), dtype=int)
         for t, (axis, level) in enumerate(self.steps, start=1):
             ends[t:, axis] = level
-        found = np.zeros((self.depth + 1, self.depth + 1))
+        matrix = np.zeros((self.depth + 1, self.depth + 1))
         for s in range(self.depth + 1):
             source = self.steps[s - 1][0] if s else None
             for t in range(s, self.depth + 1):
-                found[t, s] = prod(
+                matrix[t, s] = prod(
                     table[int(axis == source)][ends[s, axis], ends[t, axis]]
                     for axis, table in enumerate(tables)
                 )
-        return found
+        return matrix
 
 
-def _axis_projection(
-    levels: tuple[LevelShapes, ...],
-) -> tuple[Float64, Float64]:
+def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:
     """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
@@ -171,12 +169,12 @@ def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
     """Return the shapes of every level of an axis, found from the leaves up."""
     leaves = axis.size(axis.depth)
     nothing = np.zeros(0, dtype=np.int64)
-    found = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
+    levels = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
     shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
     for child_start in reversed(axis.child_start):
-        shape, level = _level_shapes(child_start, shape, len(found[-1].nodes))
-        found.append(level)
-    return tuple(reversed(found))
+        shape, level = _level_shapes(child_start, shape, len(levels[-1].nodes))
+        levels.append(level)
+    return tuple(reversed(levels))
 
 
 def _level_shapes(
@@ -189,15 +187,15 @@ def _level_shapes(
     """
     start, child, times = _entries(child_start, shape, shapes)
     prints = np.add.reduceat(_mixed(child, times), start[:-1])
-    _, first, found = np.unique(prints, return_index=True, return_inverse=True)
-    alien = np.flatnonzero(_differs(start, child, times, first[found]))
-    found[alien] = len(first) + np.arange(len(alien))
+    _, first, shape_of_node = np.unique(prints, return_index=True, return_inverse=True)
+    alien = np.flatnonzero(_differs(start, child, times, first[shape_of_node]))
+    shape_of_node[alien] = len(first) + np.arange(len(alien))
     first = np.append(first, alien)
     lengths = np.diff(start)[first]
     ends = np.append(0, np.cumsum(lengths))
     chosen = np.repeat(start[first] - ends[:-1], lengths) + np.arange(ends[-1])
-    nodes = np.bincount(found, minlength=len(first)).astype(np.float64)
-    return found, LevelShapes(nodes, ends, child[chosen], times[chosen].astype(np.float64))
+    nodes = np.bincount(shape_of_node, minlength=len(first)).astype(np.float64)
+    return shape_of_node, LevelShapes(nodes, ends, child[chosen], times[chosen].astype(np.float64))
 
 
 def _entries(
@@ -226,21 +224,17 @@ def _mixed(child: Int64, times: Int64) -> UInt64:
 
 
 @kernel
-def _differs(
-    start: Int64,
-    child: Int64,
-    times: Int64,
-    other: Int64,
-) -> NDArray[np.bool_]:
+def _differs(start: Int64, child: Int64, times: Int64, other: Int64) -> NDArray[np.bool_]:
     """Return for each node whether its entries differ from those of another."""
-    found = np.zeros(len(other), dtype=np.bool_)
+    # The entries of node n are start[n] .. start[n + 1], its children's shapes in ascending order.
+    differs = np.zeros(len(other), dtype=np.bool_)
     for node in range(len(other)):
         begin, there = start[node], start[other[node]]
         length = start[node + 1] - begin
         if start[other[node] + 1] - there != length:
-            found[node] = True
+            differs[node] = True
             continue
         for i in range(length):
             if child[begin + i] != child[there + i] or times[begin + i] != times[there + i]:
-                found[node] = True
-    return found
+                differs[node] = True
+    return differs

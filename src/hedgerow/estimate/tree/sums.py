@@ -53,10 +53,7 @@ def covariance(
 
 
 def _path(
-    layers: Sequence[Layer],
-    combined: Sequence[tuple[Float64, Float64]],
-    depth: int,
-    index: int,
+    layers: Sequence[Layer], combined: Sequence[tuple[Float64, Float64]], depth: int, index: int
 ) -> list[_Step]:
     """Return the steps from the root down to a node."""
     if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:
@@ -184,6 +181,8 @@ def _climb_families(
     variance: Float64,
 ) -> int:
     """Write the pairs of all parents, and return how many there are."""
+    # Pairs first .. written are those of this family's parent, one a group; mean holds Σ g u until
+    # `_share_from_above` makes it g_p. place[group] is the group's pair in this family, or -1.
     node, group, weight, start = pairs
     parents, members, mean = above
     seen = np.zeros(len(node))  # the sum of the finite u of a family's children in a group

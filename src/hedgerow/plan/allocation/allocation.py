@@ -22,7 +22,7 @@ from hedgerow.text import Exact, exact
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What an allocation may look at: public facts alone.
+    """The public facts that an allocation may look at.
 
     Attributes:
         tree: the public domain.
@@ -54,21 +54,20 @@ class Problem:
 
 
 class Allocation(Protocol):
-    """A rule that shares the budget out.
+    """A rule that divides the budget among depths.
 
-    Rules take the costs of depths to add up to the budget. Where one unit cannot change all depths
-    by their worst at once (`Neighbours.changes` has several cases) they add up to more: all noise
-    is then less by one factor, and the shares keep their proportions. What is the best for added
-    costs is near the best there, and need not be it.
+    Rules assume that the costs of depths add up to the budget. Where one unit cannot change all
+    depths by their worst case at once (`Neighbours.changes` has several cases), all noise is less
+    by one factor and the shares keep their proportions, so optimal shares are only nearly optimal.
     """
 
     @property
     def name(self) -> str:
-        """What a release file calls it."""
+        """The name in a release file."""
 
     @property
     def prior(self) -> Prior | None:
-        """The public table that the shares follow from, so that a release can refuse its own."""
+        """The public table that the shares are computed from; a release refuses its own table."""
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return one share for each of `Problem.depths`, summing to exactly 1.
@@ -80,17 +79,19 @@ class Allocation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Equal shares for all depths that can be measured."""
+    """Equal shares for all depths that can be measured.
 
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> [str(s) for s in hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Uniform()).shares]
+        ['1/3', '1/3', '1/3']
+    """
+
+    name: ClassVar[str] = "uniform"
     prior: ClassVar[Prior | None] = None
 
-    @property
-    def name(self) -> str:
-        """``uniform``."""
-        return "uniform"
-
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """1/n each."""
+        """Return 1/n for each depth."""
         return (Fraction(1, len(problem.depths)),) * len(problem.depths)
 
 
@@ -105,9 +106,14 @@ class Shares:
         given: exact numbers of at least 0, the last above 0, that sum to exactly 1.
 
     Raises:
-        PlanError: they are not.
+        PlanError: a share is negative, the last is 0, or they do not sum to 1.
+
+    Example:
+        >>> hr.Shares(["1/4", "3/4"]).given
+        (Fraction(1, 4), Fraction(3, 4))
     """
 
+    name: ClassVar[str] = "shares"
     prior: ClassVar[Prior | None] = None
     given: tuple[Fraction, ...]
 
@@ -127,58 +133,54 @@ class Shares:
             raise PlanError("the last share must be above 0: the leaves have to be measured")
         object.__setattr__(self, "given", fractions)
 
-    @property
-    def name(self) -> str:
-        """``shares``."""
-        return "shares"
-
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the given shares.
-
-        Raises:
-            PlanError: there are more or fewer of them than depths.
-        """
-        wanted = len(problem.depths)
-        if len(self.given) != wanted:
+        """Return the given shares, or raise a PlanError unless there is one for each depth."""
+        depths = len(problem.depths)
+        if len(self.given) != depths:
             raise PlanError(
-                f"this plan can measure {wanted} depths ({'; '.join(problem.cuboids)}), so it "
-                f"needs {wanted} shares, got {len(self.given)}"
+                f"this plan can measure {depths} depths ({'; '.join(problem.cuboids)}), so it "
+                f"needs {depths} shares, got {len(self.given)}"
             )
         return tuple(share or None for share in self.given)
-
-
-# Importance: what a squared error of one count costs, by level.
 
 
 @dataclass(frozen=True, slots=True)
 class Relative:
     """Relative errors: the squared error of a count N costs 1/max(N, 1)².
 
-    N is the prior's. Without one the mean count of the depth stands for it, total/n for n nodes, so
-    that the cost is n², the unknown total² being common to all depths.
+    N is the prior's. Without one it is the mean count of the depth, total/n for n nodes, so that
+    the cost is n², the unknown total² being common to all depths.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> allocation = hr.Optimal(importance=hr.Relative())
+        >>> hr.make_plan(tree, budget=hr.Rho(1), allocation=allocation).allocation
+        'optimal'
     """
 
 
 @dataclass(frozen=True, slots=True)
 class PerLevel:
-    """Every depth the same, however many nodes it has: n of them cost 1/n each.
+    """The same importance for every depth: each of its n nodes costs 1/n.
 
-    What is minimised is then the sum of the depths' mean squared errors. With importance 1 for all
-    counts the few coarse ones hardly matter beside the many fine ones.
+    This minimises the sum of the depths' mean squared errors. With importance 1 for all counts the
+    few coarse ones hardly matter beside the many fine ones.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> allocation = hr.Optimal(importance=hr.PerLevel())
+        >>> sum(hr.make_plan(tree, budget=hr.Rho(1), allocation=allocation).shares)
+        Fraction(1, 1)
     """
 
 
 Importance = Sequence[float] | Mapping[str, float] | Relative | PerLevel | None
-"""What a squared error of one count costs: one number a measurable depth, coarsest first; or some
-by the cuboid's name, and 1 for the others; or `Relative` or `PerLevel`; None: 1 for all."""
+"""The cost of a squared error of one count: one number a measurable depth, coarsest first; or some
+by cuboid name, and 1 for the others; or `Relative` or `PerLevel`; None: 1 for all."""
 
 
 def check_importance(importance: Importance) -> None:
-    """Raise unless the numbers are importances.
-
-    Raises:
-        PlanError: one below 0 or not finite, or all 0.
-    """
+    """Raise a PlanError unless all are finite, at least 0, and one is above 0."""
     if importance is None or isinstance(importance, Relative | PerLevel):
         return
     numbers = importance.values() if isinstance(importance, Mapping) else importance
@@ -188,7 +190,7 @@ def check_importance(importance: Importance) -> None:
             raise PlanError(f"an importance must be a number, got {kind_of(number)}")
         if not isfinite(number) or number < 0:
             raise PlanError(
-                f"importances must be finite and 0 or more, got {number:g}; 0 says that a level "
+                f"importances must be finite and 0 or more, got {number:g}; 0 is for a level that "
                 f"does not matter"
             )
     if not isinstance(importance, Mapping) and not any(given):
@@ -198,11 +200,7 @@ def check_importance(importance: Importance) -> None:
 def importances(
     problem: Problem, importance: Sequence[float] | Mapping[str, float] | PerLevel | None
 ) -> Float64:
-    """Return one number for each of `Problem.depths`: float64 (depths).
-
-    Raises:
-        PlanError: too many or too few, or a cuboid that is none of these depths.
-    """
+    """Return one number for each of `Problem.depths`: float64 (depths), or raise a PlanError."""
     names = problem.cuboids
     if importance is None:
         return np.ones(len(names))
@@ -229,11 +227,7 @@ def importances(
 
 
 def mean_importances(problem: Problem, importance: Importance, prior: Prior | None) -> list[float]:
-    """Return the mean cost of a squared error of one count, one for each of `Problem.depths`.
-
-    Raises:
-        PlanError: importances or a prior that do not fit.
-    """
+    """Return the mean cost of a squared error of one count, for each of `Problem.depths`."""
     if prior is not None:
         prior.check_fits(problem.tree)
     if not isinstance(importance, Relative):
@@ -241,8 +235,8 @@ def mean_importances(problem: Problem, importance: Importance, prior: Prior | No
     nodes = [problem.tree.nodes(t) for t in problem.depths]
     if prior is None:
         return [float(n) ** 2 for n in nodes]
-    found = []
+    costs = []
     for t, n in zip(problem.depths, nodes, strict=True):
         counts, times = prior.values(t, n)
-        found.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
-    return found
+        costs.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
+    return costs

@@ -1,4 +1,4 @@
-"""The cheapest plan: the least budget whose counts are as precise as asked for."""
+"""The cheapest plan: the smallest budget that meets a target of precision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Importance, Problem, Relative, check_importance
 from hedgerow.plan.allocation.optimal import levels_of
-from hedgerow.plan.allocation.programs import Level, least_budget_of, least_budgets, total_error
+from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.depths import (
     Invariant,
     Measure,
@@ -36,17 +36,17 @@ _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The shares that `cheapest` found, as an allocation."""
+class _GivenShares:
+    """The shares that `cheapest` computed, as an allocation."""
 
-    found: tuple[Fraction | None, ...]
+    given: tuple[Fraction | None, ...]
     prior: Prior | None
     name = "cheapest"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the found shares, which are for this problem."""
+        """Return the shares, which were computed for this problem."""
         del problem
-        return self.found
+        return self.given
 
 
 def cheapest(  # noqa: PLR0913 - as `make_plan`
@@ -61,34 +61,36 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
-    """Return the plan with the least budget that meets a target of error (Ko et al., program (7)):
+    """Return the plan with the least budget that meets a target of error (Ko et al., program (7)).
 
         minimise Σ_ℓ b_ℓ subject to Σ_ℓ Σ_{j in ℓ} w_ℓj f(b_ℓ/Δ_ℓ, N_j) ≤ τ,
         and the root of the mean of f over level ℓ ≤ the level's own target,
 
     for the error f of max(0, N + noise), N from the prior or, without one, large. The inverse of
-    `Optimal`: its error at the budget found is τ. Each depth's part of the budget is then rounded
-    up to six digits, so targets are kept and the budget is at most 1e-5 above the least. Where one
-    unit cannot change all depths by their worst at once (`Replace(exactly=False)`), the plan costs
-    less than Σ_ℓ b_ℓ, which is what was made least.
+    `Optimal`: its error at this budget is τ. Parts are rounded up to six digits. Where one unit
+    cannot change all depths by their worst at once, the plan costs less than Σ_ℓ b_ℓ.
 
     Args:
         tree: the public domain.
         target: τ, in records²: the sum over all counts of all measured depths of squared errors,
             each times its importance (not a mean). With `Relative` a pure number.
-        per_level: cuboid's name → the root mean squared error of its counts, in records. Without
+        per_level: cuboid name → the root mean squared error of its counts, in records. Without
             ``target`` the depths that are not named stay unmeasured.
         importance: as for `Optimal`, but a common factor matters: it scales τ.
         prior: a public table with the levels of the release.
-        neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
-        mechanism: the noise: the plan has a budget of what it is bought with, `Rho` for the
-            discrete Gaussian and `Epsilon` for discrete Laplace.
-        measure: `Survivors` unless given.
-        invariants: levels whose counts are public.
+        neighbours: as for `make_plan`.
+        mechanism: as there.
+        measure: as there, but no running sums.
+        invariants: as there.
 
     Raises:
-        PlanError: no target, one that no budget reaches, a level that is none; and as `Optimal`.
-    """  # noqa: D415
+        PlanError: no target, an unreachable one, an unknown level; and as `Optimal`.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> hr.cheapest(tree, per_level={"bin": 2}).budget
+        Rho(rho=Fraction(1, 8))
+    """
     neighbours = AddRemove() if neighbours is None else neighbours
     measure = Survivors() if measure is None else measure
     check_parts(tree, neighbours, mechanism, measure)
@@ -97,96 +99,105 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     unit = budget_in(mechanism.price, Fraction(1))
     depths = tuple(measurable_depths(tree, neighbours, invariants))
     problem = Problem(tree, neighbours, mechanism, unit, measure, depths)
-    check_importance(importance)
-    check_prior(prior)
-    wanted = _wanted(problem, per_level or {})
-    if target is None:
-        budgets = _of_levels(problem, prior, wanted)
-    else:
-        _check_relative(importance, prior)
-        budgets = _of_total(problem, importance, prior, wanted, _positive(target, "the target"))
-    total = sum(budgets.values(), Fraction(0))
-    shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(depths)))
-    needed = total * _worst_part(problem, shares)
-    if needed > LARGEST:
-        raise PlanError(_too_dear(float(needed)))
+    budget, shares = _least(problem, target, per_level or {}, importance, prior)
     return make_plan(
         tree,
-        budget=budget_in(mechanism.price, needed),
+        budget=budget_in(mechanism.price, budget),
         neighbours=neighbours,
         mechanism=mechanism,
-        allocation=_Found(shares, prior),
+        allocation=_GivenShares(shares, prior),
         measure=measure,
         invariants=invariants,
     )
 
 
-def _worst_part(problem: Problem, shares: Sequence[Fraction | None]) -> Fraction:
-    """Return the part of all budgets together that the worst unit costs; see `worst_part`."""
-    given = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
-    changes = [problem.neighbours.changes(t) for t, _ in given]
-    return worst_part([share for _, share in given], changes, norm_of(problem.mechanism.price))
+def _least(
+    problem: Problem,
+    target: Target | None,
+    per_level: Mapping[str, Target],
+    importance: Importance,
+    prior: Prior | None,
+) -> tuple[Fraction, tuple[Fraction | None, ...]]:
+    """Return the least budget, and its shares."""
+    check_importance(importance)
+    check_prior(prior)
+    targets = _targets(problem, per_level)
+    if target is None:
+        budgets = _of_levels(problem, prior, targets)
+    else:
+        if isinstance(importance, Relative) and prior is None:
+            raise PlanError("a target of relative error needs a prior: errors relative to what?")
+        budgets = _of_total(problem, importance, prior, targets, _positive(target, "the target"))
+    total = sum(budgets.values(), Fraction(0))
+    shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(problem.depths)))
+    measured = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
+    changes = [problem.neighbours.changes(t) for t, _ in measured]
+    norm = norm_of(problem.mechanism.price)
+    needed = total * worst_part([share for _, share in measured], changes, norm)
+    if needed > LARGEST:
+        raise PlanError(
+            f"the target needs a budget of {float(needed):,.6g}, more than {LARGEST:,}, where "
+            f"nothing is protected; ask for less precision"
+        )
+    return needed, shares
 
 
 def _of_levels(
-    problem: Problem, prior: Prior | None, wanted: Mapping[int, float]
+    problem: Problem, prior: Prior | None, targets: Mapping[int, float]
 ) -> dict[int, Fraction]:
-    """Return the budget of each level that has a target of its own, by place."""
-    if not wanted:
+    """Return the budget of each level that has a target of its own, by position."""
+    if not targets:
         raise PlanError("give a target: of the total squared error, or of single levels")
-    if len(problem.depths) - 1 not in wanted:
+    if len(problem.depths) - 1 not in targets:
         raise PlanError(
             f"give a target for {problem.cuboids[-1]!r} too: the leaves have to be measured"
         )
     every = levels_of(problem, None, prior)[1]
-    own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in wanted.items()}
-    return {i: Fraction(_rounded_up(budget)) for i, budget in own.items()}
+    own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in targets.items()}
+    return {i: Fraction(_round_up(budget)) for i, budget in own.items()}
 
 
 def _of_total(
     problem: Problem,
     importance: Importance,
     prior: Prior | None,
-    wanted: Mapping[int, float],
+    targets: Mapping[int, float],
     target: float,
 ) -> dict[int, Fraction]:
-    """Return the budget of each level under a target for all together, by place."""
+    """Return the budget of each level under a target for all together, by position."""
     measured, levels = levels_of(problem, importance, prior)
     plain = levels_of(problem, None, prior)[1]
     floors = np.zeros(len(levels))
-    own = {i: _own_budget(problem, plain[i], i, rmse) for i, rmse in wanted.items()}
+    own = {i: _own_budget(problem, plain[i], i, rmse) for i, rmse in targets.items()}
     for place, i in enumerate(measured):
         floors[place] = own.get(i, 0.0)
-    found = least_budgets(levels, target, LARGEST, floors)
-    budgets = {i: Fraction(_rounded_up(own[i])) for i in own if i not in measured}
-    return budgets | dict(zip(measured, _kept(levels, found, target), strict=True))
+    least = least_budgets(levels, target, LARGEST, floors)
+    budgets = {i: Fraction(_round_up(own[i])) for i in own if i not in measured}
+    return budgets | dict(zip(measured, _rounded(levels, least, target), strict=True))
 
 
-def _kept(levels: Sequence[Level], found: Float64, target: float) -> list[Fraction]:
-    """Return the budgets rounded up, and by last digits more until the target is seen to be kept.
+def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list[Fraction]:
+    """Return the budgets rounded up, and by last digits more until the target is met.
 
-    The budgets found keep it to 1e-12 or so: rounded up they do, or one digit later.
-
-    Raises:
-        PlanError: they do not, which no found budgets should cause.
+    The least budgets meet it to 1e-12 or so: rounded up they do, or one digit later.
     """
-    rounded = [_rounded_up(budget) for budget in found]
+    rounded = [_round_up(budget) for budget in least]
     for _ in range(MOST_DIGITS_MORE):
         if total_error(levels, np.array([float(budget) for budget in rounded])) <= target:
             return [Fraction(budget) for budget in rounded]
         rounded = [budget.next_plus(_UP) for budget in rounded]
     raise PlanError(
-        f"no budget was seen to keep the target of {target:.6g}; give one that is a little larger"
+        f"no budget was found that meets the target of {target:.6g}; give a slightly larger one"
     )
 
 
-def _own_budget(problem: Problem, level: Level, place: int, rmse: float) -> float:
+def _own_budget(problem: Problem, level: LevelCost, place: int, rmse: float) -> float:
     cells = problem.tree.nodes(problem.depths[place])
-    return least_budget_of(level, rmse**2 * cells, LARGEST)
+    return float(least_budgets([level], rmse**2 * cells, LARGEST)[0])
 
 
-def _wanted(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:
-    """Return the targets of single levels by place."""
+def _targets(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:
+    """Return the targets of single levels by position."""
     names = problem.cuboids
     for name in per_level:
         if name not in names:
@@ -199,29 +210,15 @@ def _wanted(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, floa
     }
 
 
-def _check_relative(importance: Importance, prior: Prior | None) -> None:
-    if isinstance(importance, Relative) and prior is None:
-        raise PlanError(
-            "a target of relative error needs a prior, to say what the errors are relative to"
-        )
-
-
-def _positive(target: Target, what: str) -> float:
+def _positive(target: Target, name: str) -> float:
     number = float(target)
     if not 0 < number < float("inf"):
         raise PlanError(
-            f"{what} must be above 0 and finite, got {number:g}; no budget makes noise vanish"
+            f"{name} must be above 0 and finite, got {number:g}; no budget makes the noise 0"
         )
     return number
 
 
-def _rounded_up(budget: float) -> Decimal:
+def _round_up(budget: float) -> Decimal:
     """Return the least number of six digits that is no smaller."""
     return _UP.create_decimal(budget)
-
-
-def _too_dear(budget: float) -> str:
-    return (
-        f"the target needs a budget of {budget:,.6g}, more than {LARGEST:,}, where nothing is "
-        f"protected; ask for less precision"
-    )

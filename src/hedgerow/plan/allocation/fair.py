@@ -1,16 +1,9 @@
 """An allocation under which no family of a depth is much less precise than another.
 
 Measured from survivors, the variance of a node is linear in the variances v of the measurements:
-``V = Σ_s c_s v_s`` with coefficients of the family sizes above it
-(`hedgerow.plan.allocation.fairness`). So "no node of a depth has more than r times the variance of
-another" is a cone in v, whatever the budget: ratios depend on how it is shared and never on how
-large it is. Whether a ratio can be reached is a linear program, and the least one is found by
-bisection.
-
-Of all fair shares those are taken that minimise ``Σ_t importance_t · mean V_t``. With
-v_t ∝ Δ₂²/(s_t ρ) (discrete Gaussian) or (Δ₁/(s_t ε))² (discrete Laplace, for large scales), the
-shares are s_t ∝ 1/v_t or 1/√v_t; that they sum to 1 is a convex constraint in v, and everything
-else is linear: the optimum is global.
+``V = Σ_s c_s v_s`` (`hedgerow.plan.allocation.fairness`). So a bound r on the ratio of variances
+within a depth is a cone in v, whether it can be reached is a linear program, and the shares of
+least ``Σ_t importance_t · mean V_t`` solve a convex one: docs/proofs.md, "Fair shares".
 """
 
 from collections.abc import Sequence
@@ -25,12 +18,12 @@ from scipy.optimize import linprog, minimize
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.fairness import Classes, along, tree_classes
+from hedgerow.plan.allocation.fairness import along, tree_classes
 from hedgerow.plan.depths import Survivors
 from hedgerow.plan.prior import Prior
 
 WIDEST = 1e4
-"""A measurement more than so many times as variable as another counts as out of reach."""
+"""The largest ratio of the variances of two measurements that is tried."""
 
 _SLACK = 1e-6  # shares are rounded to nine digits; the ratio must hold for them
 _MOST_PAIRS = 1000
@@ -38,19 +31,26 @@ _MOST_PAIRS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Fair:
-    """The least mean variance at which nobody is ``ratio`` times less precise than others.
+    """The least mean variance at which no node is ``ratio`` times less precise than another.
 
     At each depth the largest variance of a node is at most ``ratio`` times the least above 0. For
     noise measured from survivors, where variances are those of large counts.
 
     Attributes:
         ratio: at least 1.
-        importance: for each measurable depth what its mean variance counts for; equal unless given.
+        importance: the weight of each measurable depth's mean variance; equal unless given.
 
     Raises:
         PlanError: a ratio below 1, or importance that is negative or nowhere above 0.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 50, 5).axis([2, 3])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Fair(1.25))
+        >>> bool(hr.fairness(plan)["ratio"].max() <= 1.25)
+        True
     """
 
+    name: ClassVar[str] = "fair"
     prior: ClassVar[Prior | None] = None
     ratio: float
     importance: tuple[float, ...] | None = None
@@ -68,11 +68,6 @@ class Fair:
                 f"importance must be numbers of at least 0, not all 0, got {list(given)}"
             )
 
-    @property
-    def name(self) -> str:
-        """``fair``."""
-        return "fair"
-
     def shares(self, problem: Problem) -> tuple[Fraction, ...]:
         """Return shares as `fair_shares`."""
         return fair_shares(problem, self.ratio, self.importance)
@@ -81,17 +76,12 @@ class Fair:
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
 ) -> tuple[Fraction, ...]:
-    """Return the shares of `Fair`, one a measurable depth.
-
-    Raises:
-        PlanError: no shares reach the ratio (the message says which ratio can be reached), all
-            nodes are measured, or importance for more or fewer depths.
-    """
-    wanted = np.ones(len(problem.depths)) if importance is None else np.array(importance)
-    if len(wanted) != len(problem.depths):
+    """Return the shares of `Fair`, one a measurable depth."""
+    weights = np.ones(len(problem.depths)) if importance is None else np.array(importance)
+    if len(weights) != len(problem.depths):
         raise PlanError(
             f"importance must be one number a measurable depth ({'; '.join(problem.cuboids)}), "
-            f"got {len(wanted)}"
+            f"got {len(weights)}"
         )
     rows, mean = _coefficients(problem)
     costs = _costs(problem)
@@ -103,17 +93,13 @@ def fair_shares(
             f"smallest ratio they can reach is {reached:.6g}"
         )
     power = 1 / problem.mechanism.price.power
-    found = _cheapest(rows, costs, wanted @ mean, (ratio / (1 + _SLACK), v), power)
-    shares = (costs / found) ** power
+    least = _least_variances(rows, costs, weights @ mean, (ratio / (1 + _SLACK), v), power)
+    shares = (costs / least) ** power
     return _rounded(shares / shares.sum())
 
 
 def least_ratio(problem: Problem) -> float:
-    """Return the smallest ratio that shares can reach, to about 1e-7 from above.
-
-    Raises:
-        PlanError: all nodes are measured.
-    """
+    """Return the smallest ratio that shares can reach, to about 1e-7 from above."""
     rows, _ = _coefficients(problem)
     costs = _costs(problem)
     low, high = 1.0, 1 + 1e-9
@@ -126,59 +112,47 @@ def least_ratio(problem: Problem) -> float:
 
 
 def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
-    """For each depth the distinct nonzero rows c; and the mean row of each measurable depth."""
+    """Return each depth's distinct nonzero rows c, and the mean row of measurable depths."""
     if not isinstance(problem.measure, Survivors):
         raise PlanError(
-            "fair shares are known for noise measured from survivors; where all nodes are measured "
-            "use another allocation and look at the fairness of the plan"
+            'fair shares need measure = "survivors"; where all nodes are measured use another '
+            "allocation and look at the fairness of the plan"
         )
     classes = tree_classes(problem.tree, subtrees=False)
-    found = np.zeros((*classes.shape(0), len(problem.depths)))
+    coefficients = np.zeros((*classes.shape(0), len(problem.depths)))
     rows, means = [], []
     for t in range(problem.tree.depth + 1):
-        if t:
-            found = _below(classes, t, found)
+        own = np.ones(classes.shape(0))
+        if t:  # from the parents' noise 1/n², of a measurement's own 1 - 1/n
+            axis, level = classes.refined(t)
+            n = along(level.siblings.astype(np.float64), axis, coefficients.ndim)
+            coefficients = np.take(coefficients, level.parent, axis=axis) / n**2
+            own = along(1 - 1 / level.siblings, axis, len(classes.shape(t)))
         if t in problem.depths:
-            found[..., problem.depths.index(t)] += _own_part(classes, t)
+            coefficients[..., problem.depths.index(t)] += own
             nodes = classes.nodes(t)
-            means.append(np.tensordot(nodes, found, nodes.ndim) / nodes.sum())
-        distinct = np.unique(found.reshape(-1, found.shape[-1]), axis=0)
+            means.append(np.tensordot(nodes, coefficients, nodes.ndim) / nodes.sum())
+        distinct = np.unique(coefficients.reshape(-1, coefficients.shape[-1]), axis=0)
         rows.append(distinct[distinct.any(axis=1)])
     return [at for at in rows if len(at) > 1], np.array(means)
 
 
-def _below(classes: Classes, depth: int, found: Float64) -> Float64:
-    """Return what the parents' noise contributes: divided by n²."""
-    axis, level = classes.refined(depth)
-    n = along(level.siblings.astype(np.float64), axis, found.ndim)
-    below: Float64 = np.take(found, level.parent, axis=axis) / n**2
-    return below
-
-
-def _own_part(classes: Classes, depth: int) -> Float64:
-    """1 - 1/n of a measurement's own variance (1 at the root), spread over the other axes."""
-    if depth == 0:
-        return np.ones(classes.shape(0))
-    axis, level = classes.refined(depth)
-    return along(1 - 1 / level.siblings, axis, len(classes.shape(depth)))
-
-
 def _costs(problem: Problem) -> Float64:
-    """Return the variance that a share of 1 buys at each depth, but for a factor common to all."""
+    """Return the variance that a share of 1 buys at each depth, up to a common factor."""
     power = problem.mechanism.price.power
     return np.array([problem.sensitivity(t) ** power for t in problem.depths])
 
 
 def _reachable(rows: list[Float64], costs: Float64, ratio: float) -> Float64 | None:
-    """Variances of one measurement (the least at 1) that keep the ratio; None if there are none.
+    """Return variances of one measurement (the least is 1) that keep the ratio, or None.
 
     A linear program in v and a b_t a depth, with b_t <= c·v <= ratio b_t for all rows c.
     """
     if not rows:
         return costs
-    depths = len(rows)
-    below = [np.hstack([-at, _column(len(at), depths, i, 1.0)]) for i, at in enumerate(rows)]
-    above = [np.hstack([at, _column(len(at), depths, i, -ratio)]) for i, at in enumerate(rows)]
+    units = [np.tile(unit, (len(at), 1)) for at, unit in zip(rows, np.eye(len(rows)), strict=True)]
+    below = [np.hstack([-at, unit]) for at, unit in zip(rows, units, strict=True)]
+    above = [np.hstack([at, -ratio * unit]) for at, unit in zip(rows, units, strict=True)]
     bounds = [*((1.0, WIDEST) for _ in costs), *((0, None) for _ in rows)]
     solved = linprog(
         np.ones(len(bounds)),
@@ -189,29 +163,19 @@ def _reachable(rows: list[Float64], costs: Float64, ratio: float) -> Float64 | N
     return np.array(solved.x[: len(costs)]) if solved.status == 0 else None
 
 
-def _column(rows: int, depths: int, place: int, value: float) -> Float64:
-    found = np.zeros((rows, depths))
-    found[:, place] = value
-    return found
-
-
-def _cheapest(
+def _least_variances(
     rows: list[Float64],
     costs: Float64,
     objective: Float64,
     limit: tuple[float, Float64],
     power: float,
 ) -> Float64:
-    """The v with the least objective·v within the budget Σ (costs/v)^power <= 1 and the ratio.
+    """Return the v of least objective·v within the ratio and the budget Σ (costs/v)^power <= 1.
 
     Pairs of rows enter as constraints when a solution breaks them, so that few ever do.
 
-    Args:
-        rows: the coefficients of each depth.
-        costs: the variance that a share of 1 buys.
-        objective: its coefficients.
-        limit: the ratio, and a v that keeps it.
-        power: 1 where variances are ∝ 1/share (ρ), 1/2 where ∝ 1/share² (ε).
+    ``limit`` is the ratio and a v that keeps it; ``power`` is 1 where variances are ∝ 1/share (ρ),
+    1/2 where ∝ 1/share² (ε).
     """
     ratio, start = limit
     start = start * ((costs / start) ** power).sum() ** (1 / power)
@@ -242,13 +206,12 @@ def _cheapest(
         ).x
         broken = [pair for at in scaled if (pair := _broken(at, w, ratio)) is not None]
         if not broken or len(pairs) > _MOST_PAIRS:
-            found: Float64 = start * w
-            return found
+            return np.asarray(start * w)
         pairs += broken
 
 
 def _broken(rows: Float64, w: Float64, ratio: float) -> Float64 | None:
-    """``ratio`` times the least row minus the largest, if w breaks that it is at least 0."""
+    """Return ``ratio`` times the least row minus the largest where that is below 0 at w."""
     values = rows @ w
     least, most = rows[values.argmin()], rows[values.argmax()]
     if values.max() <= ratio * values.min() * (1 + _SLACK / 2):
@@ -258,7 +221,7 @@ def _broken(rows: Float64, w: Float64, ratio: float) -> Float64 | None:
 
 
 def _rounded(shares: Float64) -> tuple[Fraction, ...]:
-    """Nine digits each, summing to exactly 1."""
+    """Return the shares to nine digits, summing to exactly 1."""
     rounded = [Fraction(round(share * 10**9), 10**9) for share in shares]
     largest = int(shares.argmax())
     rounded[largest] += 1 - sum(rounded)

@@ -1,16 +1,9 @@
 """Who is released less precisely, only because of having more siblings.
 
-Noise is the same for all counts of a depth, but projecting a family onto its parent's count takes a
-share 1/n of a cell's noise away: counts in large families keep more of it (Zhu et al. 2022). All
-variances here are those of large counts, before anything is cut off at 0.
-
-With parents of one variance P and children measured with v, ``V(n) = P/n² + v (1 - 1/n)``. The
-ratio of two family sizes a < b is a Möbius function of x = P/v, so it is monotone between
-
-    (1 - 1/b) / (1 - 1/a) at x = 0  and  a²/b² as x grows, and 1 at x = ab/(a + b).
-
-So below a *public* parent (x = 0) no allocation changes it; elsewhere, two sizes can be made equal,
-by measuring the parents x times less precisely than the children; three in general cannot.
+Projecting a family onto its parent's count takes a share 1/n of a cell's noise away: counts in
+large families keep more of it (Zhu et al. 2022). Variances here are those of large counts, before
+anything is clipped at 0, and are computed class by class: nodes that no plan can tell apart. What
+allocations can and cannot change: docs/proofs.md, "Fair shares".
 """
 
 from dataclasses import dataclass
@@ -20,34 +13,18 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
-from hedgerow.plan.depths import All, Measured, Public, RunningSums, Survivors
+from hedgerow.plan.depths import All, RunningSums, Survivors
+from hedgerow.plan.forecast import noise_variances
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-# Variances of the nodes of a tree, class by class: nodes that no plan can tell apart.
-#
-# On one axis, two nodes are of one *class* if their ancestors are of the same shape at every level:
-# families with the same numbers of children (and, where what lies below matters, the same
-# subtrees). A node of a tree is a tuple of axis nodes, so its variance depends on its tuple of
-# classes, and arrays with one dimension an axis hold every variance there is.
-#
-# With own variance v_t of a measurement of depth t, u of what is known of a child before its family
-# is projected, and S the sum of u over the family,
-#
-# Var(child) = (u/S)² Var(parent) + u - u²/S.
-#
-# From survivors u = v_t, so that this is Var(parent)/n² + v_t (1 - 1/n) (Zhu et al., Theorem 12,
-# with a noisy parent); a depth without a measurement takes S of its own children for u. By least
-# squares u = 1/(1/v_t + 1/S) (Hay et al. 2010).
-
-
 MOST_CLASSES = 5_000_000
-"""Tuples of classes, over all depths, that are looked at."""
+"""The most tuples of classes, over all depths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class LevelClasses:
     """The classes of one level of an axis, in the order of their parents' classes.
 
     Attributes:
@@ -69,18 +46,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The classes of a tree's axes.
+    """The classes of a tree's axes: of each axis its levels 1..L.
 
-    Attributes:
-        tree: the tree.
-        levels: for each axis its levels 1..L.
-
-    Raises:
-        PlanError: more than `MOST_CLASSES` tuples of classes.
+    Two nodes of an axis are of one class if their ancestors are families of the same sizes (and,
+    where subtrees matter, of the same subtrees). A node of the tree is a tuple of axis nodes, so
+    its variance depends on its tuple of classes: arrays have one dimension an axis.
     """
 
     tree: Tree
-    levels: tuple[tuple[Level, ...], ...]
+    levels: tuple[tuple[LevelClasses, ...], ...]
 
     def __post_init__(self) -> None:
         tuples = sum(int(np.prod(self.shape(t))) for t in range(self.tree.depth + 1))
@@ -97,24 +71,32 @@ class Classes:
 
     def nodes(self, depth: int) -> Float64:
         """Return how many nodes of a depth each tuple stands for: float64 (shape)."""
-        found = np.ones(())
+        nodes = np.ones(())
         for axis, k in zip(self.levels, self.tree.cuboid(depth), strict=True):
-            found = np.multiply.outer(found, axis[k - 1].nodes if k else np.ones(1))
-        return found
+            nodes = np.multiply.outer(nodes, axis[k - 1].nodes if k else np.ones(1))
+        return nodes
 
-    def refined(self, depth: int) -> tuple[int, Level]:
+    def refined(self, depth: int) -> tuple[int, LevelClasses]:
         """Return the axis that depth 1..T refines, and its level there."""
         axis, level = self.tree.steps[depth - 1]
         return axis, self.levels[axis][level - 1]
 
 
 def tree_classes(tree: Tree, *, subtrees: bool) -> Classes:
-    """The classes of a tree; with ``subtrees`` nodes of one class have the same descendants too."""
+    """Return the classes of a tree; with ``subtrees`` their nodes have the same descendants."""
     return Classes(tree, tuple(_axis_levels(axis, subtrees=subtrees) for axis in tree.axes))
 
 
 def variances(classes: Classes, own: Float64, *, combine: bool) -> list[Float64]:
     """Return for each depth 0..T the variance (records²) of each tuple of classes: float64 (shape).
+
+    With u the variance of a child from below and S the sum of u over the family,
+
+        Var(child) = (u/S)² Var(parent) + u - u²/S.
+
+    From survivors u is the variance of one measurement (Zhu et al., Theorem 12, with a noisy
+    parent), or S of its own children where it is unmeasured; by least squares 1/u = 1/v + 1/S (Hay
+    et al. 2010).
 
     Args:
         classes: with subtrees, if depths are combined or one above the last measured one is not
@@ -135,24 +117,24 @@ def variances(classes: Classes, own: Float64, *, combine: bool) -> list[Float64]
             axis, level = classes.refined(t)
             weighted = before[t] * along(level.repeats, axis, before[t].ndim)
             sums[t - 1] = np.add.reduceat(weighted, level.start, axis=axis)
-    found = [np.zeros(classes.shape(t)) for t in range(top + 1)] or [before[0]]
-    for t in range(len(found), len(own)):
+    result = [np.zeros(classes.shape(t)) for t in range(top + 1)] or [before[0]]
+    for t in range(len(result), len(own)):
         axis, level = classes.refined(t)
-        above = np.take(found[t - 1], level.parent, axis=axis)
+        above = np.take(result[t - 1], level.parent, axis=axis)
         if t > last:  # only children: their parents' counts
-            found.append(above)
+            result.append(above)
             continue
         part = before[t] / np.take(sums[t - 1], level.parent, axis=axis)
-        found.append(part**2 * above + before[t] * (1 - part))
-    return found
+        result.append(part**2 * above + before[t] * (1 - part))
+    return result
 
 
 def along(values: Float64, axis: int, dimensions: int) -> Float64:
-    """Values of one axis, shaped to be spread over the others."""
+    """Return the values of one axis, shaped to broadcast over the others."""
     return values.reshape([-1 if i == axis else 1 for i in range(dimensions)])
 
 
-def _axis_levels(axis: Axis, *, subtrees: bool) -> tuple[Level, ...]:
+def _axis_levels(axis: Axis, *, subtrees: bool) -> tuple[LevelClasses, ...]:
     families = [np.diff(start) for start in axis.child_start]
     shapes = [*families, np.zeros(axis.size(axis.depth), dtype=np.int64)]
     if subtrees:
@@ -163,15 +145,15 @@ def _axis_levels(axis: Axis, *, subtrees: bool) -> tuple[Level, ...]:
     for family, shape in zip(families, shapes[1:], strict=True):
         parents = np.repeat(members, family)
         keys = parents * (int(shape.max()) + 1) + shape
-        _, first, found, nodes = np.unique(
+        _, first, classes, nodes = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
         )
         parent = parents[first]
         start = np.searchsorted(parent, np.arange(int(parent[-1]) + 1))
         repeats = nodes / np.bincount(members)[parent]
         siblings = np.repeat(family, family)[first]
-        levels.append(Level(parent, start, repeats, nodes.astype(float), siblings, found))
-        members = found
+        levels.append(LevelClasses(parent, start, repeats, nodes.astype(float), siblings, classes))
+        members = classes
     return tuple(levels)
 
 
@@ -212,76 +194,73 @@ def fairness(plan: Plan) -> pl.DataFrame:
     depth (null where the depth is exact).
 
     Raises:
-        PlanError: more different kinds of nodes than can be looked at.
+        PlanError: too many different kinds of nodes, or a plan of running sums.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 50, 5).axis([2, 3])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1))
+        >>> hr.fairness(plan).select("cuboid", "siblings", "families").rows()
+        [('bins_3', 2, 1), ('bin', 2, 1), ('bin', 3, 1)]
     """
-    classes, found = _variances(plan)
+    classes, by_depth = _variances(plan)
     rows = []
     for t in range(1, plan.tree.depth + 1):
         axis, level = classes.refined(t)
-        others = tuple(i for i in range(found[t].ndim) if i != axis)
-        nodes = classes.nodes(t)
-        base = _least_above_zero(found[t])
-        sums = (nodes * found[t]).sum(axis=others), nodes.sum(axis=others)
-        least, largest = found[t].min(axis=others), found[t].max(axis=others)
+        variance, nodes = by_depth[t], classes.nodes(t)
+        others = tuple(i for i in range(variance.ndim) if i != axis)
+        reference = _least_above_zero(variance)
+        sums, counts = (nodes * variance).sum(axis=others), nodes.sum(axis=others)
+        least, largest = variance.min(axis=others), variance.max(axis=others)
         for n in np.unique(level.siblings):
             of = level.siblings == n
-            count = sums[1][of].sum()
-            mean = sums[0][of].sum() / count
-            ratio = mean / base if base else None
-            ends = least[of].min(), largest[of].max()
+            count = counts[of].sum()
+            mean = float(sums[of].sum() / count)
+            ratio = mean / reference if reference else None
+            ends = float(least[of].min()), float(largest[of].max())
             cuboid = plan.tree.cuboid_name(t)
-            rows.append((t, cuboid, n, round(count / n), mean, *ends, mean**0.5, ratio))
-    return pl.DataFrame([tuple(_plain(v) for v in row) for row in rows], SCHEMA, orient="row")
+            rows.append((t, cuboid, int(n), round(count / n), mean, *ends, mean**0.5, ratio))
+    return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
 def fairness_rows(plan: Plan) -> list[str]:
-    """For people: one sentence a depth 1..T of a single axis, naming an area at either end.
+    """Return one sentence a depth 1..T of a single axis, naming the most and least precise area.
 
-    From survivors it names the parents of two families. Where depths are combined, siblings differ
-    too (by what lies below them), so it names the two areas themselves. A depth whose areas are all
-    alike, or that is exact, has no sentence; nor has a tree of several axes.
+    From survivors it names the parents of two families; where depths are combined, siblings differ
+    too, so it names the areas themselves. Depths that are exact or whose areas are all alike have
+    no sentence, nor have trees of several axes.
     """
     if len(plan.tree.axes) > 1:
         return []
-    classes, found = _variances(plan)
-    said = []
+    classes, by_depth = _variances(plan)
+    sentences = []
     for t in range(1, plan.tree.depth + 1):
-        _, level = classes.refined(t)
-        most = int(found[t].argmax())
-        base = _least_above_zero(found[t])
-        if not base or found[t][most] <= base * (1 + 1e-9):
+        (_, level), variance = classes.refined(t), by_depth[t]
+        most = int(variance.argmax())
+        reference = _least_above_zero(variance)
+        if not reference or variance[most] <= reference * (1 + 1e-9):
             continue
-        least = int(np.flatnonzero(found[t] == base)[0])
+        least = int(np.flatnonzero(variance == reference)[0])
         worse, better = (_area(plan, t, c, classes) for c in (most, least))
-        said.append(
+        sentences.append(
             f"{plan.tree.cuboid_name(t)}: {worse}: {_siblings(level.siblings[most])}, "
-            f"{found[t][most] / base - 1:.1%} more variance than {better} with "
+            f"{variance[most] / reference - 1:.1%} more variance than {better} with "
             f"{_siblings(level.siblings[least])}"
         )
-    return said
+    return sentences
 
 
 def _variances(plan: Plan) -> tuple[Classes, list[Float64]]:
     if isinstance(plan.measure, RunningSums):
-        raise PlanError("fairness is told of noisy counts, and this plan measures running sums")
+        raise PlanError("fairness is defined for noisy counts, and this plan measures running sums")
     combine = isinstance(plan.measure, All)
-    own = np.array(
-        [
-            what.mechanism.noise_variance
-            if isinstance(what, Measured)
-            else 0.0
-            if isinstance(what, Public)
-            else np.inf
-            for what in plan.depths
-        ]
-    )
+    own = np.array(noise_variances(plan.depths))
     subtrees = combine or bool(np.isinf(own[: int(np.flatnonzero(np.isfinite(own))[-1])]).any())
     classes = tree_classes(plan.tree, subtrees=subtrees)
     return classes, variances(classes, own, combine=combine)
 
 
-def _least_above_zero(found: Float64) -> float | None:
-    above = found[found > 0]
+def _least_above_zero(variance: Float64) -> float | None:
+    above = variance[variance > 0]
     return float(above.min()) if len(above) else None
 
 
@@ -299,7 +278,3 @@ def _area(plan: Plan, depth: int, number: int, classes: Classes) -> str:
 
 def _siblings(n: int) -> str:
     return "an only child" if n == 1 else f"{n:,} siblings"
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,16 +1,16 @@
-"""The optimal allocation: shares of the budget that make the error of the counts least.
+"""The optimal allocation: the shares of the budget of least error, before or after estimation.
 
-Two objectives. ``cells`` is program (6) of Ko et al.: the error of every noisy count on its own,
-cut off at 0, before depths are combined. It is right where depths are used separately, and where a
-prior says that most counts are near 0, for there clipping is what matters. ``released`` is the
-error after depths are combined (`hedgerow.plan.allocation.released`): right where counts are large
-against the noise and estimates are what is published.
+``cells`` is program (6) of Ko et al.: the error of every noisy count on its own, clipped at 0,
+before depths are combined: for depths that are used separately, and for priors whose counts are
+mostly near 0, because clipping at zero dominates the error there. ``released`` is the error after
+depths are combined (`hedgerow.plan.allocation.released`): for counts that are large against the
+noise.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from hedgerow.plan.allocation.allocation import (
     importances,
     mean_importances,
 )
-from hedgerow.plan.allocation.programs import Cells, LargeCounts, Level, least_error
+from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
@@ -62,8 +62,15 @@ class Optimal:
 
     Raises:
         PlanError: an importance below 0 or not finite, or all 0, or an unknown objective.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Optimal())
+        >>> [float(share) for share in plan.shares]  # ∝ √n for n nodes
+        [0.1907, 0.2698, 0.5395]
     """
 
+    name: ClassVar[str] = "optimal"
     importance: Importance = None
     prior: Prior | None = None
     objective: Literal["cells", "released"] = "cells"
@@ -73,11 +80,6 @@ class Optimal:
             raise PlanError(f"objective must be cells or released, got {kind_of(self.objective)}")
         check_prior(self.prior)
         check_importance(self.importance)
-
-    @property
-    def name(self) -> str:
-        """``optimal``."""
-        return "optimal"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
@@ -94,33 +96,30 @@ class Optimal:
         measured, levels = levels_of(problem, self.importance, self.prior)
         depths = [problem.depths[i] for i in measured]
         if self.prior is None:  # the shares do not depend on the budget
-            found = _optimum(levels, 1.0)
+            budgets = _optimum(levels, 1.0)
         elif isinstance(problem.budget, EpsilonDelta):
-            found = _alternating(problem, levels, depths)
+            budgets = _alternating(problem, levels, depths)
         elif isinstance(problem.budget, Epsilon):
-            found = _optimum(levels, float(problem.budget.epsilon))
+            budgets = _optimum(levels, float(problem.budget.epsilon))
         else:
-            found = _optimum(levels, float(problem.budget.rho))
-        shares = dict(zip(measured, rounded_shares(found), strict=True))
+            budgets = _optimum(levels, float(problem.budget.rho))
+        shares = dict(zip(measured, rounded_shares(budgets), strict=True))
         return tuple(shares.get(i) for i in range(len(problem.depths)))
 
 
 def levels_of(
     problem: Problem, importance: Importance, prior: Prior | None
-) -> tuple[list[int], list[Level]]:
-    """Return the depths of `Problem.depths` that matter, by place, and their error.
+) -> tuple[list[int], list[LevelCost]]:
+    """Return the positions in `Problem.depths` of positive importance, and their costs.
 
-    Depths that do not matter have importance 0. Nothing here looks at the problem's budget.
-
-    Raises:
-        PlanError: importances or a prior that do not fit, or importance 0 for the last depth.
+    Nothing here looks at the problem's budget.
     """
     relative = isinstance(importance, Relative)
     weights = importances(problem, None if isinstance(importance, Relative) else importance)
     if not weights[-1]:
         raise PlanError(
             f"the importance of {problem.cuboids[-1]!r} must be above 0: the leaves have to be "
-            f'measured; objective = "released" may give them little'
+            f'measured; objective = "released" may give them a small share'
         )
     if prior is not None:
         prior.check_fits(problem.tree)
@@ -133,7 +132,7 @@ def levels_of(
 
 
 def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
-    """Shares in multiples of 1/10,000 that sum to exactly 1; None for 0, else at least one part.
+    """Return shares in multiples of 1/10,000 that sum to exactly 1; None for 0.
 
     By largest remainders: each positive share gets one part, and of the rest what it is due.
     """
@@ -150,7 +149,7 @@ def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, 
 
 def _level(
     problem: Problem, depth: int, weight: float, prior: Prior | None, *, relative: bool
-) -> Level:
+) -> LevelCost:
     sensitivity, nodes = problem.sensitivity(depth), problem.tree.nodes(depth)
     if prior is None:
         each = float(nodes) ** 2 if relative else weight
@@ -160,29 +159,24 @@ def _level(
     values = counts.astype(np.float64)
     costs = 1 / np.maximum(values, 1) ** 2 if relative else np.full(len(values), weight)
     weights = np.asarray(times * costs, dtype=np.float64)
-    return Cells(problem.mechanism.cell_error, values, weights, sensitivity)
+    return PriorCells(problem.mechanism.cell_error, values, weights, sensitivity)
 
 
-def _optimum(levels: Sequence[Level], budget: float) -> Float64:
-    """Program (6); a budget with which no count is wrong is shared as the least such one."""
+def _optimum(levels: Sequence[LevelCost], budget: float) -> Float64:
+    """Return the optimum of program (6), of at most the least budget without any error."""
     enough = EXACT_BEYOND * sum(level.sensitivity for level in levels)
     return least_error(levels, min(budget, enough)).budgets
 
 
-def _alternating(problem: Problem, levels: Sequence[Level], depths: Sequence[int]) -> Float64:
-    """Program (6) at the ρ that an (ε, δ) budget allows with these very shares, nearly."""
+def _alternating(problem: Problem, levels: Sequence[LevelCost], depths: Sequence[int]) -> Float64:
+    """Return the optimum of program (6) at nearly the ρ that an (ε, δ) budget allows with it."""
     shares = [Fraction(1, len(levels))] * len(levels)
+    changes, worst = [problem.neighbours.changes(t) for t in depths], problem.neighbours.is_worst
     for _ in range(3):
-        found = _optimum(levels, float(_calibrated(problem, shares, depths)))
-        new = [share or Fraction(0) for share in rounded_shares(found)]
+        profile = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst)
+        budgets = _optimum(levels, float(profile.rho or 0))
+        new = [share or Fraction(0) for share in rounded_shares(budgets)]
         if new == shares:
             break
         shares = new
-    return found
-
-
-def _calibrated(problem: Problem, shares: Sequence[Fraction], depths: Sequence[int]) -> Fraction:
-    changes = [problem.neighbours.changes(t) for t in depths]
-    worst = problem.neighbours.is_worst
-    rho = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst).rho
-    return Fraction(0) if rho is None else rho
+    return budgets

@@ -10,7 +10,7 @@ and Tucker alone: -g_ℓ'(b_ℓ) = λ for all ℓ, and the constraint holds with
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from hedgerow.noise.cell_error import CellError
 LARGEST_RESIDUAL = 1e-10
 """How far the conditions may fail, relatively."""
 
-LARGEST_SPREAD = 600.0
+LARGEST_RANGE = 600.0
 """How far ln(-g_ℓ') may differ at equal precision, so that no float overflows on the way."""
 
 _VANISHING = 300.0  # the precision at which errors are exp(-300), near the least that floats hold
@@ -32,26 +32,20 @@ _LONGEST_STEP = 2.0
 _MOST_STEPS = 200
 
 
-class Level(Protocol):
-    """The error of one level as a function of its budget."""
+class LevelCost(Protocol):
+    """The error g of one level as a function of its budget."""
 
     @property
     def sensitivity(self) -> float:
         """The budget that buys a precision of 1."""
 
-    def error(self, budget: float) -> float:
-        """g(b), in records² times importance."""
-
-    def slope(self, budget: float) -> float:
-        """g'(b), below 0."""
-
-    def curvature(self, budget: float) -> float:
-        """g''(b), above 0."""
+    def derivative(self, budget: float, order: int = 0) -> float:
+        """Return g (records² times importance), g' < 0 or g'' > 0 at a budget, by the order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """Σ_k weight_k f(b/Δ, N_k): a level of cells whose counts are known from a prior.
+class PriorCells:
+    """Σ_k weight_k f(b/Δ, N_k): a level of cells whose counts a prior gives.
 
     Counts far beyond the noise have all the same error, which is computed once: at Nε = 45, or at
     N = 10σ = 10/√(2ρ), the error and its derivatives are within 1e-15 of their limit.
@@ -68,27 +62,17 @@ class Cells:
     weights: Float64
     sensitivity: float
 
-    def error(self, budget: float) -> float:
-        """g(b)."""
-        return self._sum(self.kind.mse, budget)
-
-    def slope(self, budget: float) -> float:
-        """g'(b)."""
-        return self._sum(self.kind.mse_slope, budget) / self.sensitivity
-
-    def curvature(self, budget: float) -> float:
-        """g''(b)."""
-        return self._sum(self.kind.mse_curvature, budget) / self.sensitivity**2
-
-    def _sum(self, moment: Callable[[float, Float64], Float64], budget: float) -> float:
+    def derivative(self, budget: float, order: int = 0) -> float:
+        """Return g, g' or g''; see `LevelCost`."""
+        moment = (self.kind.mse, self.kind.mse_slope, self.kind.mse_curvature)[order]
         precision = budget / self.sensitivity
         far = max(45 / precision, 10 / math.sqrt(2 * precision))
         near = int(np.searchsorted(self.counts, far))
-        found = self.weights[:near] @ moment(precision, self.counts[:near])
+        total = self.weights[:near] @ moment(precision, self.counts[:near])
         if near < len(self.counts):
             limit = moment(precision, self.counts[near : near + 1])
-            found += self.weights[near:].sum() * limit[0]
-        return float(found)
+            total += self.weights[near:].sum() * limit[0]
+        return float(total) / self.sensitivity**order
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +93,11 @@ class LargeCounts:
     power: int
     sensitivity: float
 
-    def error(self, budget: float) -> float:
-        """g(b)."""
-        return self.cost * (self.sensitivity / budget) ** self.power
-
-    def slope(self, budget: float) -> float:
-        """g'(b)."""
-        return -self.power * self.error(budget) / budget
-
-    def curvature(self, budget: float) -> float:
-        """g''(b)."""
-        return self.power * (self.power + 1) * self.error(budget) / budget**2
+    def derivative(self, budget: float, order: int = 0) -> float:
+        """Return g, g' or g''; see `LevelCost`."""
+        error = self.cost * (self.sensitivity / budget) ** self.power
+        factors = 1, -self.power, self.power * (self.power + 1)
+        return factors[order] * error / budget**order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,34 +115,33 @@ class Solution:
     residual: float
 
 
-def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = None) -> Solution:
+def least_error(
+    levels: Sequence[LevelCost], budget: float, start: Float64 | None = None
+) -> Solution:
     """Return the optimum of program (6).
 
     Newton's method on u = ln b and ln λ: with h_ℓ(u) = ln(-g_ℓ'(eᵘ)) the condition is
     h_ℓ(u_ℓ) = ln λ, and h_ℓ is nearly linear (exactly so for `LargeCounts`). Each step moves every
-    h_ℓ in proportion towards one ln λ, so a short enough one narrows their spread; it is halved
+    h_ℓ in proportion towards one ln λ, so a short enough one narrows their range; it is halved
     until it does.
 
     Args:
         levels: at least one.
         budget: B, above 0.
         start: budgets to start at, of any sum; equal precision unless given.
-
-    Raises:
-        PlanError: the levels' errors are too far apart, or the conditions do not hold to 1e-10.
     """
     if start is None:
         start = np.array([level.sensitivity for level in levels])
     budgets = start * (budget / start.sum())
     heights = _heights(levels, budgets)
-    if not (np.isfinite(heights).all() and np.ptp(heights) <= LARGEST_SPREAD):
+    if not (np.isfinite(heights).all() and np.ptp(heights) <= LARGEST_RANGE):
         raise PlanError(
-            "what the levels' errors cost is too far apart for an optimal allocation; give a "
+            "the costs of the levels' errors differ too much for an optimal allocation; give a "
             "usual budget or target, and importances within a factor of 1e100 of each other"
         )
     for _ in range(_MOST_STEPS):
-        spread = float(np.ptp(heights))
-        if spread <= _REACHED:
+        width = float(np.ptp(heights))
+        if width <= _REACHED:
             break
         step = _newton_step(levels, budgets, heights)
         length = min(1.0, _LONGEST_STEP / float(np.abs(step).max()))
@@ -173,7 +150,7 @@ def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = 
             moved = budgets * np.exp(length * step)
             moved *= budget / moved.sum()
             new = _heights(levels, moved)
-            narrowed = bool(np.ptp(new) <= (1 - length / 4) * spread)
+            narrowed = bool(np.ptp(new) <= (1 - length / 4) * width)
             length /= 2
         if not narrowed:  # as narrow as rounding lets it be
             break
@@ -183,13 +160,13 @@ def least_error(levels: Sequence[Level], budget: float, start: Float64 | None = 
     if not residual <= LARGEST_RESIDUAL:
         raise PlanError(
             f"the optimal allocation was not found: the optimality conditions fail by "
-            f"{residual:.1e}; give importances and a budget that are nearer to 1"
+            f"{residual:.1e}; give importances and a budget nearer to 1"
         )
     return Solution(budgets, multiplier, residual)
 
 
 def least_budgets(
-    levels: Sequence[Level], target: float, largest: float, floors: Float64 | None = None
+    levels: Sequence[LevelCost], target: float, largest: float, floors: Float64 | None = None
 ) -> Float64:
     """Return the optimum of program (7), each level having at least its floor: float64 (levels).
 
@@ -202,16 +179,13 @@ def least_budgets(
         target: τ, above 0.
         largest: the greatest budget allowed.
         floors: b_ℓ at least: float64 (levels), 0 or more.
-
-    Raises:
-        PlanError: no budget up to ``largest`` reaches the target.
     """
     floors = np.zeros(len(levels)) if floors is None else floors
     budgets = floors.copy()
     free = list(range(len(levels)))
     while free:
         fixed = set(range(len(levels))) - set(free)
-        left = target - sum(levels[i].error(floors[i]) for i in fixed)
+        left = target - sum(levels[i].derivative(floors[i]) for i in fixed)
         budgets[free] = _reaching([levels[i] for i in free], left, largest)
         below = [i for i in free if budgets[i] < floors[i]]
         budgets[below] = floors[below]
@@ -221,23 +195,16 @@ def least_budgets(
     return budgets
 
 
-def least_budget_of(level: Level, target: float, largest: float) -> float:
-    """Return the b at which one level's error is τ.
-
-    Raises:
-        PlanError: no budget up to ``largest`` reaches the target.
-    """
-    return float(_reaching([level], target, largest)[0])
+def total_error(levels: Sequence[LevelCost], budgets: Float64) -> float:
+    """Return Σ_ℓ g_ℓ(b_ℓ), in records² times importance."""
+    return sum(
+        level.derivative(float(budget)) for level, budget in zip(levels, budgets, strict=True)
+    )
 
 
-def total_error(levels: Sequence[Level], budgets: Float64) -> float:
-    """Σ_ℓ g_ℓ(b_ℓ), in records² times importance."""
-    return sum(level.error(float(budget)) for level, budget in zip(levels, budgets, strict=True))
-
-
-def _reaching(levels: Sequence[Level], target: float, largest: float) -> Float64:
-    """Newton's method on ln E(B) = ln τ in ln B, within a bracket; E'(B) = -λ."""
-    if any(isinstance(level, Cells) for level in levels):
+def _reaching(levels: Sequence[LevelCost], target: float, largest: float) -> Float64:
+    """Return the budgets with E(B) = τ, by Newton's method in ln B within a bracket; E' = -λ."""
+    if any(isinstance(level, PriorCells) for level in levels):
         largest = min(largest, _VANISHING * sum(level.sensitivity for level in levels))
     top = math.log(largest)
     best = least_error(levels, largest)
@@ -265,16 +232,16 @@ def _reaching(levels: Sequence[Level], target: float, largest: float) -> Float64
     return least_error(levels, math.exp(place), start).budgets
 
 
-def _heights(levels: Sequence[Level], budgets: Float64) -> Float64:
-    """h_ℓ = ln(-g_ℓ'(b_ℓ))."""
-    slopes = [-level.slope(float(b)) for level, b in zip(levels, budgets, strict=True)]
+def _heights(levels: Sequence[LevelCost], budgets: Float64) -> Float64:
+    """Return h_ℓ = ln(-g_ℓ'(b_ℓ))."""
+    slopes = [-level.derivative(float(b), 1) for level, b in zip(levels, budgets, strict=True)]
     with np.errstate(divide="ignore"):
         return np.log(slopes)
 
 
-def _newton_step(levels: Sequence[Level], budgets: Float64, heights: Float64) -> Float64:
+def _newton_step(levels: Sequence[LevelCost], budgets: Float64, heights: Float64) -> Float64:
     """Return the change of ln b that makes all h_ℓ equal and leaves Σ b, both to first order."""
-    curvatures = [level.curvature(float(b)) for level, b in zip(levels, budgets, strict=True)]
+    curvatures = [level.derivative(float(b), 2) for level, b in zip(levels, budgets, strict=True)]
     falls = budgets * np.array(curvatures) * np.exp(-heights)  # -dh/du
     common = (budgets / falls @ heights) / (budgets / falls).sum()
     step: Float64 = (heights - common) / falls

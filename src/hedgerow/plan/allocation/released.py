@@ -1,33 +1,13 @@
 """Shares that minimise the error of the released counts: after estimation, not before.
 
-Program (6) of Ko et al. minimises the error of the noisy counts as they are measured. Users see
-estimates: least squares (`All`) lets every depth inform all others, projection (`Survivors`)
-corrects families by their parents. With importance w_t the objective here is
+With importance w_t the objective is
 
     F(s) = Σ_t w_t Σ_{nodes of depth t} Var(estimate), subject to s ≥ 0, Σ s = 1,
 
 exact for the tree's real family sizes (`hedgerow.estimate.tree.error`), for continuous variances:
-a share s of ρ = 1 buys Δ₂²/(2s), a share s of ε = 1 buys 2(Δ₁/s)². Budgets only scale F.
-
-*Which objective is right.* This one where what is published are the estimates and most counts are
-large against the noise, which least squares satisfies always. Program (6) with a prior where
-leaves are mostly empty and counts are cut off at 0, for there the error of a cell depends on its
-count, which F does not know: in the sparse tables of ``studies/released.py`` projected counts are
-up to 3 % worse under ρ than with program (6), and less importance for sparse depths sets that
-right. A depth of single children has no importance of its own: give it to its parents' depth.
-Program (6) for large counts is F only if depths are used separately.
-
-*Gaussian noise: F is convex.* Let X(s) = Σ_t p_t A_tᵀA_t be the information about the leaves, p_t ∝
-s_t the precision and A_t the sums of depth t, restricted to what public counts leave free. The
-estimates have covariance X⁻¹ there, so F(s) = tr(W X(s)⁻¹) with W = Σ_t w_t A_tᵀA_t ⪰ 0. X is
-linear in s, and Y ↦ tr(W Y⁻¹) is convex on positive definite matrices: its second derivative in
-direction H is 2 tr(W Y⁻¹HY⁻¹HY⁻¹) ≥ 0. Projection gives Σ_t D_t/p_t, convex too. Hence, with
-g = -∇F, F(s) - F* ≤ max_t g_t - Σ_t s_t g_t, the gap that certifies every result.
-
-*Laplace noise.* p_t ∝ s_t², so the slope at s_t = 0 is 0: under `All` every choice of depths to
-measure may have a local minimum of its own. All choices are tried for up to 6 depths, and all that
-leave out one or two depths or the coarsest ones for more; the gap then certifies a stationary point
-only. Under `Survivors` F is Σ_t D_t Δ₁²/s_t² up to a factor, convex, and certified.
+a share s of ρ = 1 buys Δ₂²/(2s), a share s of ε = 1 buys 2(Δ₁/s)². Budgets only scale F. Every
+result is certified by a duality gap, global where F is convex: docs/proofs.md, "Shares for released
+counts".
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,20 +23,17 @@ from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.depths import All
 
-# Minima on the simplex of smooth functions F that are homogeneous of degree -1 or -2.
-
-
 ACCURACY = 1e-11
-"""How small slopes must become, in units of F."""
+"""The slopes at which the minimisation stops, in units of F."""
 
 Function = Callable[[Float64], tuple[float, Float64]]
 
 
 def multiplied(objective: Function, y: Float64, power: int, times: int = 8) -> Float64:
-    """Return a few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), which are exact where F is separable.
+    """Return y after a few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)), exact for separable F.
 
-    The multiplicative algorithm of optimal design (Silvey, Titterington & Torsney 1978). It only
-    finds a good beginning; no rate or monotonicity is relied on.
+    The multiplicative algorithm of optimal design (Silvey, Titterington & Torsney 1978): a starting
+    point; no rate or monotonicity is relied on.
     """
     for _ in range(times):
         y = y * np.maximum(-objective(y)[1], 0.0) ** (1 / (power + 1))
@@ -86,21 +63,21 @@ def descended(objective: Function, y: Float64, power: int) -> tuple[float, float
         step = _newton_step(lifted, y, gradient)
         for halvings in range(40):
             ahead = np.maximum(y + step / 2**halvings, 0.0)
-            found, slope = lifted(ahead)
-            # At the bottom F is flat to the last bit; there the slopes tell.
-            is_level = found <= value * (1 + 1e-13) and _distance(ahead, slope) < distance / 2
-            if is_level or found <= value + 1e-4 * float(gradient @ (ahead - y)) < value:
+            ahead_value, slope = lifted(ahead)
+            # At the bottom F is flat to the last bit; there the slopes decide.
+            is_level = ahead_value <= value * (1 + 1e-13) and _distance(ahead, slope) < distance / 2
+            if is_level or ahead_value <= value + 1e-4 * float(gradient @ (ahead - y)) < value:
                 break
         else:
             break
-        y, value, gradient = ahead, found, slope
+        y, value, gradient = ahead, ahead_value, slope
     y = y / y.sum()
     value, gradient = objective(y)
     return value, float((-gradient).max() + y @ gradient), y
 
 
 def _distance(y: Float64, gradient: Float64) -> float:
-    """How far y is from a minimum on y ≥ 0: slopes that fall, and slopes of what is above 0."""
+    """Return the distance of y from a minimum on y ≥ 0: negative slopes, slopes where y > 0."""
     return max(-float(gradient.min()), float(np.abs(gradient * y).max()))
 
 
@@ -121,10 +98,10 @@ def _newton_step(lifted: Function, y: Float64, gradient: Float64) -> Float64:
 
 
 LARGEST_GAP = 1e-9
-"""How far above its minimum F may be, relatively."""
+"""The largest relative distance of F from its minimum."""
 
 LEAST_SHARE = 1e-6
-"""What depths keep that must be measured: all of them under `Survivors`, the last under `All`."""
+"""The least share of depths that must be measured: all under `Survivors`, the last under `All`."""
 
 
 def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[float, ...]:
@@ -138,10 +115,6 @@ def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[floa
     Returns:
         One for each of `Problem.depths`, summing to 1; 0 for a depth that is better not measured
         (under `All` alone, and never the last).
-
-    Raises:
-        PlanError: these are no importances, or no minimum was certified.
-        EstimateError: the tree has too many distinct subtrees (under `All` alone).
     """
     return _Objective.of(problem, importance).minimum()
 
@@ -201,7 +174,7 @@ class _Objective:
         return shares
 
     def value(self, shares: Float64) -> tuple[float, Float64]:
-        """F and its derivatives by the shares."""
+        """Return F and its derivatives by the shares."""
         unit = 2.0 if self.power == 1 else 0.5  # 1/variance = 2s/Δ₂² or s²/(2Δ₁²)
         precision = unit * shares**self.power / self.sensitivities
         slope = self.power * unit * shares ** (self.power - 1) / self.sensitivities
@@ -234,7 +207,7 @@ class _Objective:
             key=lambda y: objective(y)[0],
         )
         tries = [descended(objective, y, self.power) for y in ahead[: 1 if self.is_convex else 3]]
-        value, gap, y = min(tries, key=lambda found: found[0])
+        value, gap, y = min(tries, key=lambda result: result[0])
         if not gap <= LARGEST_GAP * value:
             raise PlanError(
                 f"no least error after estimation could be certified (the gap is {gap / value:.1e} "
@@ -248,7 +221,7 @@ class _Objective:
         return self.power == 1 or not self.combine
 
     def _starts(self) -> Iterator[Float64]:
-        """Where to begin: equal shares, and program (6) for every choice of depths to try."""
+        """Yield starting points: equal shares, and program (6) for each choice of depths to try."""
         count = len(self.depths)
         yield np.full(count, 1 / count)
         closed = np.maximum(self.for_large_counts, 1e-3)

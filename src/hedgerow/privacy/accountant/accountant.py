@@ -45,9 +45,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     cells = lattice.cells(losses, epsilon)
     if cells <= FAST_CELLS:
         return lattice.delta_bounds(losses, epsilon)
-    found = contour.delta_bounds(losses, epsilon)
-    if found is not None:
-        return found
+    certified = contour.delta_bounds(losses, epsilon)
+    if certified is not None:
+        return certified
     if cells > LARGEST_CELLS:
         raise TooFineError(
             "the losses have no common unit that is coarse enough, and are too few for an "
@@ -56,26 +56,28 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     return lattice.delta_bounds(losses, epsilon)
 
 
-def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known: float) -> float:
+def epsilon_above(
+    delta_above: Callable[[float], float], delta: Fraction, sufficient: float
+) -> float:
     """Return the smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
 
     Args:
         delta_above: proved upper bounds of δ(ε).
         delta: in (0, 1).
-        known: an ε that is certainly enough, or infinity: the search begins there.
+        sufficient: an ε that is certainly enough, or infinity: the search begins there.
 
     Returns:
         ε; infinity where no ε is enough (P[L = ∞] > δ).
     """
     if delta < SMALLEST_DELTA:
-        return known
+        return sufficient
     target = -float_above(-delta)
     if delta_above(0.0) <= target:
         return 0.0
-    high = known if math.isfinite(known) else 1.0
+    high = sufficient if math.isfinite(sufficient) else 1.0
     while delta_above(high) > target:
-        if math.isfinite(known):
-            return known
+        if math.isfinite(sufficient):
+            return sufficient
         high *= 2
         if high > LARGEST_EPSILON:
             return math.inf
@@ -89,11 +91,13 @@ def epsilon_above(delta_above: Callable[[float], float], delta: Fraction, known:
         return math.log(max(delta_above(low * 2**doublings), _FLOOR) / target)
 
     # Between low and 2 low, on a logarithmic scale: a tiny ε has as many right digits as a large.
-    found = low * 2 ** float(brentq(excess, 0.0, 1.0, xtol=_NARROW))
+    solution = low * 2 ** float(brentq(excess, 0.0, 1.0, xtol=_NARROW))
     step = _NARROW
-    while delta_above(found) > target:  # the bound, not only the root, must be on the private side
-        found, step = found * (1 + step), 2 * step
-    return next_above(min(found, high))
+    while (
+        delta_above(solution) > target
+    ):  # the bound, not only the root, must be on the private side
+        solution, step = solution * (1 + step), 2 * step
+    return next_above(min(solution, high))
 
 
 def next_above(epsilon: float) -> float:

@@ -44,6 +44,7 @@ from hedgerow.privacy.accountant.cumulant import (
     log_finite,
     tilt_loss,
 )
+from hedgerow.privacy.accountant.lattice_convolution import common_unit, total_offset
 
 # Which weights and which nodes compute δ(ε): all of the contour but the values on it.
 
@@ -110,26 +111,15 @@ def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
 
 
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
-    """Return grids with the most visits that they may take."""
+    """Yield grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
-    offset, unit = lattice(losses)
+    offset, unit = total_offset(losses), common_unit(losses) or Fraction(0)
     close = _smoothed(line, _CLOSE)
     is_coarse = float(unit) * _FOLDED_REACH * close.last * close.spacing >= math.pi
     folded = [_folded(losses, Fraction(epsilon), offset, unit)] if is_coarse else []
     yield from ((grid, _FEW) for grid in [*folded, close])
     yield from ((grid, _MANY) for grid in [_smoothed(line, _LOOSE), *folded])
     yield from ((_smoothed(line, tolerance), _MANY) for tolerance in _CLOSER)
-
-
-def lattice(losses: Losses) -> tuple[Fraction, Fraction]:
-    """Return (o, u) such that every finite value of the sum of the losses is in o + u·Z."""
-    offset, unit = Fraction(0), Fraction(0)
-    for loss, times in losses:
-        offset += times * loss.offset
-        step = loss.step
-        above = math.gcd(unit.numerator * step.denominator, step.numerator * unit.denominator)
-        unit = Fraction(above, unit.denominator * step.denominator)
-    return offset, unit
 
 
 def _folded(losses: Losses, epsilon: Fraction, offset: Fraction, unit: Fraction) -> Grid:
@@ -231,9 +221,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
 
 
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
-    known = _without_integral(losses, _checked(epsilon))
-    if known is not None:
-        return _with_infinite(losses, known)
+    simple = _without_integral(losses, _checked(epsilon))
+    if simple is not None:
+        return _with_infinite(losses, simple)
     for contour in contours(losses, epsilon):
         figures = _with_infinite(losses, _evaluated(contour))
         if figures.is_narrow:

@@ -31,11 +31,7 @@ _FIRST_BLOCK = 64
 
 
 def surviving_nodes(
-    waves: Sequence[Wave],
-    spacing: float,
-    last: int,
-    room: Callable[[int, int], float],
-    most: int,
+    waves: Sequence[Wave], spacing: float, last: int, room: Callable[[int, int], float], most: int
 ) -> Int64 | None:
     """Return the nodes m in 0..last at which the product may be above what the room allows.
 
@@ -43,20 +39,20 @@ def surviving_nodes(
         Int64 in ascending order; None if they are more than ``most``, or too hard to find.
     """
     ordered = sorted((step, strength) for step, strength in waves if step * strength > 0)
-    found: list[Int64] = [np.zeros(0, dtype=np.int64)]
+    surviving: list[Int64] = [np.zeros(0, dtype=np.int64)]
     count = visited = 0
     waiting = [(block, room(*block)) for block in reversed(node_blocks(last))]
     while waiting and count <= most and visited < _MOST_BLOCKS:
         visited += 1
         (start, stop), allowed = waiting.pop()
-        nodes = _block(ordered, spacing, (start, stop), allowed) if allowed > 0 else found[0]
+        nodes = _block(ordered, spacing, (start, stop), allowed) if allowed > 0 else surviving[0]
         if nodes is None:
             middle = (start + stop) // 2
             waiting += [((middle, stop), allowed), ((start, middle), allowed)]
         else:
-            found.append(nodes)
+            surviving.append(nodes)
             count += nodes.size
-    return None if waiting or count > most else np.concatenate(found)
+    return None if waiting or count > most else np.concatenate(surviving)
 
 
 def node_blocks(last: int) -> list[tuple[int, int]]:
@@ -190,11 +186,7 @@ class Product:
 
 
 def weighted_sums(
-    product: Product,
-    kernel: Folded | Smoothed,
-    tilt: float,
-    spacing: float,
-    nodes: Int64,
+    product: Product, kernel: Folded | Smoothed, tilt: float, spacing: float, nodes: Int64
 ) -> tuple[Float64, float]:
     """Return (h/2π) Σ over ±nodes of the product times each weight, and a bound of its error.
 

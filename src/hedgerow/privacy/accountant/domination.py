@@ -66,11 +66,11 @@ class Domination:
         if not math.isfinite(epsilon):
             raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
         losses, chances, sound = self._others()
-        found = [
+        deltas = [
             float(np.minimum(chances @ _above(epsilon - losses, mu, doubt), 1.0))
             for mu, doubt in self._bounds()
         ]
-        never, finite = -math.expm1(sound), math.exp(sound) * min(found, default=1.0)
+        never, finite = -math.expm1(sound), math.exp(sound) * min(deltas, default=1.0)
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     def _bounds(self) -> list[tuple[float, float]]:
@@ -78,13 +78,13 @@ class Domination:
         cases = [case for case in self.cases if case]
         if not cases:
             return [(0.0, 0.0)]
-        found = []
+        bounds = []
         for smoothing in SMOOTHINGS:
             if all(smoothing < g.sigma2 for case in cases for g in case):
                 with suppress(OverflowError):
                     mu = max(_mu(case, smoothing) for case in cases)
-                    found.append((mu, max(_doubt(case, smoothing) for case in cases)))
-        return found
+                    bounds.append((mu, max(_doubt(case, smoothing) for case in cases)))
+        return bounds
 
     def _others(self) -> tuple[Float64, Float64, float]:
         """Return the finite losses of the other guarantees, their chances, and ln P[L < ∞].
@@ -92,7 +92,7 @@ class Domination:
         More than MOST_LOSSES are not told apart: all count as their largest.
         """
         times: Counter[Fraction] = Counter()
-        sound = reach = 0.0
+        sound = extent = 0.0
         for pair, uses in self.pairs:
             times[pair.epsilon] += uses
             delta = float_above(pair.delta)
@@ -100,14 +100,14 @@ class Domination:
         losses, chances = np.zeros(1), np.ones(1)
         for epsilon, uses in times.items():
             most = float_above(epsilon) * (1 + ROUND_OFF)
-            reach += most * uses
+            extent += most * uses
             if len(losses) * (uses + 1) > MOST_LOSSES:
                 losses = losses + most * uses
                 continue
             signs = 2.0 * np.arange(uses + 1) - uses
             losses = np.add.outer(losses, most * signs).ravel()
             chances = np.multiply.outer(chances, _binomial(uses, most)).ravel()
-        return losses + 2.0**-52 * (len(times) + 2) * reach, chances, sound
+        return losses + 2.0**-52 * (len(times) + 2) * extent, chances, sound
 
 
 def _binomial(uses: int, epsilon: float) -> Float64:

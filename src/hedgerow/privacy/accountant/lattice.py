@@ -106,7 +106,7 @@ def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> tuple[float, float]:
         exp_of_fraction(law.tilt * (epsilon - law.first - law.unit * above_epsilon)),
     )
     gap = law.first + law.unit * skipped - epsilon
-    tilt, reach = float(law.tilt), 0.0
+    tilt, farthest = float(law.tilt), 0.0
     totals, squares = [0.0], [0.0]
     for start in range(0, len(masses), STRIP):
         strip = masses[start : start + STRIP]
@@ -116,11 +116,11 @@ def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> tuple[float, float]:
         weights = np.exp(-tilt * above) * -np.expm1(-above)
         totals += block_sums(strip * weights)
         squares += block_sums(weights * weights)
-        reach = tilt * float(above[-1])
+        farthest = tilt * float(above[-1])
     total = math.fsum(totals)
     wild = law.error * math.sqrt(math.fsum(squares)) + law.stray * highest
     # weights beyond the break are below e^-700
-    return total, 1.001 * wild + (DOUBT + 6 * ROUND * min(reach, 750)) * total + 1e-300
+    return total, 1.001 * wild + (DOUBT + 6 * ROUND * min(farthest, 750)) * total + 1e-300
 
 
 def block_sums(terms: Float64) -> list[float]:

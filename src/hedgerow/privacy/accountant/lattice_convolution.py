@@ -93,7 +93,7 @@ def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
     error += _levels(size) * math.sqrt(float(masses @ masses))
     masses = np.roll(np.maximum(masses, 0, out=masses), -(start % size))
     exponent = sum((part.exponent * times for part, _, times in parts), Fraction(0))
-    first = _offset(losses) + unit * start
+    first = total_offset(losses) + unit * start
     return ComposedLaw(tilt, exponent, first, unit, masses, 1.001 * error, 2 * math.exp(-TAIL))
 
 
@@ -108,19 +108,19 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
     Outside, the tilted mass is at most e^-TAIL on either side.
     """
-    base = float(tilt)
-    (here,) = cumulant(losses, np.array([base]))
+    centre = float(tilt)
+    (here,) = cumulant(losses, np.array([centre]))
 
     def reach(side: int) -> float:
         def bound(steps: Float64) -> Float64:
-            there = cumulant(losses, base + side * steps)
+            there = cumulant(losses, centre + side * steps)
             # one more, and 1e-11, for the rounding of K and of the exponent A
             slack = TAIL + 1 + 1e-11 * (np.abs(there) + abs(here))
             return np.asarray((there - here + slack) / steps)
 
         return float(bound(np.array([lowest(bound)]))[0])
 
-    unit, offset, top = common_unit(losses) or Fraction(1), _offset(losses), largest(losses)
+    unit, offset, top = common_unit(losses) or Fraction(1), total_offset(losses), largest(losses)
     first = math.floor((Fraction(-reach(-1)) - offset) / unit)
     last = math.ceil((Fraction(reach(1)) - offset) / unit)
     if top is not None:
@@ -131,8 +131,8 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 def lowest(height: Callable[[Float64], Float64]) -> float:
     """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
-    found = coarse[np.argmin(height(coarse))]
-    fine = found * np.geomspace(0.8, 1.25, 33)
+    near = coarse[np.argmin(height(coarse))]
+    fine = near * np.geomspace(0.8, 1.25, 33)
     return float(fine[np.argmin(height(fine))])
 
 
@@ -141,7 +141,8 @@ def _cells(losses: Losses, window: tuple[int, int]) -> int:
     return max(window[1], *rungs, 1)
 
 
-def _offset(losses: Losses) -> Fraction:
+def total_offset(losses: Losses) -> Fraction:
+    """Return o such that every finite value of the sum of the losses is in o + u·Z."""
     return sum((times * loss.offset for loss, times in losses), Fraction(0))
 
 
@@ -165,13 +166,9 @@ def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Co
 
 
 def _multiply(
-    spectrum: Complex128,
-    doubts: Float64,
-    factor: Complex128,
-    times: int,
-    doubt: float,
+    spectrum: Complex128, doubts: Float64, factor: Complex128, times: int, doubt: float
 ) -> None:
-    """Multiply by F^times in place, and carry the error: (S+D)(|F|+d)^n covers all of it.
+    """Multiply by F^times in place and carry the error: (S+D)(|F|+d)^n covers all of it.
 
     4(n+1)u pays for the powers (√5 u a product), 8u for |F|.
     """
@@ -183,13 +180,13 @@ def _multiply(
     spectrum *= _power(factor, times)
 
 
-def _power(base: NDArray[Number], times: int) -> NDArray[Number]:
+def _power(factor: NDArray[Number], times: int) -> NDArray[Number]:
     """Return base^times by repeated squaring; times ≥ 0."""
-    result = np.ones_like(base)
+    result = np.ones_like(factor)
     while times:
         if times & 1:
-            result = result * base
-        base = base * base if times > 1 else base
+            result = result * factor
+        factor = factor * factor if times > 1 else factor
         times >>= 1
     return result
 

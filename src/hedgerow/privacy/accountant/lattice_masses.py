@@ -64,18 +64,18 @@ def _gaussian(loss: GaussianLoss, tilt: Fraction, exponent: Fraction) -> TiltedM
     half = float(1 / (2 * loss.sigma2))
     mean = tilt * loss.shift
     centre = round(mean)
-    reach = math.ceil(math.sqrt(CUT / half))
-    distance = np.arange(-reach, reach + 1) + float(centre - mean)
+    radius = math.ceil(math.sqrt(CUT / half))
+    distance = np.arange(-radius, radius + 1) + float(centre - mean)
     falls = half * distance * distance
     lift = float((tilt + tilt * tilt) * loss.offset - exponent)
     height = 1 / normaliser(loss.sigma2)
     masses = height * np.exp(lift - falls)
-    nearest = reach + 0.5
+    nearest = radius + 0.5
     omitted = 2 * math.exp(lift - half * nearest**2) / -math.expm1(-half * (2 * nearest + 1))
     # distance errs by u/2 + u|distance|, its square, the factor and the product by u each
     doubt = ROUND * (8 * falls + half + abs(lift) + 20)
     error = 1.001 * (float(masses @ doubt) + height * omitted) + len(masses) * 1e-300
-    return TiltedMasses(centre - reach, masses, exponent, error)
+    return TiltedMasses(centre - radius, masses, exponent, error)
 
 
 def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) -> TiltedMasses:
@@ -123,16 +123,16 @@ def cumulant(losses: Losses, tilts: Float64) -> Float64:
     For wide Gaussians the value is (c+c²)s²/2σ², which is an upper bound, θ(cs) ≤ θ(0) (all terms
     of its Poisson sum are positive at 0), and within e^-9 of exact.
     """
-    spread = Fraction(0)
+    quadratic = Fraction(0)
     total = np.zeros_like(tilts)
     for loss, times in losses:
         if isinstance(loss, GaussianLoss):
-            spread += times * loss.offset
+            quadratic += times * loss.offset
             if loss.sigma2 < WIDE:
                 total += times * _narrowing(loss, tilts)
         else:
             total += times * _ladder_cumulant(loss, tilts)
-    return total + float(spread) * (tilts + tilts * tilts)
+    return total + float(quadratic) * (tilts + tilts * tilts)
 
 
 def _narrowing(loss: GaussianLoss, tilts: Float64) -> Float64:

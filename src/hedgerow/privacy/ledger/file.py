@@ -122,9 +122,9 @@ def open_ledger_file(path: Path, patience: float) -> Iterator[sqlite3.Connection
         if _form(connection) != set(_FORM):
             raise damaged_ledger(path, "its tables or their guards were changed")
         # An index that lost an entry would hide a charge, and no digest would miss it.
-        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise damaged_ledger(path, found)
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if verdict != "ok":
+            raise damaged_ledger(path, verdict)
         yield connection
 
 

@@ -172,7 +172,7 @@ class Standing:
         )
 
     def check(self, profile: Profile) -> None:
-        """Refuse a release that would exceed the cap."""
+        """Raise if a release would exceed the cap."""
         cost = self.account.cost(profile)
         if self.spent + cost > self.account.amount:
             raise BudgetError(

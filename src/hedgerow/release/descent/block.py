@@ -96,13 +96,7 @@ def cells_of(codes: Codes, step: Refinement, parents: Codes, family_start: Int64
 def chunks_of_block(
     tree: Tree, roots: Roots, steps: Sequence[Refinement]
 ) -> Iterator[tuple[Roots, dict[int, int]]]:
-    """Yield consecutive roots whose cells fit the caches, and how many cells lie before theirs.
-
-    Args:
-        tree: the tree.
-        roots: the nodes above the block.
-        steps: the refinements, coarsest first.
-    """
+    """Yield consecutive roots whose cells fit the caches, and how many cells lie before theirs."""
     codes = roots.nodes.codes
     before = {
         step.depth: np.append(
@@ -187,15 +181,6 @@ def survivors_of_block(
     """Yield the survivors of each depth of a block, and the place of each one's parent in it.
 
     It is the job *down*.
-
-    Args:
-        generations: of the block; the first one's parents are the ``roots``.
-        roots: with their released counts; those with 0 have no survivors below.
-        estimator: from noisy counts to consistent counts.
-        listed: by depth the only nodes that can survive, where not all can.
-        combines: whether combined estimates are projected, or noisy counts where there are any.
-        pruned: whether the block hangs below survivors: estimates of its roots depend on which
-            nodes survived, so they tell nothing of the nodes below.
     """
     kept = np.flatnonzero(roots.counts > 0)
     parents = roots if len(kept) == len(roots) else roots.take(kept)

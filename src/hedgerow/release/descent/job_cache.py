@@ -147,11 +147,7 @@ def _written_whole(path: Path) -> Iterator[pa.NativeFile]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
-    """Open the file of finished jobs.
-
-    Raises:
-        ReleaseError: it is damaged.
-    """
+    """Open the file of finished jobs."""
     try:
         _check_end(path)
         with pa.OSFile(str(path)) as file:

@@ -139,8 +139,8 @@ def places(codes: Codes, among: Codes) -> Int64:
     names = [f"axis {a}" for a in range(len(codes))]
     others = pl.DataFrame(dict(zip(names, among, strict=True))).with_row_index("place")
     nodes = pl.DataFrame(dict(zip(names, codes, strict=True)))
-    found = nodes.join(others, on=names, how="left", maintain_order="left")["place"]
-    return found.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
+    place = nodes.join(others, on=names, how="left", maintain_order="left")["place"]
+    return place.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
 
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:
@@ -154,12 +154,6 @@ def placed(survivors: Nodes, every: Nodes) -> Nodes:
 
 def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
     """Return where each parent's listed children begin: int64 (parents + 1).
-
-    Args:
-        tree: the tree.
-        depth: of the children.
-        upper: the listed parents.
-        lower: the listed children.
 
     Raises:
         ReleaseError: they are not in tree order, or some family does not add up to its parent.

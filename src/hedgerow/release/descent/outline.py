@@ -68,15 +68,17 @@ class Outline:
         waiting: list[Refinement] = []
         deepest = max(self.measured)
         # Single children take their parent's count, where it has one: an unmeasured total has none.
-        known = above > 0 or self.public_depth >= 0 or 0 in self.measured
+        has_parent_count = above > 0 or self.public_depth >= 0 or 0 in self.measured
         for t in range(above + 1, last + 1):
             step = Refinement.of(self.tree, t)
             waiting.append(step)
             ends = t in self.measured and not (self.everything and t < min(deepest, last))
-            alone = step.single and len(waiting) == 1 and t not in self.measured and known
+            alone = (
+                step.single and len(waiting) == 1 and t not in self.measured and has_parent_count
+            )
             if ends or t > deepest or (alone and not self.everything):
                 blocks.append(waiting)
-                waiting, known = [], True
+                waiting, has_parent_count = [], True
         return [*blocks, waiting] if waiting else blocks
 
 

@@ -85,26 +85,26 @@ def check(directory: str | Path) -> list[Finding]:
     """
     folder = Path(directory)
     manifest = read_manifest(folder)
-    found = [
+    findings = [
         _finding("every file has the digest of the manifest", lambda: _files(folder, manifest)),
         _finding("the plan has the hash of the manifest", lambda: check_hash(manifest)),
     ]
-    if any(finding.failure for finding in found):
-        return found
+    if any(finding.failure for finding in findings):
+        return findings
     plans: list[Plan] = []
-    found.append(
+    findings.append(
         _finding(
             "plan, public domain and promise belong together",
             lambda: plans.append(stated_plan(folder, manifest)),
         )
     )
     if plans:
-        found.append(
+        findings.append(
             _finding("no file is there but the release's", lambda: _no_other(plans[0], manifest))
         )
-        found.append(_page(folder, plans[0], manifest))
-        found += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
-    return found
+        findings.append(_page(folder, plans[0], manifest))
+        findings += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
+    return findings
 
 
 def _finding(what: str, verify: Callable[[], object]) -> Finding:
@@ -138,7 +138,7 @@ def _check_ledger(ledger: object) -> None:
     if ledger != NO_LEDGER and not (
         isinstance(ledger, dict)
         and set(ledger) == {"dataset", "release_id"}
-        and all(isinstance(said, str) and len(said) <= LONGEST_TEXT for said in ledger.values())
+        and all(isinstance(value, str) and len(value) <= LONGEST_TEXT for value in ledger.values())
     ):
         raise ReleaseError("the manifest says of its ledger more than a dataset and an entry")
 
@@ -155,12 +155,12 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
 
 
 def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
-    """Whether the page is the one that the files make; another version may make it otherwise."""
+    """Return whether the page is the one that the files make; other versions may differ."""
     what, maker = f"{REPORT} is what the files make", made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
-    found = _finding(what, lambda: check_report(folder, plan, estimator, maker))
-    if found.passed or maker == version("hedgerow"):
-        return found
+    finding = _finding(what, lambda: check_report(folder, plan, estimator, maker))
+    if finding.passed or maker == version("hedgerow"):
+        return finding
     because = (
         f"it is not what this version makes, and the manifest says that {maker!r} made it; "
         f"check with that version, or write the page again with hedgerow report"
@@ -196,7 +196,7 @@ def _read(folder: Path, plan: Plan, depth: int, read: list[Nodes]) -> None:
 def _estimates(
     folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
 ) -> Iterator[Finding]:
-    """Whether each depth is what the estimator makes of the noisy counts."""
+    """Yield whether each depth is what the estimator makes of the noisy counts."""
     again: dict[int, Nodes] = {}
 
     def estimate() -> None:
@@ -207,9 +207,9 @@ def _estimates(
                 f"the counts are not what {estimator.name} makes of the noisy counts: {error}"
             ) from None
 
-    found = _finding("the noisy counts are those of the plan's nodes", estimate)
-    yield found
-    if found.failure is None:
+    finding = _finding("the noisy counts are those of the plan's nodes", estimate)
+    yield finding
+    if finding.failure is None:
         for t, nodes in released.items():
             yield _finding(
                 f"depth {t} ({plan.tree.cuboid_name(t)}): the counts and intervals are the "

@@ -45,7 +45,7 @@ class Charging:
     dataset: str
 
     def standing(self, plan: Plan) -> Standing:
-        """Where the account that the plan is charged to stands.
+        """Return where the account that the plan is charged to stands.
 
         Raises:
             BudgetError: there is no such account.
@@ -77,7 +77,7 @@ class Charging:
         return {LEDGER: self.ledger.id, DATASET: self.dataset}
 
     def to_dict(self, release_id: str) -> dict[str, str]:
-        """What a manifest says of it."""
+        """Return what a manifest says of it."""
         return {"dataset": self.dataset, "release_id": release_id}
 
 
@@ -88,7 +88,7 @@ ANEW = "begin anew with --discard (which a ledger is charged for again)"
 
 
 def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
-    """What a seal is made of: plan, estimator, ledger and the confidential leaves."""
+    """Return what a seal is made of: plan, estimator, ledger and the confidential leaves."""
     whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
     for column in (*counts.codes, counts.values):
         whole.update(np.ascontiguousarray(column).data)
@@ -96,7 +96,7 @@ def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
 
 
 def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
-    """A key of the operating system, written to the folder beside its seal, on disk for certain."""
+    """Draw a key from the operating system; write it and its seal, and wait for the disk."""
     key = os.urandom(KEY_BYTES)
     facts = {**named, RELEASE: release_id(key), "seal": _seal(key, sealed)}
     state = json.dumps(facts).encode()
@@ -114,12 +114,12 @@ def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether a key was ready to be used: its seal appears when it is on disk, in one rename."""
+    """Return whether a key was ready to be used: then its seal has appeared, in one rename."""
     return (folder / STATE_FILE).exists()
 
 
 def is_erased(path: Path) -> bool:
-    """Whether a key is gone, or overwritten and about to go."""
+    """Return whether a key is gone, or overwritten and about to go."""
     return not path.exists() or path.read_bytes() == bytes(KEY_BYTES)
 
 
@@ -141,12 +141,12 @@ def check_named(folder: Path, named: dict[str, str]) -> None:
 
 
 def begun_release(folder: Path) -> str:
-    """The name in a ledger of the release that the folder holds, also when its key is gone."""
+    """Return the name in a ledger of the folder's release, also when its key is gone."""
     return str(_state(folder).get(RELEASE))
 
 
 def resumed_key(folder: Path, sealed: bytes) -> bytes:
-    """The folder's key, if its seal fits these facts.
+    """Return the folder's key, if its seal fits these facts.
 
     Raises:
         ReleaseError: the key is gone or damaged, or was drawn for another table.
@@ -181,7 +181,7 @@ def _seal(key: bytes, sealed: bytes) -> str:
 
 
 def _state(folder: Path) -> dict[str, str]:
-    """What the unfinished run wrote of itself; empty where it did not come so far."""
+    """Return what the unfinished run wrote of itself; empty where it did not come so far."""
     try:
         state = json.loads((folder / STATE_FILE).read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):
@@ -197,7 +197,7 @@ def _differs(name: str, folder: Path) -> str:
 
 
 def _charged_elsewhere(folder: Path, state: dict[str, str], named: dict[str, str]) -> str:
-    """The sentence for a resumed release that would leave its ledger, or its dataset there."""
+    """Return the error of a resumed release that would leave its ledger, or its dataset."""
     begun = f"the unfinished release in {str(folder)!r}"
     if state.get(LEDGER) == UNCHARGED[LEDGER]:
         return (
@@ -214,7 +214,7 @@ def _charged_elsewhere(folder: Path, state: dict[str, str], named: dict[str, str
 
 
 def release_id(key: bytes) -> str:
-    """The name of the release in a ledger: of its key, so no other noise can go under its charge.
+    """Return the name of the release in a ledger: of its key, so it stands for no other noise.
 
     It is an HMAC and tells nothing of the key.
     """

@@ -50,7 +50,7 @@ def whole_names(names: Iterable[str]) -> list[str]:
 
 
 def part_files(folder: Path, name: str) -> list[Path]:
-    """The files of a release directory that hold ``….parquet``: itself, or its parts in order.
+    """Return the files of a directory that hold ``….parquet``: itself, or its parts in order.
 
     Raises:
         ReleaseError: one of them is missing, or is no plain file in plain folders.
@@ -126,7 +126,7 @@ def _versions() -> dict[str, str]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release directory.
+    """Return the manifest of a release directory.
 
     Raises:
         ReleaseError: there is none, or it is none of ours.
@@ -149,17 +149,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """JSON as a manifest has it: no key twice, and numbers alone where numbers stand.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Parse JSON as a manifest has it: no key twice, and numbers alone where numbers stand."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
             raise ValueError("a key is there twice")
-        return found
+        return entries
 
     def no_number(text: str) -> float:
         raise ValueError(f"{text[:20]} is no number of JSON")
@@ -174,9 +170,6 @@ def _check_texts(path: Path, manifest: dict[str, Any]) -> None:
     """Refuse a manifest with a word that could be shown as something else than it is.
 
     The code of the leaf that is not stated may hold anything, as all codes may.
-
-    Raises:
-        ReleaseError: there is one.
     """
     waiting: list[Any] = [manifest]
     while waiting:
@@ -193,7 +186,7 @@ def _check_texts(path: Path, manifest: dict[str, Any]) -> None:
 
 
 def made_by(manifest: dict[str, Any]) -> str:
-    """The version of Hedgerow that a manifest says made the release.
+    """Return the version of Hedgerow that a manifest says made the release.
 
     Raises:
         ReleaseError: it says none, or names software by more than names and versions.
@@ -219,11 +212,7 @@ def _lack(folder: Path) -> str:
 
 
 def check_outside(place: Path, named: str) -> None:
-    """Nothing, unless a file or folder there would be one more in a release, which stays as it is.
-
-    Args:
-        place: which need not exist.
-        named: what the error calls it.
+    """Raise if a file or folder there would be one more in a release, which stays as it is.
 
     Raises:
         ReleaseError: a folder above it is a release.
@@ -237,7 +226,7 @@ def check_outside(place: Path, named: str) -> None:
 
 
 def _is_release(folder: Path) -> bool:
-    """Whether the folder has a manifest of any version of ours, or one that cannot be read.
+    """Return whether the folder has a manifest of any version of ours, or one that cannot be read.
 
     Other programs call files manifest.json too.
     """
@@ -254,14 +243,14 @@ def _is_release(folder: Path) -> bool:
 
 
 def file_names(folder: Path) -> list[str]:
-    """All files below a release directory but the manifest, as relative names."""
+    """Return all files below a release directory but the manifest, as relative names."""
     every = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
     names = (path.relative_to(folder).as_posix() for path in every)
     return sorted(name for name in names if name != MANIFEST)
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file.
+    """Return the SHA-256 of a file.
 
     Raises:
         ReleaseError: it is a link, a device or a folder.

@@ -69,7 +69,7 @@ class Shape:
 
     @classmethod
     def of(cls, tree: Tree, depth: int) -> "Shape":
-        """The shape of a depth of a tree."""
+        """Return the shape of a depth of a tree."""
         return cls(depth, tuple(tree.columns(depth)), tree.nodes(depth))
 
     @property
@@ -171,7 +171,7 @@ class ReleaseFiles:
 
 
 def count_schema(tree: Tree, depth: int) -> pa.Schema:
-    """The columns of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
+    """Return the columns of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
     kinds = dict.fromkeys(tree.columns(depth), pa.string())
     kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
     kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
@@ -196,7 +196,7 @@ def _labelled(tree: Tree, depth: int, errors: DepthErrors, parts: list[Nodes]) -
 def released_columns(
     nodes: Nodes, errors: DepthErrors, confidence: Confidence
 ) -> dict[str, NDArray[Any]]:
-    """The columns of released counts but their labels, by name."""
+    """Return the columns of released counts but their labels, by name."""
     low, high = errors.interval(nodes.estimate, nodes.variance, confidence)
     return {
         COUNT: nodes.counts,
@@ -208,7 +208,7 @@ def released_columns(
 
 
 def write_domain(path: Path, axis: Axis) -> None:
-    """The public list of an axis: one row a leaf in tree order, one column a level."""
+    """Write the public list of an axis: one row a leaf in tree order, one column a level."""
     schema = pa.schema([pa.field(level, pa.string(), nullable=False) for level in axis.levels])
     leaves = axis.size(axis.depth)
     with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
@@ -219,17 +219,17 @@ def write_domain(path: Path, axis: Axis) -> None:
 
 
 def counts_file(depth: int) -> str:
-    """The released counts of a depth, in a release directory."""
+    """Return the released counts of a depth, in a release directory."""
     return f"counts/depth={depth}.parquet"
 
 
 def noisy_file(depth: int) -> str:
-    """The noisy counts of a depth, in a release directory."""
+    """Return the noisy counts of a depth, in a release directory."""
     return f"measurements/depth={depth}.parquet"
 
 
 def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:
-    """The released counts of a depth: codes, counts, estimates, standard errors, intervals.
+    """Return the released counts of a depth: codes, counts, estimates, standard errors, intervals.
 
     Raises:
         ReleaseError: the file is damaged, or has other columns or more rows than the depth.
@@ -238,7 +238,7 @@ def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:
 
 
 def read_noisy(folder: Path, shape: Shape) -> Int64:
-    """The noisy counts of a depth: int64 (measured cells).
+    """Return the noisy counts of a depth: int64 (measured cells).
 
     Raises:
         ReleaseError: the file is damaged, or has other columns or more rows than the depth.

@@ -35,7 +35,7 @@ class Unfinished(Enum):
 
 
 def staging_folder(output: Path) -> Path:
-    """Where the release of a directory is built."""
+    """Return where the release of a directory is built."""
     return output.with_name(output.name + ".staging")
 
 
@@ -76,7 +76,7 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
 
 
 def is_left_over(folder: Path, output: Path) -> bool:
-    """Whether the release has appeared, and its run was killed before it had tidied up."""
+    """Return whether the release has appeared, and its run was killed before it had tidied up."""
     gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
     return folder.is_dir() and output.is_dir() and gone
 
@@ -96,7 +96,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def whole_or_not(output: Path) -> Iterator[Path]:
-    """A folder to fill that then appears as ``output``, or not at all; for what is public already.
+    """Open a folder that appears as ``output`` when it is filled, or not at all; for public data.
 
     Raises:
         ReleaseError: the output exists.

@@ -60,7 +60,7 @@ class Page:
 
 
 def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
-    """The pages between two places of a file.
+    """Yield the pages between two places of a file.
 
     Raises:
         ReleaseError: what is there is no page, or is larger than its place.
@@ -85,7 +85,7 @@ def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
 
 
 def longest_entry(file: IO[bytes], page: Page, codec: str) -> int:
-    """The bytes of the longest text in a dictionary.
+    """Return the bytes of the longest text in a dictionary.
 
     Raises:
         ReleaseError: it is larger than any of ours, or is none.
@@ -113,15 +113,15 @@ class _Compact:
         self.data, self.at = data, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a structure by their numbers."""
+        """Return the fields of a structure by their numbers."""
         if depth > MOST_DEPTH:
             raise _no_page()
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else _signed(self._number())
-            found[field] = self._value(head & 15, depth)
-        return found
+            fields[field] = self._value(head & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in {1, 2}:
@@ -145,12 +145,12 @@ class _Compact:
         return self.data[self.at - 1]
 
     def _number(self) -> int:
-        found = 0
+        number = 0
         for place in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << place
+            number |= (byte & 127) << place
             if byte < 128:
-                return found
+                return number
         raise _no_page()
 
     def _skip(self, size: int) -> None:
@@ -195,14 +195,9 @@ class Layout:
 
 
 def read_parquet(folder: Path, name: str, layout: Layout) -> pl.DataFrame:
-    """One Parquet file of a release directory, or its parts in their order.
+    """Return one Parquet file of a release directory, or its parts in their order.
 
     Read by PyArrow: Polars takes ``[1]`` in a path for a pattern, and panics on some damage.
-
-    Args:
-        folder: of the release.
-        name: of the file in it; see `hedgerow.release.directory.manifest`.
-        layout: what it may hold.
 
     Raises:
         ReleaseError: it is damaged, or holds anything else.
@@ -216,7 +211,7 @@ def read_parquet(folder: Path, name: str, layout: Layout) -> pl.DataFrame:
 
 @contextmanager
 def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetFile]]:
-    """The parts of a file, to be read: what they hold fits, and there is memory for it."""
+    """Open the parts of a file, to be read: what they hold fits, and there is memory for it."""
     with ExitStack() as stack:
         files, rows, needed = [], 0, 0
         for path in part_files(folder, name):
@@ -234,7 +229,7 @@ def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetF
 
 
 def rows_of(folder: Path, name: str, layout: Layout) -> int:
-    """How many rows a file of a release directory has, or its parts together.
+    """Return how many rows a file of a release directory has, or its parts together.
 
     Raises:
         ReleaseError: more than it may, or it is damaged.
@@ -262,7 +257,7 @@ def _readable(name: str) -> Iterator[None]:
 
 
 def _footer(path: Path, layout: Layout, before: int) -> pq.FileMetaData:
-    """The footer of a file, whose columns and rows fit, after some rows before it."""
+    """Return the footer of a file, whose columns and rows fit, after some rows before it."""
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, size - 8))
@@ -299,7 +294,7 @@ def _check_columns(about: pq.FileMetaData, layout: Layout) -> None:
 
 
 def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> int:
-    """The most bytes of memory that a file takes, by the headers of its pages."""
+    """Return the most bytes of memory that a file takes, by the headers of its pages."""
     needed = 0
     with path.open("rb") as file:
         for group in range(about.num_row_groups):
@@ -311,7 +306,7 @@ def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> int:
 
 
 def _bytes_of_chunk(file: IO[bytes], chunk: pq.ColumnChunkMetaData, rows: int, kind: Kind) -> int:
-    """What the pages of a chunk hold, each text of a dictionary as often as it may be meant."""
+    """Return the bytes of a chunk's pages, a dictionary's texts as often as they may occur."""
     offsets = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)  # 0: there is none
     start = min((offset for offset in offsets if offset > 0), default=0)
     longest, coded, size = 0, 0, 0

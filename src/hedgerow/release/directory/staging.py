@@ -10,7 +10,7 @@ DISCARD throws it away. One run at a time holds the folder's lock.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -150,7 +150,7 @@ class Bound:
 
 @contextmanager
 def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator[Staging | None]:
-    """A staging folder with an empty `Staging.content`, under a fresh or the resumed key.
+    """Open a staging folder with an empty `Staging.content`, under a fresh or the resumed key.
 
     Its lock is let go of at the end of the block, and the folder stays for a later run to resume or
     discard unless the release has appeared.
@@ -187,19 +187,19 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
 
 @contextmanager
 def _entered(folder: Path, unfinished: Unfinished) -> Iterator[FileLock]:
-    """The lock of a folder that is there: of an earlier run, or a new one."""
-    with machine_errors(f"cannot write to {str(folder)!r}"):
-        if unfinished is Unfinished.DISCARD and folder.exists():
-            _discard(folder)
-        if unfinished is not Unfinished.RESUME:
-            make_folder(folder)
-        lock = _locked(folder)
-    with lock:
+    """Hold the lock of a folder: of an earlier run, or a new one."""
+    with ExitStack() as held:
+        with machine_errors(f"cannot write to {str(folder)!r}"):
+            if unfinished is Unfinished.DISCARD and folder.exists():
+                _discard(folder)
+            if unfinished is not Unfinished.RESUME:
+                make_folder(folder)
+            lock = held.enter_context(_locked(folder))
         yield lock
 
 
 def _new_key(folder: Path, bound: Bound) -> bytes:
-    """A fresh key, in a folder where nothing was begun."""
+    """Return a fresh key, in a folder where nothing was begun."""
     _clear(folder)
     named = bound.named
     key = fresh_key(folder, named, sealed_facts(bound.counts, named))
@@ -208,7 +208,7 @@ def _new_key(folder: Path, bound: Bound) -> bytes:
 
 
 def _usable_key(folder: Path, bound: Bound) -> bytes | None:
-    """The key of the release that was begun here; None where the release is complete."""
+    """Return the key of the release that was begun here; None where the release is complete."""
     named = bound.named
     check_named(folder, named)
     is_complete = (folder / COMPLETE).exists() and (folder / CONTENT).is_dir()
@@ -239,9 +239,6 @@ def _charge_again(charging: Charging, plan: Plan, release_id: str) -> None:
     """Charge what an earlier run began: free where the ledger holds it, and due where it does not.
 
     The ledger may be a copy from before the charge. It is the same noise, so the same charge.
-
-    Raises:
-        BudgetError: it is refused.
     """
     try:
         charging.charge(plan, release_id)
@@ -286,8 +283,9 @@ def _clear(folder: Path) -> None:
             shutil.rmtree(folder / name)
 
 
-def _locked(folder: Path) -> FileLock:
-    """Return the folder's lock, acquired.
+@contextmanager
+def _locked(folder: Path) -> Iterator[FileLock]:
+    """Hold the folder's lock.
 
     A lock on a file that was unlinked since it was opened is refused by filelock: another run has
     removed or replaced the folder.
@@ -300,7 +298,10 @@ def _locked(folder: Path) -> FileLock:
         lock.acquire(blocking=False)
     except (Timeout, FileNotFoundError):
         raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
-    return lock
+    try:
+        yield lock
+    finally:
+        lock.release(force=True)
 
 
 def _discard(folder: Path) -> None:

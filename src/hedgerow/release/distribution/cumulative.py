@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -21,17 +20,8 @@ from hedgerow.plan.depths import All, Measured, RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import uneven
 from hedgerow.release.directory.measurements import COUNT
+from hedgerow.release.directory.stored import Content
 from hedgerow.tables.axis import Axis
-
-
-class Released(Protocol):
-    """What is read of a release; a `hedgerow.release.release.Release` has it."""
-
-    def level(self, *, depth: int) -> pl.DataFrame:
-        """The listed counts of a depth."""
-
-    def measurements(self, depth: int) -> Int64:
-        """The noisy counts of a depth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +47,23 @@ class Cumulative:
     public_total: int | None
 
     @classmethod
-    def of_release(cls, plan: Plan, release: Released) -> "Cumulative":
+    def of_release(cls, release: Content) -> "Cumulative":
         """From the noisy counts of a release and its plan.
 
         Raises:
             ReleaseError: the plan has several axes, measures survivors alone, or holds the counts
                 of a level public.
         """
+        plan = release.plan
         _check(plan)
         (axis,) = plan.tree.axes
-        released = _listed(axis, release.level(depth=plan.tree.depth))
+        released = _listed(axis, release.counts(plan.tree.depth))
         public, error = (
             int(released[-1]) if plan.public_depth == 0 else None,
             cumulative_error(plan),
         )
         if isinstance(error, Decoded):
-            noisy_sums = release.measurements(plan.tree.depth)
+            noisy_sums = release.noisy(plan.tree.depth)
             if len(noisy_sums) != (0 if public == 0 else plan.tree.leaves):
                 raise uneven(plan.tree.depth)
             unknown = public != 0  # below a public total of 0 nothing was measured
@@ -85,7 +76,7 @@ class Cumulative:
             for t in range(plan.tree.depth + 1)
         ]
         nothing = public == 0  # below a public total of 0 nothing was measured
-        noisy = {} if nothing else {t: release.measurements(t) for t in measured}
+        noisy = {} if nothing else {t: release.noisy(t) for t in measured}
         top = Layer(noisy.get(0), variances[0]) if public is None else _exactly(public)
         below = [
             Layer(noisy[t], variances[t], start) if t in noisy else Layer(None, inf, start)
@@ -107,7 +98,7 @@ class Cumulative:
         return int(self.released[-1])
 
     def between(self, first: Int64, last: Int64, confidence: Confidence) -> tuple[Int64, Int64]:
-        """The lowest and highest count of ``first <= bin < last``: two int64 (ranges), records.
+        """Return lowest and highest counts of ``first <= bin < last``: int64 (ranges), records.
 
         Args:
             first: int64 (ranges), 0 … K.
@@ -119,7 +110,7 @@ class Cumulative:
         return interval(estimate, reach, self.public_total)
 
     def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
-        """Where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
+        """Return where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
 
         y_b is the true count before cut b and T the true total. Where T is public it is
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
@@ -135,7 +126,7 @@ class Cumulative:
         return estimate - reach, estimate + reach
 
     def _reach(self, variance: Float64, confidence: Confidence) -> Float64:
-        """A cut sums many draws and has none of its own, as an unmeasured depth has."""
+        """Return half widths: a cut sums many draws, as an unmeasured depth does."""
         if self.public_total == 0:
             return np.zeros(len(variance))
         if self.mechanism is None:
@@ -164,11 +155,11 @@ def _check(plan: Plan) -> None:
 
 
 def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
-    """Cumulative released counts over all leaves, those included that are not listed."""
-    known = pl.DataFrame({"code": axis.labels[-1]})
+    """Return cumulative released counts over all leaves, those included that are not listed."""
+    bins = pl.DataFrame({"code": axis.labels[-1]})
     counts = listed.select(pl.col(axis.columns[-1]).alias("code"), COUNT)
-    found = known.join(counts, on="code", how="left", maintain_order="left")[COUNT]
-    return np.append(0, np.cumsum(found.fill_null(0).to_numpy())).astype(np.int64)
+    in_bins = bins.join(counts, on="code", how="left", maintain_order="left")[COUNT]
+    return np.append(0, np.cumsum(in_bins.fill_null(0).to_numpy())).astype(np.int64)
 
 
 def _exactly(total: int) -> Layer:

@@ -15,8 +15,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.picture import BLUE, figure_for, open_axes
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.manifest import read_manifest
-from hedgerow.release.directory.stored import read_nodes, stated_plan, undamaged
+from hedgerow.release.directory.stored import read_nodes, undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.release import Release, read_release
 
@@ -81,7 +80,6 @@ class Distribution:
     0 leave it no room.
 
     Attributes:
-        plan: of the release.
         release: the counts of every level of the tree.
 
     Raises:
@@ -99,7 +97,6 @@ class Distribution:
         ['upper', 'count', 'cdf', 'low', 'high']
     """
 
-    plan: Plan
     release: Release
 
     def __post_init__(self) -> None:
@@ -113,6 +110,11 @@ class Distribution:
             f"{self.cumulative.bins:,} bins from {edges[0]:.15g} to {edges[-1]:.15g})"
         )
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the release."""
+        return self.release.plan
+
     @cached_property
     def ranges(self) -> Ranges:
         """The bins."""
@@ -121,7 +123,7 @@ class Distribution:
     @cached_property
     def cumulative(self) -> Cumulative:
         """The counts before each edge."""
-        return Cumulative.of_release(self.plan, self.release)
+        return Cumulative.of_release(self.release.content)
 
     @property
     def cdf(self) -> pl.DataFrame:
@@ -129,7 +131,7 @@ class Distribution:
         return self.band(Confidence())
 
     def band(self, confidence: Confidence) -> pl.DataFrame:
-        """The cumulative distribution, with intervals.
+        """Return the cumulative distribution, with intervals.
 
         Args:
             confidence: of each bin's interval, or (simultaneous) of all at once.
@@ -139,25 +141,25 @@ class Distribution:
             last row all), ``cdf`` (its part of the released total; 0 if that is 0), ``low`` and
             ``high``, the interval of ``count``, records. Simultaneous intervals never fall.
         """
-        found = self.cumulative
-        upto = np.arange(1, found.bins + 1)
-        low, high = found.between(np.zeros_like(upto), upto, confidence)
+        cumulative = self.cumulative
+        upto = np.arange(1, cumulative.bins + 1)
+        low, high = cumulative.between(np.zeros_like(upto), upto, confidence)
         if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
             low = np.maximum.accumulate(low)
             high = np.minimum.accumulate(high[::-1])[::-1]
-        count = found.released[1:]
+        count = cumulative.released[1:]
         return pl.DataFrame(
             {
                 "upper": self.ranges.edges[1:],
                 "count": count,
-                "cdf": count / max(found.total, 1),
+                "cdf": count / max(cumulative.total, 1),
                 "low": low,
                 "high": high,
             }
         )
 
     def quantile(self, q: float, confidence: Confidence | None = None) -> Quantile:
-        """The value that a part q of the records does not exceed.
+        """Return the value that a part q of the records does not exceed.
 
         The true quantile is that of the ⌈qN⌉-th smallest record, in bin j, say; so the true counts
         y_b before cut b have ``y_j < qN <= y_{j+1}``. The interval inverts the band: it spans the
@@ -177,15 +179,18 @@ class Distribution:
         q = _number(q, "a quantile's rank")
         if not 0 < q < 1:
             raise ReleaseError(f"a quantile's rank must be in (0, 1), got {q}")
-        found, edges = self.cumulative, self.ranges.edges
-        if found.total == 0:
+        cumulative, edges = self.cumulative, self.ranges.edges
+        if cumulative.total == 0:
             raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
         share = Fraction(str(q))
-        wanted = share * found.total
-        j = int(np.searchsorted(found.released, max(ceil(wanted), 1))) - 1
-        below, inside = int(found.released[j]), int(found.released[j + 1] - found.released[j])
+        wanted = share * cumulative.total
+        j = int(np.searchsorted(cumulative.released, max(ceil(wanted), 1))) - 1
+        below, inside = (
+            int(cumulative.released[j]),
+            int(cumulative.released[j + 1] - cumulative.released[j]),
+        )
         part = min(float((wanted - below) / inside), 1.0)
-        low, high = found.excess(share, confidence or Confidence())
+        low, high = cumulative.excess(share, confidence or Confidence())
         high[-1], low[0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
         possible = np.append(np.flatnonzero((high[1:] >= 0) & (low[:-1] < 0)), j)
         first, last = int(possible.min()), int(possible.max())
@@ -195,7 +200,7 @@ class Distribution:
     def count_between(
         self, a: float, b: float, confidence: Confidence | None = None
     ) -> CountBetween:
-        """How many records have ``a <= value < b`` (and ``value = b`` at the upper bound).
+        """Return how many records have ``a <= value < b`` (and ``value = b`` at the upper bound).
 
         Ends that are no edges: the count takes its part of their bins as if values were uniform
         there; the interval runs from the least of the bins that lie inside to the most of those
@@ -215,18 +220,18 @@ class Distribution:
         a, b = _number(a, "an end of a range"), _number(b, "an end of a range")
         if not a < b:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
-        found, edges = self.cumulative, self.ranges.edges
+        cumulative, edges = self.cumulative, self.ranges.edges
         ends = np.clip([a, b], edges[0], edges[-1])
         outer, inner = (
             np.searchsorted(edges, ends, side="right") - 1,
             np.searchsorted(edges, ends, side="left"),
         )
         if a <= edges[-1]:  # the last bin is closed
-            outer[0] = min(outer[0], found.bins - 1)
+            outer[0] = min(outer[0], cumulative.bins - 1)
         touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
         first, last = np.array([touched, within]).T
-        low, high = found.between(first, last, confidence or Confidence())
-        at = np.interp(ends, edges, found.released)
+        low, high = cumulative.between(first, last, confidence or Confidence())
+        at = np.interp(ends, edges, cumulative.released)
         most = int(high[0])
         return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
 
@@ -247,7 +252,7 @@ def _number(given: object, what: str) -> float:
 
 
 def read_distribution(directory: str | Path) -> Distribution:
-    """The distribution in a release directory with one numeric axis.
+    """Return the distribution in a release directory with one numeric axis.
 
     Raises:
         ReleaseError: there is no release, it is damaged, or it is none of a distribution.
@@ -264,10 +269,9 @@ def read_distribution(directory: str | Path) -> Distribution:
         True
     """
     folder = Path(directory)
+    made = Distribution(read_release(folder))
     with undamaged(folder):
-        plan = stated_plan(folder, read_manifest(folder))
-        made = Distribution(plan, read_release(folder))
-        (leaves,) = read_nodes(folder, plan.tree, plan.tree.depth).codes
+        (leaves,) = read_nodes(folder, made.plan.tree, made.plan.tree.depth).codes
     if (leaves[1:] <= leaves[:-1]).any():
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
@@ -288,12 +292,6 @@ def picture_of_distribution(
     title: str | None = None,
 ) -> None:
     """Draw the released CDF at the bins' edges, and the interval at each of them.
-
-    Args:
-        distribution: what was released.
-        path: PNG, SVG or PDF.
-        confidence: of the band; 95 % at each edge unless given.
-        title: above the picture.
 
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.

@@ -53,7 +53,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     measure: Measure | None = None,
     directory: str | Path | None = None,
 ) -> Distribution:
-    """The distribution of a confidential column, under a fresh key from the operating system.
+    """Release the distribution of a confidential column, under a fresh random key.
 
     Args:
         values: numbers (values), one a record.
@@ -97,13 +97,13 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
         measure=measure,
     )
     counts = column_counts(plan, ranges, values, units=units)
-    return Distribution(plan, release(counts, plan, estimator=suited(plan), directory=directory))
+    return Distribution(release(counts, plan, estimator=suited(plan), directory=directory))
 
 
 def column_counts(
     plan: Plan, ranges: Ranges, values: ArrayLike, *, units: Sequence[Any] | None = None
 ) -> Counts:
-    """The confidential counts of a column's bins, over the plan's tree.
+    """Return the confidential counts of a column's bins, over the plan's tree.
 
     Raises:
         TableError: values or units that break the rules.
@@ -134,12 +134,12 @@ def column_counts(
 
 
 def suited(plan: Plan) -> Estimator:
-    """The estimator for the distribution of a plan: nearest CDF, or families from the top down."""
+    """Return the estimator for a plan: the nearest CDF, or families from the top down."""
     return Isotonic() if isinstance(plan.measure, RunningSums) else Euclidean(combine=True)
 
 
 def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
-    """The units for PyArrow; no cause is chained, as it would quote one of them."""
+    """Return the units for PyArrow; no cause is chained, as it would quote one of them."""
     try:
         return pa.array(units)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -149,15 +149,15 @@ def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
 
 
 def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distribution:
-    """A distribution from given random bits: a seed, in simulations on public tables alone.
+    """Return a distribution from given random bits: a seed, in simulations on public tables alone.
 
     Raises:
         PlanError: the plan is for another domain.
     """
     check_match(counts, plan)
-    return Distribution(plan, in_memory(counts, plan, estimator=suited(plan), bits=bits))
+    return Distribution(in_memory(counts, plan, estimator=suited(plan), bits=bits))
 
 
 def _with_unit(who: Neighbours, units: Sequence[Any] | None) -> Neighbours:
-    """The promise names the unit where records do."""
+    """Return the neighbours with the unit's name where records have units."""
     return who if units is None or who.unit is not None else replace(who, unit=UNIT)

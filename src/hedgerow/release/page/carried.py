@@ -56,13 +56,13 @@ class Interval:
     contradicted: Int64
     estimate: Int64
 
-    def told(self) -> dict[int, int]:
-        """The rounded estimate of each count that is contradicted, by its place."""
+    def contradictions(self) -> dict[int, int]:
+        """Return the rounded estimate of each count that is contradicted, by its place."""
         return dict(zip(self.contradicted.tolist(), self.estimate.tolist(), strict=True))
 
 
 def block(parts: list[bytes]) -> str:
-    """The parts as text."""
+    """Return the parts as text."""
     sizes = np.array([len(parts), *map(len, parts)], dtype="<u4").tobytes()
     squeezed = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     return base64.b64encode(
@@ -71,7 +71,7 @@ def block(parts: list[bytes]) -> str:
 
 
 def parts_of(text: str, most: int = MOST_BYTES) -> list[bytes]:
-    """What `block` was given, of at most some bytes.
+    """Return what `block` was given, of at most some bytes.
 
     Raises:
         ReleaseError: it is anything else, or holds anything more.
@@ -92,7 +92,7 @@ def parts_of(text: str, most: int = MOST_BYTES) -> list[bytes]:
 
 
 def depth_block(local: Int64, start: Int64, nodes: Nodes, interval: Interval) -> str:
-    """The nodes of a depth: family sizes, places among siblings, counts and intervals.
+    """Return the nodes of a depth: family sizes, places among siblings, counts and intervals.
 
     Most intervals of a depth have one width w, and their lower ends are cut off at 0; so of a lower
     end it is written how far it is from ``max(0, high - w)``.
@@ -122,7 +122,7 @@ def depth_block(local: Int64, start: Int64, nodes: Nodes, interval: Interval) ->
 
 
 def contradicted_block(interval: Interval) -> str:
-    """Which nodes of a depth have counts that are contradicted, and their estimates."""
+    """Return which nodes of a depth have counts that are contradicted, and their estimates."""
     gaps = np.diff(interval.contradicted, prepend=-1) - 1
     return block([varints(gaps), varints(_folded(interval.estimate))])
 
@@ -141,14 +141,14 @@ class UsedCodes:
 
     @classmethod
     def of(cls, axis: Axis, level: int, codes: Int64, above: Int64) -> "UsedCodes":
-        """Those of a level below those above it."""
+        """Return those of a level below those above it."""
         child_start = axis.child_start[level - 1]
         start = np.searchsorted(codes, child_start[above])
         return cls(codes, np.append(start, len(codes)).astype(np.int64))
 
 
 def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeric: bool) -> str:
-    """The codes of a level: family sizes, used and possible, and their labels, one a line.
+    """Return the codes of a level: family sizes, used and possible, and their labels, one a line.
 
     Where every label begins with that of its parent, the rest alone is written. The ranges of a
     numeric axis are written without the number before them.
@@ -184,7 +184,7 @@ def visible_labels(labels: pl.Series) -> pl.Series:
 
 
 def local_places(tree: Tree, depth: int, nodes: Nodes, used: UsedCodes, above: Int64) -> Int64:
-    """For each node its place among the used children of its parent's code: int64 (nodes)."""
+    """Return each node's place among the used children of its parent's code: int64 (nodes)."""
     number, level = tree.steps[depth - 1]
     child_start = tree.axes[number].child_start[level - 1]
     code = nodes.codes[number].astype(np.int64)
@@ -247,13 +247,7 @@ class Carried:
 
 
 def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Carried:
-    """The depths that fit, their families proved to add up.
-
-    Args:
-        folder: of the release.
-        plan: of the release.
-        rows: how many counts each depth lists.
-        numeric: whether the tree is of one numeric axis, whose empty ranges are carried too.
+    """Return the depths that fit, their families proved to add up.
 
     Raises:
         ReleaseError: codes that are not in the domain, or families that do not add up.
@@ -293,12 +287,12 @@ def _blocks(
     size = axis.size(level)
     listed = np.bincount(nodes[1].codes[number], minlength=size) > 0
     codes = np.arange(size) if numeric else np.flatnonzero(listed)
-    known = UsedCodes.of(axis, level, codes, above)
-    used[number, level] = known
+    of_level = UsedCodes.of(axis, level, codes, above)
+    used[number, level] = of_level
     start = family_starts(tree, depth, *nodes)
-    local = local_places(tree, depth, nodes[1], known, above)
+    local = local_places(tree, depth, nodes[1], of_level, above)
     blocks = [
-        (f"level-{number}-{level}", level_block(axis, level, known, above, numeric=numeric)),
+        (f"level-{number}-{level}", level_block(axis, level, of_level, above, numeric=numeric)),
         (f"depth-{depth}", depth_block(local, start, nodes[1], interval)),
     ]
     if len(interval.contradicted):

@@ -57,22 +57,22 @@ class DepthFacts:
 
 
 def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
-    """For each depth what its file says.
+    """Return for each depth what its file says.
 
     Raises:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
             not exact, or depths that do not sum to the same total.
     """
-    found: list[DepthFacts] = []
+    every: list[DepthFacts] = []
     whole: int | None = None
     for t, what in enumerate(plan.depths):
         errors, shape = DepthErrors.of(plan, t, whole), Shape.of(plan.tree, t)
-        found.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
-        whole = found[0].total
-    for t, facts in enumerate(found):
-        if facts.total is not None and facts.total != found[0].total:
+        every.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
+        whole = every[0].total
+    for t, facts in enumerate(every):
+        if facts.total is not None and facts.total != every[0].total:
             raise ReleaseError(f"the counts of depth {t} do not sum to the total of depth 0")
-    return found
+    return every
 
 
 def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) -> DepthFacts:
@@ -98,7 +98,7 @@ def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) 
 
 
 def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of the files, a piece at a time."""
+    """Yield some columns of the files, a piece at a time."""
     with opened(folder, name, shape.counts) as files:
         for file in files:
             for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
@@ -140,10 +140,10 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
-    known = [(t, f) for t, f in enumerate(facts) if f.total]
-    classes = [k for k in range(19) if any(f.number[k] for _, f in known)]
+    listed = [(t, f) for t, f in enumerate(facts) if f.total]
+    classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
     rows = []
-    for t, f in known:
+    for t, f in listed:
         cells = [_relative(f, k, public=isinstance(plan.depths[t], Public)) for k in classes]
         rows.append([shown(plan.tree.cuboid_name(t)), *cells])
     if not rows:
@@ -157,9 +157,9 @@ def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 
 def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
-    """How many counts their own measurements contradict, and what to do with them."""
+    """Return how many counts their own measurements contradict, and what to do with them."""
     number = sum(f.contradicted for f in facts)
-    told = (
+    summary = (
         "No count that this page has read is contradicted by its own noisy counts."
         if not number
         else f"<strong>Contradicted by their own noisy counts: {number:,}.</strong> They are "
@@ -172,7 +172,7 @@ def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
         "this page is: <code>hedgerow table DIR --by</code> says which."
     )
     return (
-        f"<p>{told} A 95 % interval misses one true count in twenty by chance, and a released "
+        f"<p>{summary} A 95 % interval misses one true count in twenty by chance, and a released "
         "count may lie outside its own. Contradicted is a count that lies outside even the "
         "intervals which hold for all counts of its level at once: it was moved by being kept from "
         f"falling below 0, and by having to add up.{across}</p>"
@@ -180,7 +180,7 @@ def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
 
 
 def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
-    """What was recomputed from the files before this page was made, as a list."""
+    """Return what was recomputed from the files before this page was made, as a list."""
     names = plan.tree
     read = [t for t, f in enumerate(facts) if f.total is not None]
     passed = [
@@ -208,7 +208,7 @@ def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
 
 
 def carried_words(last: int, depths: int) -> str:
-    """Which levels this page carries and which are in the files alone."""
+    """Return which levels this page carries and which are in the files alone."""
     if last == depths - 1:
         return "<p>This page carries the counts of all levels.</p>"
     left = ", ".join(f"<code>counts/depth={t}.parquet</code>" for t in range(last + 1, depths))
@@ -237,5 +237,5 @@ def _error(value: float | None) -> str:
 
 
 def _digits(value: float) -> str:
-    """Two significant digits, never as a power of ten."""
+    """Return two significant digits, never as a power of ten."""
     return f"{float(f'{value:.2g}'):,.10g}"

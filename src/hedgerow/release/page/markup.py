@@ -11,17 +11,17 @@ from hedgerow.text import visible
 
 
 def shown(words: str) -> str:
-    """Text as HTML, isolated so that its direction does not turn what stands around it."""
+    """Return text as HTML, isolated so that its direction does not turn what stands around it."""
     return f"<bdi>{attribute(words)}</bdi>"
 
 
 def attribute(words: str) -> str:
-    """Text as HTML or as the value of an attribute in quotes."""
+    """Return text as HTML or as the value of an attribute in quotes."""
     return escape(visible(words), quote=True)
 
 
 def data(value: Any) -> str:
-    """JSON that may stand within a script element."""
+    """Return JSON that may stand within a script element."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -29,7 +29,7 @@ def data(value: Any) -> str:
 def table(
     caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1
 ) -> str:
-    """A table with a caption, whose first column heads its rows; it scrolls where it is too wide.
+    """Return a table with a caption; its first column heads its rows, and it may scroll.
 
     Args:
         caption: HTML.
@@ -50,8 +50,10 @@ def table(
 
 
 def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
-    """A list of terms and what is said of them, both HTML."""
-    inner = "\n".join(f"<div><dt>{term}</dt><dd>{said}</dd></div>" for term, said in pairs)
+    """Return a list of terms and their descriptions, both HTML."""
+    inner = "\n".join(
+        f"<div><dt>{term}</dt><dd>{description}</dd></div>" for term, description in pairs
+    )
     return f'<dl class="{kind}">\n{inner}\n</dl>'
 
 
@@ -119,16 +121,7 @@ def picture(
     *,
     band: Sequence[tuple[float, float, float]] = (),
 ) -> str:
-    """An SVG.
-
-    Args:
-        name: an identifier within the page.
-        described: what it shows, for those who do not see it.
-        x: the axis below.
-        y: the axis to the left.
-        lines: what is drawn, later ones above.
-        band: an area of (x, low, high) below the lines.
-    """
+    """Return an SVG."""
 
     def spot(a: float, b: float) -> str:
         across = LEFT + x.place(a) * (WIDTH - LEFT - RIGHT)
@@ -149,7 +142,7 @@ def picture(
 
 
 def legend(lines: Sequence[Line]) -> str:
-    """The styles of the lines with their names."""
+    """Return the styles of the lines with their names."""
     rows = (
         '<li><svg class="key" viewBox="0 0 34 10" aria-hidden="true">'
         f'<line class="line {line.style}" x1="1" y1="5" x2="33" y2="5"/></svg>'
@@ -160,7 +153,7 @@ def legend(lines: Sequence[Line]) -> str:
 
 
 def even_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
-    """Round values between two, with their words."""
+    """Return round values between two, with their words."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))

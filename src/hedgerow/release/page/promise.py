@@ -36,12 +36,6 @@ def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
 def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
     """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
 
-    Args:
-        profile: of the composition.
-        path: PNG, SVG or PDF.
-        stated: whom the curves protect and how well, which stands above them: of a release its
-            whole promise.
-
     Raises:
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
@@ -59,7 +53,7 @@ def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
             deltas = np.logspace(-15, -2, 30)
             for label, style, ask in (
                 ("from ρ, optimally", "--", profile.zcdp_epsilon),
-                ("from ρ, as the Bureau", ":", profile.bureau_epsilon),
+                ("from ρ, Bun & Steinke", ":", profile.bureau_epsilon),
             ):
                 curve.semilogy(
                     [ask(float(d)) for d in deltas], deltas, style, color=LOOSE, label=label
@@ -107,7 +101,7 @@ class Priced:
 
     @classmethod
     def of(cls, profile: Profile) -> "Priced":
-        """Those of a composition; a tight δ takes milliseconds, so each is asked for once."""
+        """Return those of a composition; a tight δ takes milliseconds, so each is computed once."""
         try:
             tight = tuple((e, profile.delta(e)) for e in epsilon_grid(profile, POINTS))
         except BudgetError:
@@ -117,8 +111,8 @@ class Priced:
             for ask in (profile.zcdp_epsilon, profile.bureau_epsilon)
         )
         pure = profile.pure_epsilon
-        known = () if pure is None else ((float_above(pure), 0.0),)
-        return cls(tight, profile.is_exact, best, bureau, known)
+        exactly = () if pure is None else ((float_above(pure), 0.0),)
+        return cls(tight, profile.is_exact, best, bureau, exactly)
 
     @property
     def word(self) -> str:
@@ -131,12 +125,12 @@ class Priced:
         return self.best + self.pure
 
     def detection(self, alpha: float) -> float:
-        """How often, at most, a test with false alarms at rate α notices that one unit differs."""
+        """Return how often a test with false alarms at rate α detects one unit's change."""
         return 1 - least_missed(self.tight + self.loose, alpha)
 
 
 def keeps_budget(plan: Plan) -> bool:
-    """Whether the cost of the plan's noise, computed again, is seen to be within its budget.
+    """Return whether the cost of the plan's noise, computed again, is within its budget.
 
     ε(δ) is rounded up by as much as 1e-9 of itself, which is allowed for.
     """
@@ -148,7 +142,7 @@ def keeps_budget(plan: Plan) -> bool:
 
 
 def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
-    """The least type II error at type I error α that pairs (ε, δ) leave, from below.
+    """Return the least type II error at type I error α that pairs (ε, δ) leave, from below.
 
     Each pair holds in both directions, so T(α) is at least ``1 - δ - e^ε α`` and
     ``e^-ε (1 - δ - α)`` (Dong, Roth & Su 2022, Proposition 3).
@@ -162,9 +156,9 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    told = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
+    note = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
     return (
-        f'<p>{told}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
+        f'<p>{note}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
         f"{_figures(plan, priced)}"
     )
 
@@ -249,11 +243,11 @@ def _figures(plan: Plan, priced: Priced) -> str:
         "" if is_exact else "; the first column is what is promised"
     )
     first = "exact" if is_exact else "proved bound"
-    return table(caption, ["δ", first, "from ρ, best known", "from ρ, as the Bureau"], rows)
+    return table(caption, ["δ", first, "from ρ, best known", "from ρ, Bun &amp; Steinke"], rows)
 
 
 def figure(value: Fraction | float) -> str:
-    """Three digits of a part of a whole, as a percentage, rounded up."""
+    """Return three digits of a part of a whole, as a percentage, rounded up."""
     percent = 100 * Fraction(value)
     shown = _THREE.divide(Decimal(percent.numerator), Decimal(percent.denominator))
     return f"{float(shown):.3g} %"

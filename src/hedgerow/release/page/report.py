@@ -18,6 +18,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import check_plain
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
 from hedgerow.release.page.levels import DepthFacts, depth_facts
@@ -33,7 +34,7 @@ MOST_ROWS = 60
 
 
 def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any]:
-    """The tree as the page's script reads it, and the total with its interval."""
+    """Return the tree as the page's script reads it, and the total with its interval."""
     root = carried.nodes[0].counts.tolist() if carried.nodes else []
     ends = [carried.intervals[0].low.tolist(), carried.intervals[0].high.tolist()] if root else []
     return {
@@ -50,7 +51,7 @@ def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any
 
 
 def first_counts(tree: Tree, carried: Carried) -> str:
-    """The coarsest level with several possible counts as a table, for readers without scripts."""
+    """Return the coarsest level of several counts as a table, for readers without scripts."""
     depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
     if depth is None:
         return "<p>The counts are in the Parquet files of this release.</p>"
@@ -60,11 +61,11 @@ def first_counts(tree: Tree, carried: Carried) -> str:
         for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
         if level
     ]
-    told = interval.told()
+    estimates = interval.contradictions()
     rows = [
         [
             " › ".join(shown(code) for code in path),
-            f"{count:,}{_contradiction(told.get(i))}",
+            f"{count:,}{_contradiction(estimates.get(i))}",
             f"{low:,} to {high:,}",
         ]
         for i, (path, count, low, high) in enumerate(
@@ -77,7 +78,7 @@ def first_counts(tree: Tree, carried: Carried) -> str:
 
 
 def _contradiction(estimate: int | None) -> str:
-    """What stands below a count that its own measurements contradict."""
+    """Return what stands below a count that its own measurements contradict."""
     if estimate is None:
         return ""
     return f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
@@ -108,12 +109,6 @@ def check_report(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -
 
     Compressed counts are compared as what they hold, for another machine may deflate otherwise.
 
-    Args:
-        folder: of the release.
-        plan: that it states.
-        estimator: that it states.
-        made_by: the version of Hedgerow that it states.
-
     Raises:
         ReleaseError: it is another page.
     """
@@ -127,13 +122,7 @@ def check_report(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -
 
 
 def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
-    """The page of a release as HTML.
-
-    Args:
-        folder: of the release; reads ``counts/`` and, of numeric releases, ``measurements/``.
-        plan: of the release.
-        estimator: that made its counts.
-        made_by: the version of Hedgerow that did.
+    """Return the page of a release as HTML.
 
     Raises:
         ReleaseError: the counts do not add up, or are no counts.
@@ -144,7 +133,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     style, script = _part("page.css"), _script()
     total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
-    shape = distribution(folder, plan) if numeric else None
+    shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
     return Template(_part("page.html")).substitute(
         title=markup.attribute(title),
         heading=markup.shown(title),
@@ -179,7 +168,7 @@ def _block(name: str, text: str) -> str:
 
 
 def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
-    """The four facts at the head of the page, and where the promise is restricted, to what."""
+    """Return the four facts at the head of the page, and the promise's restriction if any."""
     budget = plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     promise = ", ".join(
@@ -201,7 +190,7 @@ def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
 
 
 def _same_page(made: str, given: str) -> bool:
-    """Whether two pages are the same, their blocks compared as what they hold."""
+    """Return whether two pages are the same, their blocks compared as what they hold."""
     ours, theirs = _pieces(made), _pieces(given)
     if [piece[::2] for piece in ours] != [piece[::2] for piece in theirs]:
         return False
@@ -216,18 +205,18 @@ def _same_page(made: str, given: str) -> bool:
 
 
 def _pieces(text: str) -> list[tuple[str, str, str]]:
-    """A page cut at its blocks: the name of each, what it holds, and what follows it."""
+    """Return a page cut at its blocks: the name of each, what it holds, and what follows it."""
     first, *others = text.split(_BLOCK[0])
-    found = [("", "", first)]
+    pieces = [("", "", first)]
     for other in others:
         name, _, rest = other.partition(_BLOCK[1])
         inner, _, tail = rest.partition(_BLOCK[2])
-        found.append((name, inner, tail))
-    return found
+        pieces.append((name, inner, tail))
+    return pieces
 
 
 def _script() -> str:
-    """The page's script: its parts share one scope, which nothing else sees."""
+    """Return the page's script: its parts share one scope, which nothing else sees."""
     parts = (_part(name) for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
 
@@ -237,7 +226,7 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """The hash by which the page's policy knows its own style and script."""
+    """Return the hash by which the page's policy knows its own style and script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -1,12 +1,7 @@
 """What was released and promised, in words for people who are no mathematicians."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 
-from hedgerow.arrays import Int64
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
@@ -21,7 +16,7 @@ from hedgerow.plan.depths import (
     Unmeasured,
 )
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.measurements import Shape, read_counts, read_noisy
+from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.markup import (
     Line,
@@ -45,7 +40,7 @@ MOST_ROWS = 20
 
 
 def is_numeric(tree: Tree) -> bool:
-    """Whether a tree is of one numeric axis, whose codes say their ranges."""
+    """Return whether a tree is of one numeric axis, whose codes say their ranges."""
     axis = tree.axes[0]
     if len(tree.axes) > 1 or " [" not in axis.labels[-1][0]:
         return False
@@ -56,35 +51,21 @@ def is_numeric(tree: Tree) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Files:
-    """The files of a release, as `Cumulative` asks for them."""
-
-    folder: Path
-    tree: Tree
-
-    def level(self, *, depth: int) -> pl.DataFrame:
-        """The listed counts of a depth."""
-        return read_counts(self.folder, Shape.of(self.tree, depth))
-
-    def measurements(self, depth: int) -> Int64:
-        """The noisy counts of a depth."""
-        return read_noisy(self.folder, Shape.of(self.tree, depth))
-
-
-def distribution(folder: Path, plan: Plan) -> str | None:
-    """The CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
+def distribution(release: OnDisk) -> str | None:
+    """Return the CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
     try:
-        found = Cumulative.of_release(plan, _Files(folder, plan.tree))
+        cumulative = Cumulative.of_release(release)
     except ReleaseError:
         return None
-    ranges = ranges_of(plan.tree.axes[0])
-    if found.total == 0:
+    ranges = ranges_of(release.plan.tree.axes[0])
+    if cumulative.total == 0:
         return None
-    upto = np.arange(found.bins + 1)
-    low, high = found.between(np.zeros_like(upto), upto, Confidence())
-    part = np.stack([found.released, low, high]) / found.total
-    kept = np.unique(np.linspace(0, found.bins, min(found.bins + 1, MOST_POINTS)).astype(int))
+    upto = np.arange(cumulative.bins + 1)
+    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
+    part = np.stack([cumulative.released, low, high]) / cumulative.total
+    kept = np.unique(
+        np.linspace(0, cumulative.bins, min(cumulative.bins + 1, MOST_POINTS)).astype(int)
+    )
     edges = ranges.edges
     line = Line("exact", "released", [(float(edges[i]), float(part[0, i])) for i in kept])
     band = [
@@ -103,11 +84,11 @@ def distribution(folder: Path, plan: Plan) -> str | None:
     rows = [
         [
             f"{edges[i]:,.10g}",
-            f"{found.released[i]:,}",
+            f"{cumulative.released[i]:,}",
             f"{100 * part[0, i]:.2f} %",
             f"{low[i]:,} to {high[i]:,}" if low[i] < high[i] else "exact",
         ]
-        for i in np.unique(np.linspace(0, found.bins, MOST_ROWS + 1).astype(int))[1:]
+        for i in np.unique(np.linspace(0, cumulative.bins, MOST_ROWS + 1).astype(int))[1:]
     ]
     figures = table(
         f"Records below a value of {shown(ranges.name)}",
@@ -125,7 +106,7 @@ ALPHA = 0.05
 
 
 def title(plan: Plan) -> str:
-    """What is counted by what: text."""
+    """Return what is counted by what: text."""
     axes = plan.tree.axes
     if is_numeric(plan.tree):
         return f"Distribution of {axes[0].name}"
@@ -135,7 +116,7 @@ def title(plan: Plan) -> str:
 
 
 def released(plan: Plan, total: int) -> str:
-    """What was released, in one paragraph of HTML."""
+    """Return what was released, in one paragraph of HTML."""
     lists = [
         f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels])})"
         for axis in plan.tree.axes
@@ -153,7 +134,7 @@ def released(plan: Plan, total: int) -> str:
 
 
 def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
-    """The promise, point by point."""
+    """Return the promise, point by point."""
     return items(
         [
             ("Who is protected", _who(plan)),
@@ -168,7 +149,7 @@ def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
 
 
 def restricted(plan: Plan) -> list[tuple[str, str]]:
-    """What stands beside a figure of the promise that holds between some tables alone, if so."""
+    """Return the restriction of a promise that holds between some tables alone, if it does."""
     agreed = [
         f"the list of {r.axis}" if r.level is None else f"{r.axis}.{r.level}"
         for r in plan.protection.restrictions
@@ -177,7 +158,7 @@ def restricted(plan: Plan) -> list[tuple[str, str]]:
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
-    """How to name this release in a text."""
+    """Return how to name this release in a text."""
     line = (
         f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
         f"{version}. {plan.promise} Plan SHA-256: {plan.hash}."
@@ -206,13 +187,13 @@ _MEASURED: dict[Measure, str] = {
 
 
 def _who(plan: Plan) -> str:
-    said = shown(plan.neighbours.describe())
+    text = shown(plan.neighbours.describe())
     m, unit = plan.neighbours.contributions, plan.neighbours.unit
     if unit is not None:
-        said += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
+        text += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
     elif m > 1:
-        said += f" That no unit has more than {m:,} records is the publisher’s statement."
-    return said
+        text += f" That no unit has more than {m:,} records is the publisher’s statement."
+    return text
 
 
 def _how_well(plan: Plan, priced: Priced) -> str:
@@ -239,8 +220,8 @@ def _public(plan: Plan) -> str:
 
 def _not_hidden(plan: Plan) -> str:
     restriction = plan.protection.restriction
-    told = "" if restriction is None else f"{shown(restriction)} "
-    return told + (
+    restricted_to = "" if restriction is None else f"{shown(restriction)} "
+    return restricted_to + (
         "What is true of many: a release is there to tell how the counts are spread, and what "
         "follows from that about people like you holds whether or not you are in the table."
     )

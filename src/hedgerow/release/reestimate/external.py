@@ -90,7 +90,7 @@ class Measurements:
         return made
 
     def estimate(self, estimator: Estimator) -> list[Nodes]:
-        """For each depth the nodes with positive counts, and their unbiased estimates.
+        """Return for each depth the nodes with positive counts, and their unbiased estimates.
 
         Raises:
             TableError: numbers beyond 2^40, where fractions have no room beside them.
@@ -107,7 +107,7 @@ class Measurements:
         return [made[t] for t in range(self.outline.tree.depth + 1)]
 
     def least_squares(self) -> tuple[list[Nodes], list[Layer]]:
-        """For each depth all nodes with their best linear unbiased estimates; and the layers.
+        """Return for each depth all nodes with their best linear unbiased estimates, and layers.
 
         Raises:
             TableError: what was measured does not determine every node.
@@ -165,7 +165,7 @@ def _exact_root(root: Nodes, total: int) -> Nodes:
 def _aligned(
     tree: Tree, depth: int, nodes: Nodes, given: Any
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
-    """The noisy counts of all nodes of a depth, and their variances."""
+    """Return the noisy counts of all nodes of a depth, and their variances."""
     where, columns = f"the noisy counts of depth {depth}", tree.columns(depth)
     frame = _read(given, columns, where)
     if columns:
@@ -175,8 +175,8 @@ def _aligned(
         joined = every.join(frame, on=columns, how="left", maintain_order="left")
     else:
         joined = frame
-    found = len(joined) - joined[VARIANCE].null_count()
-    if found < len(frame) or len(joined) != len(nodes):
+    matched = len(joined) - joined[VARIANCE].null_count()
+    if matched < len(frame) or len(joined) != len(nodes):
         raise TableError(f"{where} name a node that is not in the tree")
     return (
         joined[NOISY_COUNT].fill_null(0.0).to_numpy(),
@@ -185,7 +185,7 @@ def _aligned(
 
 
 def _read(given: Any, columns: list[str], where: str) -> pl.DataFrame:
-    """The columns of the layout: text codes and two finite numbers a row, within their limits."""
+    """Return the columns of the layout: text codes and two finite numbers within limits."""
     if isinstance(given, pl.DataFrame):
         _check_names(given.columns, where)
     table = as_arrow(given, where)
@@ -225,7 +225,7 @@ def _check_names(names: list[str], where: str) -> None:
 
 
 def _numeric(table: pa.Table, where: str) -> pa.Table:
-    """The table, once its noisy counts and variances are known to be numbers, or text."""
+    """Return the table, once its noisy counts and variances are known to be numbers, or text."""
     for name in (NOISY_COUNT, VARIANCE):
         kind = table.schema.field(name).type
         of_numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)

@@ -26,11 +26,6 @@ from hedgerow.release.preflight import check_combines
 def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[int, Nodes]:
     """Return the survivors of all depths, from the noisy counts of a release.
 
-    Args:
-        stored: the noisy counts, with the public depths' nodes.
-        estimator: any that suits the plan.
-        plan: of the release.
-
     Raises:
         ReleaseError: the noisy counts are more or fewer than the plan's nodes.
         EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
@@ -48,14 +43,6 @@ def estimated(
     released: Mapping[int, Nodes] | None = None,
 ) -> dict[int, Nodes]:
     """Return the survivors of all depths, from noisy counts in memory.
-
-    Args:
-        stored: the noisy counts.
-        outline: what was measured.
-        estimator: any that suits it.
-        released: where another estimator decided which nodes survive, those that it released. Only
-            their children were measured, so no other node can get a count, but for the deepest
-            measured depth, below which nothing is cut.
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the outline's nodes.
@@ -83,12 +70,6 @@ def measured_nodes(
     stored: Stored, outline: Outline, released: Mapping[int, Nodes]
 ) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured or lie above such, and their measurements.
-
-    Args:
-        stored: the noisy counts.
-        outline: what was measured.
-        released: the nodes that the release lists at each depth, with their counts: where only
-            survivors' children were measured they say which those are.
 
     Returns:
         nodes: in tree order, with their released counts (0 where they are not listed).

@@ -104,7 +104,7 @@ class Estimates:
                 measurements do not determine it.
         """
         if self.layers is None:
-            raise EstimateError("covariances are known of least squares alone")
+            raise EstimateError("only least-squares estimates have covariances: use LeastSquares()")
         return covariance(self.layers, nodes)
 
     def write(self, directory: str | Path) -> None:

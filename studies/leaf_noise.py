@@ -1,0 +1,35 @@
+"""Noise on every possible leaf, the whole budget at once (VanillaGauss of Boninsegna et al.)."""
+
+import numpy as np
+import polars as pl
+
+import hedgerow as hr
+from hedgerow.arrays import Int64
+from hedgerow.evaluate.baselines import check_leaves, leaf_mechanism, noisy_leaves, sum_to_depth
+from hedgerow.evaluate.metrics import errors_of_cells
+from hedgerow.noise.bits import Bits
+from hedgerow.noise.mechanisms import DiscreteGaussian
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.neighbours import Neighbours
+
+MOST_CELLS = 1 << 31
+
+
+def leaf_noise(counts: hr.Counts, bits: Bits, *, budget: Budget, neighbours: Neighbours) -> Int64:
+    """Return noisy counts of all leaves: int64, one dimension an axis; they may be negative."""
+    check_leaves(counts.tree, MOST_CELLS)
+    noise = leaf_mechanism(
+        counts.tree, budget=budget, neighbours=neighbours, mechanism=DiscreteGaussian
+    )
+    return noisy_leaves(counts, bits, noise)
+
+
+def error_of_leaves(counts: hr.Counts, leaves: Int64) -> pl.DataFrame:
+    """Return the frame of `error_by_depth` for counts of every possible leaf, summed to depths."""
+    tree, truth = counts.tree, np.zeros_like(leaves)
+    truth[counts.codes] = counts.values
+    rows = []
+    for depth in range(tree.depth + 1):
+        given, true = (sum_to_depth(tree, table, depth).ravel() for table in (leaves, truth))
+        rows.append(errors_of_cells(tree, depth, given, true))
+    return pl.DataFrame(rows)
