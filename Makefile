@@ -6,7 +6,7 @@ RUN    := $(VENV)/.run
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types bench studies docs lock clean
+.PHONY: setup demo test quick lint types bench studies docs lock clean
 
 setup: $(READY)
 
@@ -34,8 +34,14 @@ demo: $(RUN)
 	done
 	@echo; echo "The pages of the releases: demo/commuting/out/report.html, demo/census/out/report.html"
 
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+
 test: lint types
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(PYTEST)
+
+# What a developer runs after each edit: the tests that neither sweep nor start anything.
+quick: $(READY)
+	$(PYTEST) -q -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -47,7 +53,9 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.run
 
+# Their own tests first.
 studies: $(READY)
+	$(BIN)/pytest -q studies
 	$(BIN)/python -m studies.run
 
 # The documentation as a site.

@@ -86,12 +86,14 @@ class Running:
 
 
 def all_studies() -> list[str]:
-    """Every file below ``studies/`` that has a ``main()``, but for this one."""
+    """Every file below ``studies/`` that has a ``main()``, but for this one and the tests."""
     files = [*STUDIES.glob("[a-z]*.py"), *STUDIES.glob("*/[a-z]*.py")]
     return sorted(
         file.relative_to(STUDIES).with_suffix("").as_posix()
         for file in files
-        if file != Path(__file__) and "\ndef main() -> None:" in file.read_text()
+        if file != Path(__file__)
+        and file.parent.name != "tests"
+        and "\ndef main() -> None:" in file.read_text()
     )
 
 

@@ -4,12 +4,15 @@ Releases draw their keys from the operating system, so what noise does to a smal
 differ from run to run. Here each test and each fixture gets keys of its own name instead, a new one
 each time it asks; `keys_of_the_system` gives a test the real ones. Hypothesis tries the same inputs
 in every run, unless HEDGEROW_FUZZ asks for new ones (see `tests/hostile/test_fuzz.py`).
+
+`make quick` runs what is not slow; the rest has the marker `slow` by its place (`SLOW`) or its own.
 """
 
 import hashlib
 import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -64,6 +67,75 @@ class KnownSystem:
 
 pytest_configure = skips.pytest_configure
 
+HERE = Path(__file__).parent
+SLOW = (
+    "audit",
+    "benchmarks",
+    "cli/test_commands.py",
+    "cli/test_distribution.py",
+    "cli/test_newcomer.py",
+    "cli/test_plan.py",
+    "cli/test_simulate.py",
+    "evaluate/test_forecast.py",
+    "evaluate/test_funds_intervals.py",
+    "evaluate/test_simulate.py",
+    "examples",
+    "hostile",
+    "noise/test_cell_error.py",
+    "noise/test_laws.py",
+    "plan/test_released.py",
+    "privacy/test_calibrate.py",
+    "privacy/test_compose.py",
+    "privacy/test_contour.py",
+    "privacy/test_lattice.py",
+    "privacy/test_ledger_processes.py",
+    "release/test_artefacts.py",
+    "release/test_contradicted.py",
+    "release/test_distribution.py",
+    "release/test_killed.py",
+    "release/test_lost_charge.py",
+    "release/test_page_distribution.py",
+    "release/test_page_prices.py",
+    "release/test_page_tables.py",
+    "release/test_report.py",
+    "release/test_report_in_browser.py",
+    "release/test_shapes.py",
+    "release/test_windows.py",
+    "spark",
+    "tables/test_bounding.py",
+    "tables/test_ordered.py",
+    "tables/test_stable.py",
+    "test_command.py",
+    "test_docs.py",
+    "test_kernels.py",
+    "test_skips.py",
+)
+"""Other processes, a browser, Spark, kills, sweeps of hostile input, pages, large statistics.
+
+And whatever else takes many seconds; a folder or a file.
+"""
+
+
+def is_slow(path):
+    """Whether `make quick` leaves a file out."""
+    place = path.relative_to(HERE).as_posix()
+    return place in SLOW or place.startswith(tuple(f"{part}/" for part in SLOW))
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is slow and run it first: at the end, workers then wait for short tests alone."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and is_slow(item.path):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def name_of(item):
+    """The id of a test, without the group that pytest-xdist adds where there are workers."""
+    is_grouped = item.get_closest_marker("xdist_group") is not None
+    return item.nodeid.rpartition("@")[0] or item.nodeid if is_grouped else item.nodeid
+
+
 SYSTEM = KnownSystem()
 MODULES_WITH_KEYS = (bits, keys)
 for module in MODULES_WITH_KEYS:
@@ -72,7 +144,7 @@ for module in MODULES_WITH_KEYS:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    with SYSTEM.asked_by(item.nodeid):
+    with SYSTEM.asked_by(name_of(item)):
         return (yield)
 
 

@@ -52,7 +52,10 @@ def page(tmp_path, monkeypatch):
         table.update(before)
 
 
-@pytest.mark.parametrize("name", PAGES)
+SPARK = pytest.param("spark.md", marks=pytest.mark.xdist_group("spark"))
+
+
+@pytest.mark.parametrize("name", [SPARK if name == "spark.md" else name for name in PAGES])
 def test_every_block_of_a_page_runs_and_says_what_it_shows(name, page):
     if name == "README.md":
         page.names |= readme_names()
@@ -196,6 +199,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.xdist_group("site")
 def test_the_site_loads_nothing_from_elsewhere(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20
@@ -207,6 +211,7 @@ def test_the_site_loads_nothing_from_elsewhere(site):
         assert not re.search(r"url\([\"']?(?:https?:)?//|@import", sheet.read_text()), sheet
 
 
+@pytest.mark.xdist_group("site")
 def test_the_references_are_generated_whole(site):
     commands_page = (site / "reference" / "commands.html").read_text()
     keys = (site / "reference" / "release-file.html").read_text()
@@ -264,6 +269,7 @@ Source: a paper."""
     )
 
 
+@pytest.mark.xdist_group("site")
 def test_the_reference_shows_signatures_and_methods(site):
     names = (site / "reference" / "python.html").read_text()
     text = re.sub(r"<[^>]+>", "", names)
@@ -273,6 +279,7 @@ def test_the_reference_shows_signatures_and_methods(site):
     assert names.count('<span class="gp">') >= 5  # prompts of examples
 
 
+@pytest.mark.xdist_group("site")
 def test_every_page_of_evidence_is_in_the_site(site):
     index = (site / "index.html").read_text()
     evidence = sorted((ROOT / "docs").rglob("*.md"))
@@ -282,6 +289,7 @@ def test_every_page_of_evidence_is_in_the_site(site):
         assert f'href="{name}"' in index, f"{name} is not in the navigation"
 
 
+@pytest.mark.xdist_group("site")
 def test_the_site_has_what_a_search_from_disk_needs(site):
     """Browsers fetch nothing from disk and allow no workers there: an index as a script, a shim."""
     index = (site / "search" / "search_index.js").read_text()

@@ -107,7 +107,7 @@ class Audit:
     """Which pair is released how often, and whether its whole budget shows."""
 
     pair: str
-    releases: int = 1_000
+    releases: int = 600
     side_by_side: bool = False
     whole: bool = False
 
@@ -146,7 +146,7 @@ TRUE_CODE = [
     Audit("incomes", 500),
     Audit("sums of incomes"),
     Audit("sums of incomes, added"),
-    Audit("sums, counts alone", 5_000),
+    Audit("sums, counts alone", 4_000),
 ]
 ON_DISK, IN_JOBS = copies("moved"), [copies("moved"), copies("moved, sparse, all")]
 IN_JOBS = [replace(audit, releases=2_000) for audit in IN_JOBS]
@@ -210,7 +210,7 @@ def less_noise(monkeypatch, kind, factor):
         (copies("moved"), hr.DiscreteGaussian, Fraction(1, 2)),
         (copies("moved, Laplace"), hr.DiscreteLaplace, Fraction(7, 10)),
         (copies("copies of incomes"), hr.DiscreteLaplace, Fraction(7, 10)),
-        (Audit("sums, counts alone", 5_000), hr.DiscreteGaussian, Fraction(1, 2)),
+        (Audit("sums, counts alone", 4_000), hr.DiscreteGaussian, Fraction(1, 2)),
         (replace(copies("added"), releases=300_000), hr.DiscreteGaussian, Fraction(9, 10)),
     ],
     ids=["Gauss", "Laplace", "Laplace in bins", "half in sums", "nine tenths"],

@@ -38,6 +38,8 @@ from tests.hostile.directories import EDITS, HARMLESS, honest
 from tests.hostile.mutations import toml
 from tests.hostile.walking import walkers
 
+pytestmark = pytest.mark.xdist_group("forged")  # one process walks them all
+
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 PATIENCE = 300  # seconds, for a machine that does much else
 MOST_MEGABYTES = 160

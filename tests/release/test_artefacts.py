@@ -391,6 +391,16 @@ def add_to_first(amount):
     )
 
 
+def twice(column):
+    return lambda f: f.with_columns(2 * pl.col(column))
+
+
+def list_another(folder):
+    """A file more, which the manifest knows."""
+    (folder / "counts/more.parquet").touch()
+    rewrite(lambda m: m["files"].update({"counts/more.parquet": ""}))(folder)
+
+
 def rewrite(change):
     def spoil(folder):
         path = folder / "manifest.json"
@@ -448,6 +458,11 @@ SPOILED = [
     (rewrite(lambda m: m["software"].update(numpy="2.0 or so")), "more than names and versions"),
     (rewrite(lambda m: m["software"].update({"a note": "1"})), "more than names and versions"),
     (rewrite(lambda m: m.update(software="hedgerow")), "does not say which version"),
+    (rewrite(lambda m: m.update(note="x")), "other keys than a release's: note"),
+    (list_another, "more.parquet is no file of this plan's release"),
+    (edit("counts/depth=6.parquet", twice("standard_error")), "column standard_error does not"),
+    (edit("counts/depth=6.parquet", twice("estimate")), "column estimate does not"),
+    (edit("counts/depth=6.parquet", twice("high")), "column high does not"),
 ]
 
 

@@ -10,6 +10,8 @@ from tests.estimate.dense_trees import node_sums
 from tests.release.drawn_page import ends, number, picture, table
 from tests.release.shown_pages import BINS, NUMERIC, WIDTH, covariance_of_sums, own_variances
 
+pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
+
 BELOW, VALUES = "How many records lie below", "Records below a value of income"
 INTERVAL = "95 % interval of the records"
 

@@ -18,6 +18,8 @@ from hedgerow.privacy.neighbours import Norm
 from tests.release.drawn_page import number, picture, table
 from tests.release.shown_pages import ALPHA, KINDS, item, masses
 
+pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
+
 DELTAS = [1e-6, 1e-8, 1e-10]
 GAUSSIAN = ["geography", "flows", "parts", "combined", "cases"]  # exactly, by convolution
 PRICED = [kind for kind in KINDS if kind != "uneven"]  # one draw nearly all of its price

@@ -25,6 +25,8 @@ from tests.release.shown_pages import (
     variances,
 )
 
+pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
+
 LEVELS = "Depth by depth"
 SIZES = "Standard error of released counts"
 

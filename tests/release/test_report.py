@@ -45,6 +45,8 @@ from hedgerow.text import visible
 from tests.made import random_axis, random_counts, random_tree
 from tests.release.contradictions import uneven
 
+pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
+
 EVIL = "</script><script>alert('name')</script>"
 NAMES = [EVIL, '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\u202eabc", "a\x00b", "$title", "—"]
 PLANTED = 987_654_321

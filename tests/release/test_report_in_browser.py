@@ -26,7 +26,7 @@ from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, chromium, needs_chromium
 from tests.release.contradictions import uneven
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 

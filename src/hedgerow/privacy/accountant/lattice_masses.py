@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import logsumexp
 
 from hedgerow.arrays import Float64
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
@@ -24,6 +23,9 @@ CUT = 50.0
 
 WIDE = Fraction(1, 2)
 """From this σ² on, normalisers are Poisson sums of a few terms; below it, plain sums are."""
+
+BESIDE = np.array([x for x in range(-9, 10) if x != 0])
+"""Where the terms of a narrow θ lie, next to the largest: the others are below e^-80 of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,9 +140,9 @@ def _narrowing(loss: GaussianLoss, tilts: Float64) -> Float64:
     half = float(1 / (2 * loss.sigma2))
     means = tilts * loss.shift
     away = (means - np.rint(means))[:, np.newaxis]
-    near = np.arange(-9, 10)
-    terms: Float64 = logsumexp(-half * (near - away) ** 2, axis=1)
-    narrowing: Float64 = terms - math.log(normaliser(loss.sigma2))
+    nearest = -half * away**2  # of all terms the largest; the others relative to it
+    others = np.exp(-half * (BESIDE - away) ** 2 - nearest).sum(axis=1)
+    narrowing: Float64 = nearest[:, 0] + np.log1p(others) - math.log(normaliser(loss.sigma2))
     return narrowing
 
 
