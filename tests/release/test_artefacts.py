@@ -1,5 +1,6 @@
 """Release directories: staging, resumption, manifest, check."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -375,6 +376,21 @@ def rehash(folder):
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
+@pytest.mark.parametrize("forged", [1.0, True])
+def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(tmp_path, forged):
+    tree = hr.Tree([hr.Axis.from_frame("g", pl.DataFrame({"a": ["x", "y"]}), ["a"])])
+    counts = hr.Counts.from_frame(tree, pl.DataFrame({"a": ["x"]}))
+    hr.release(counts, hr.make_plan(tree, budget=hr.Rho(1)), directory=tmp_path / "out")
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["plan"]["depths"][0]["cells"] = forged
+    path.write_text(json.dumps(manifest))
+    rehash(tmp_path / "out")
+    with pytest.raises(hr.ReleaseError, match="contradicts itself"):
+        hr.read_release(tmp_path / "out")
+    assert failures(tmp_path / "out")
+
+
 def edit(name, change):
     def spoil(folder):
         path = folder / name
@@ -392,7 +408,7 @@ def add_to_first(amount):
 
 
 def twice(column):
-    return lambda f: f.with_columns(2 * pl.col(column))
+    return lambda f: f.with_columns(pl.col(column) * 2)
 
 
 def list_another(folder):
@@ -508,6 +524,84 @@ def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeyp
     with pytest.raises(hr.ReleaseError, match="another run is at work"):
         hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
     assert folder.exists()
+
+
+def test_no_release_begins_where_the_file_system_has_no_locks(made, tmp_path, monkeypatch):
+    """A marker file in a lock's place would not exclude runs on other machines."""
+
+    def none_here(_handle, **_options):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(staging, "lock_descriptor", none_here)
+    with pytest.raises(hr.MachineError, match=os.strerror(errno.ENOSYS)):
+        hr.release(*made, directory=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.staging" / "release.key").exists()
+
+
+def test_resuming_where_the_folder_has_gone_begins_no_new_release(made, tmp_path, monkeypatch):
+    """Another run may finish or discard it between the look and the lock."""
+    killed_release(*made, tmp_path / "out")
+    look = staging.check_output
+
+    def look_and_lose(output, unfinished):
+        look(output, unfinished)
+        shutil.rmtree(tmp_path / "out.staging")
+
+    monkeypatch.setattr(staging, "check_output", look_and_lose)
+    with pytest.raises(hr.MachineError, match="No such file"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_is_a_link_is_not_followed(made, tmp_path):
+    killed_release(*made, tmp_path / "out")
+    (tmp_path / "out.staging" / "lock").unlink()
+    (tmp_path / "out.staging" / "lock").symlink_to(tmp_path / "another")
+    with pytest.raises(hr.MachineError, match="symbolic links"):
+        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert not (tmp_path / "another").exists()
+
+
+def test_a_failed_release_can_be_resumed_while_its_error_is_kept(made, tmp_path):
+    """As a notebook does, which keeps the last traceback and all that it refers to."""
+
+    def die(_cells):
+        raise KilledError
+
+    with pytest.raises(KilledError) as kept:
+        hr.release(*made, directory=tmp_path / "out", progress=Progress(on_cells=die))
+    hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+    assert failures(tmp_path / "out") == []
+    assert kept.value is not None
+
+
+def test_a_release_that_appeared_keeps_its_own_estimator(made, tmp_path):
+    """An earlier run let it appear and died: a resumed one adds nothing, whatever it asks for."""
+    hr.release(*made, directory=tmp_path / "out", estimator=hr.Euclidean())
+    (tmp_path / "out.staging").mkdir()
+    release = hr.release(
+        *made,
+        directory=tmp_path / "out",
+        estimator=hr.Chebyshev(),
+        unfinished=hr.Unfinished.RESUME,
+    )
+    assert release.content.estimator == hr.Euclidean()
+
+
+@pytest.mark.usefixtures("keys_of_the_system")
+def test_key_and_files_have_reached_the_disk_before_a_release_appears(made, tmp_path, monkeypatch):
+    synced, fsync = set(), os.fsync
+
+    def seen(handle):
+        synced.add(Path(f"/proc/self/fd/{handle}").readlink().name)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", seen)
+    hr.release(*made, directory=tmp_path / "out")
+    state = {"release.key", "out.staging", "content", tmp_path.name}
+    files = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert state | files <= synced
 
 
 def test_a_release_of_another_version_is_not_resumed(made, tmp_path, monkeypatch):
