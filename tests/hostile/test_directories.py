@@ -300,7 +300,7 @@ def test_a_release_file_with_a_forged_name_is_told_of_in_one_line(tmp_path):
 
 
 def test_an_error_is_one_line_whatever_it_quotes(capsys):
-    commands._tell("a\x1b[2J\nb\u202e" + "c" * 10_000)
+    commands._print_error("a\x1b[2J\nb\u202e" + "c" * 10_000)
     said = capsys.readouterr().err
     assert unseen(said) == set()
     assert said.count("\n") == 1

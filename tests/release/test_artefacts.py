@@ -392,7 +392,7 @@ def add_to_first(amount):
 
 
 def twice(column):
-    return lambda f: f.with_columns(2 * pl.col(column))
+    return lambda f: f.with_columns(pl.col(column) * 2)
 
 
 def list_another(folder):
