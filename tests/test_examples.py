@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 
-NAMES = sorted(name for name in hr.__all__ if not name.startswith("__"))
+NAMES = sorted(name for name in dir(hr) if not name.startswith("_"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.FAIL_FAST
 
 

@@ -24,7 +24,7 @@ from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
-from hedgerow.release.directory.stored import OnDisk
+from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
@@ -90,6 +90,8 @@ def release(
             if isinstance(run, Pass):
                 run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
             release_into(staging, plan, run, charging)
+    if staging is None:  # an earlier run's: its estimator may be another one
+        return Release(verified_release(output))
     return Release(OnDisk(output, plan, estimator))
 
 

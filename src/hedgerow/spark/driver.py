@@ -20,7 +20,7 @@ from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
-from hedgerow.release.directory.stored import OnDisk
+from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.execution import release, release_into
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release
@@ -89,6 +89,8 @@ def release_on_spark(
                         staging, plan, cluster.run, charging,
                         lambda: take_parts(staging.jobs, staging.content),
                     )  # fmt: skip
+    if staging is None:  # an earlier run's: its estimator may be another one
+        return Release(verified_release(Path(directory)))
     return Release(OnDisk(Path(directory), plan, estimator))
 
 

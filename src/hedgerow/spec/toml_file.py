@@ -50,6 +50,8 @@ _PLAIN = {
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Section")
+Keys = list[str | int]
+"""Where a value stands in a file: keys, and places in lists."""
 
 
 class Section(BaseModel):
@@ -124,10 +126,10 @@ def parse(path: Path, kind: type[F]) -> F:
         raise SpecError(_first_error(error.errors(), kind)) from None
 
 
-def _bounded(given: object, path: list[str]) -> Iterator[object]:
+def _bounded(given: object, path: Keys) -> Iterator[object]:
     """Yield all values of a file, or raise a SpecError if one is too large."""
     if len(path) > DEEPEST:
-        raise SpecError(f"[{shorten(path[0])}] is nested too deeply")
+        raise SpecError(f"[{shorten(str(path[0]))}] is nested too deeply")
     yield given
     if isinstance(given, dict | list):
         inner = given.items() if isinstance(given, dict) else enumerate(given)
@@ -137,7 +139,7 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
                     f"{_place([*path, ''])[0]}a key has {len(key):,} letters, and at most "
                     f"{LONGEST_KEY:,} are allowed: {shorten(key, 40)!r}"
                 )
-            yield from _bounded(value, [*path, str(key)])
+            yield from _bounded(value, [*path, key])
         return
     where, key = _place(path)
     most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
@@ -154,11 +156,13 @@ def _bounded(given: object, path: list[str]) -> Iterator[object]:
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
     """Return the keys that still hold placeholders of `hedgerow new`."""
     paths = (path for path, text in _texts(given, []) if _TO_FILL_IN.match(text))
-    keys = ("".join(_place(path[: 2 + path[1].isdigit()])) for path in paths)
+    keys = (
+        "".join(_place(path[: 2 + (len(path) > 1 and isinstance(path[1], int))])) for path in paths
+    )
     return list(dict.fromkeys(keys))
 
 
-def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
+def _texts(given: object, path: Keys) -> Iterator[tuple[Keys, str]]:
     """Yield all texts of a file except codes of records, each with its path."""
     if isinstance(given, str):
         yield path, given
@@ -166,14 +170,14 @@ def _texts(given: object, path: list[str]) -> Iterator[tuple[list[str], str]]:
         inner = given.items() if isinstance(given, dict) else enumerate(given)
         for key, value in inner:
             if key != "not_stated":
-                yield from _texts(value, [*path, str(key)])
+                yield from _texts(value, [*path, key])
 
 
 def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     """Return one sentence for the first error, unknown keys first, as they explain others."""
     error = min(errors, key=lambda e: e["type"] != "extra_forbidden")
-    path = [
-        str(part) for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
+    path: Keys = [
+        part for part in error["loc"] if part not in {"int", "str", "is-instance[Decimal]"}
     ]
     where, key = _place(path)
     if error["type"] == "extra_forbidden":
@@ -192,26 +196,26 @@ def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:
     return f"{where}{key}{rule}{got}{did_you_mean(given, names) if got else ''}"
 
 
-def _place(path: list[str]) -> tuple[str, str]:
+def _place(path: Keys) -> tuple[str, str]:
     """Return where a key stands, as ``[section] `` or ``[[section]] 1 list: entry 2: ``, and it."""
     if len(path) < 2:
-        return "", path[0] if path else "the file"
+        return "", str(path[0]) if path else "the file"
     where, keys = f"[{path[0]}] ", path[1:]
-    if keys[0].isdigit():
-        where, keys = f"[[{path[0]}]] {int(keys[0]) + 1} ", keys[1:]
-    if len(keys) > 1 and keys[1].isdigit():
-        where, entry = f"{where}{keys[0]}: ", f"entry {int(keys[1]) + 1}"
-        return (f"{where}{entry}: ", keys[2]) if len(keys) > 2 else (where, entry)
-    return where, keys[0] if keys else "the section"
+    if isinstance(keys[0], int):
+        where, keys = f"[[{path[0]}]] {keys[0] + 1} ", keys[1:]
+    if len(keys) > 1 and isinstance(keys[1], int):
+        where, entry = f"{where}{keys[0]}: ", f"entry {keys[1] + 1}"
+        return (f"{where}{entry}: ", str(keys[2])) if len(keys) > 2 else (where, entry)
+    return where, str(keys[0]) if keys else "the section"
 
 
-def _nearest(path: list[str], section: type[BaseModel]) -> str:
+def _nearest(path: Keys, section: type[BaseModel]) -> str:
     """Return a suggestion for an unknown key, the last of a path."""
     for part in path[:-1]:
         if part in section.model_fields:
             section = _section_in(section.model_fields[part].annotation) or section
     names = list(section.model_fields)
-    return did_you_mean(path[-1], names, 0.5) or f"; there are {', '.join(names)}"
+    return did_you_mean(str(path[-1]), names, 0.5) or f"; there are {', '.join(names)}"
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:

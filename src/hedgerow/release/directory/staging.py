@@ -8,14 +8,16 @@ already erased would be no secret. What was begun may have been charged, so noth
 DISCARD throws it away. One run at a time holds the folder's lock.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
-from filelock import FileLock, Timeout
+from filelock import lock_descriptor
 
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
@@ -53,6 +55,9 @@ from hedgerow.tables.counts import Counts
 LOCK_FILE = "lock"
 COMPLETE = "complete"
 JOBS = "jobs"
+_OPEN_LOCK = (
+    os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)  # the last two are unknown to Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Staging:
     output: Path
     key: ReleaseKey
     release_id: str
-    lock: FileLock
+    lock: IO[bytes]
     is_resumed: bool
 
     @property
@@ -111,13 +116,13 @@ class Staging:
         (self.folder / COMPLETE).touch()
         sync(self.folder)
         _publish(self.folder, self.output)
-        self.lock.release()
+        self.lock.close()
 
     def _withdraw(self) -> None:
         """Throw the folder away: nothing was charged, and no noise drawn."""
         erase(self.folder / KEY_FILE)
         shutil.rmtree(self.folder)
-        self.lock.release()
+        self.lock.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,7 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
 
 
 @contextmanager
-def _entered(folder: Path, unfinished: Unfinished) -> Iterator[FileLock]:
+def _entered(folder: Path, unfinished: Unfinished) -> Iterator[IO[bytes]]:
     """Hold the lock of a folder: of an earlier run, or a new one."""
     with ExitStack() as held:
         with machine_errors(f"cannot write to {str(folder)!r}"):
@@ -284,24 +289,28 @@ def _clear(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[FileLock]:
-    """Hold the folder's lock.
+def _locked(folder: Path) -> Iterator[IO[bytes]]:
+    """Hold the folder's lock, which the operating system lets go of however a process ends.
 
-    A lock on a file that was unlinked since it was opened is refused by filelock: another run has
-    removed or replaced the folder.
+    The file is opened here, as filelock would make a missing folder, and would make do with a
+    marker file where the file system has no locks.
 
     Raises:
         ReleaseError: another run holds it.
+        OSError: there is no such folder, or its file system has no locks.
     """
-    lock = FileLock(folder / LOCK_FILE)
-    try:
-        lock.acquire(blocking=False)
-    except (Timeout, FileNotFoundError):
-        raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish") from None
-    try:
+    path = folder / LOCK_FILE
+    with os.fdopen(os.open(path, _OPEN_LOCK, 0o600), "r+b", buffering=0) as lock:
+        try:
+            # Between opening and locking, another run may have removed or replaced the folder.
+            held = lock_descriptor(lock.fileno(), blocking=False) and os.path.samestat(
+                os.fstat(lock.fileno()), path.stat()
+            )
+        except FileNotFoundError:
+            held = False
+        if not held:
+            raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
         yield lock
-    finally:
-        lock.release(force=True)
 
 
 def _discard(folder: Path) -> None:

@@ -192,7 +192,8 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     """
     tree = _domain(folder, manifest["plan"]["tree"])
     plan = read_plan(tree, manifest["plan"])
-    if plan.to_dict() != manifest["plan"]:
+    # A hash tells 1 from 1.0 and True, which are equal in Python.
+    if plan.to_dict() != manifest["plan"] or plan.hash != manifest["plan_sha256"]:
         raise ReleaseError(
             "the plan contradicts itself: its noise or guarantee is not its budget's"
         )
