@@ -134,6 +134,7 @@ def test_figures_are_made_in_one_place():
     assert makers == ["picture.py"]
 
 
+@pytest.mark.slow
 def test_the_commands_are_there_without_loading_matplotlib():
     code = "import sys, hedgerow.cli; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

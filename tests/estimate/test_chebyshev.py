@@ -40,6 +40,7 @@ def together(
     return noisy, start, np.array([c for _, c in families])
 
 
+@pytest.mark.slow
 def test_20000_families_equal_algorithm_4_cell_by_cell():
     rng = np.random.default_rng(4)
     families = [any_family(rng) for _ in range(20_000)]
@@ -148,6 +149,7 @@ def test_cells_begin_higher_where_raising_all_alike_falls_short_of_the_total():
     assert one_family(Chebyshev(), x, 7, variance=variance) == [3, 3, 0, 1]
 
 
+@pytest.mark.slow
 def test_ten_million_cells_are_one_family():
     x = np.zeros(10_000_000)
     x[::1000] = 50.25

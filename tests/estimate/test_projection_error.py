@@ -93,6 +93,7 @@ def test_the_laplace_norm_is_a_gamma_variable(cells, radius):
     assert norm.mean_outside(radius) == pytest.approx(mean, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_hundreds_of_cells_and_records_overflow_nothing():
     near, far = GeometricNorm(400, 1.5), GeometricNorm(400, 1.5)
     assert 1 - 1e-9 < near.outside(300) <= 1

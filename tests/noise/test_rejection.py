@@ -82,6 +82,7 @@ def test_a_word_that_agrees_with_the_ratio_is_settled_by_the_next_digits(nudge):
     assert draw_rounds(sampler, rounds) == (x if nudge < 0 else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", WIDE, ids=repr)
 def test_a_block_on_a_threshold_is_settled_even_in_the_far_tail(mechanism):
     sampler = rejection(mechanism.law)

@@ -247,6 +247,7 @@ def test_a_budget_that_the_mechanism_cannot_spend_is_refused(budget, mechanism):
         Optimal().shares(problem(budget=budget, mechanism=mechanism))
 
 
+@pytest.mark.slow
 def test_eight_million_prior_counts_are_shared_out_in_seconds():
     """Some 0.2 seconds, where the machine does nothing else."""
     axes = [fixed_axis(name, 50, 57, columns=[f"{name}1", f"{name}2"]) for name in "od"]

@@ -146,6 +146,7 @@ def test_a_plan_prints_as_the_table_of_its_forecast():
         assert word in lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axes", "areas"),
     [(64, 1000), (60, 200_000), (65, 1), (65, 2)],

@@ -168,6 +168,7 @@ def test_what_was_spent_where_one_was_asked_is_spent_now():
     assert 0.99999 < plan.guarantee.epsilon("1e-6") <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [["1/3", "1/3", "1/3"], ["1/2", "1/4", "1/4"]])
 @pytest.mark.parametrize("spent", [{"budget": hr.EpsilonDelta(4, "1e-3")}, LAPLACE])
 def test_no_unit_of_two_records_costs_more_than_is_stated(spent, shares):

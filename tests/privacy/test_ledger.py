@@ -409,6 +409,7 @@ profiles = st.integers(1, 3).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(profile=profiles, at=st.datetimes(timezones=st.timezones()))
 def test_every_composition_is_written_down_exactly(profile, at):
     made = charge("r", profile, at=at)

@@ -59,6 +59,7 @@ def test_every_leaf_has_the_path_it_was_listed_with(rows):
     assert sorted(rows) == list(zip(*series, strict=True))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(paths(), st.randoms(use_true_random=False))
 def test_the_order_of_the_list_does_not_matter(rows, random):

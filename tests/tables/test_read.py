@@ -173,6 +173,7 @@ def test_a_list_of_areas_keeps_what_it_repeats_and_lacks():
     assert sorted(areas.rows(), key=str) == [("1", "7"), ("1", "7"), (None, "8"), (None, "9")]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.booleans())
 def test_random_tables_are_grouped_like_a_dictionary(seed, axes, deepest_alone):

@@ -59,6 +59,7 @@ def test_whole_numbers_in_other_clothes_are_counts(values):
     assert total(values) == 12
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 2**40), max_size=5))
 def test_text_and_numbers_say_the_same(values):
