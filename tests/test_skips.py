@@ -107,3 +107,15 @@ def test_the_list_is_short_and_names_tests_that_are_there():
 def test_the_run_of_a_fresh_machine_asks_for_every_test():
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert lines.index(f"export {STRICT}=1") < lines.index("make test")
+
+
+def test_make_quick_leaves_out_files_that_are_there_and_marks_the_rest_as_short(request):
+    """A file that was renamed would slip back into the run of two minutes."""
+    (conftest,) = (
+        plugin
+        for plugin in request.config.pluginmanager.get_plugins()
+        if getattr(plugin, "__file__", None) == str(ROOT / "tests" / "conftest.py")
+    )
+    assert [place for place in conftest.SLOW if not (ROOT / "tests" / place).exists()] == []
+    assert request.node.get_closest_marker("slow") is not None
+    assert not conftest.is_slow(ROOT / "tests" / "test_rooms.py")
