@@ -73,7 +73,9 @@ def test_least_squares_has_every_measured_node_and_adds_up(written):
             sums = lower.group_by(columns).agg(pl.col("estimate").sum()) if columns else lower
             assert sums["estimate"].sum() == pytest.approx(upper["estimate"].sum())
             listed = release.content.nodes[depth]
-            found = label_nodes(plan.tree, depth, listed.codes, estimate=listed.estimate)
+            found = label_nodes(
+                plan.tree, plan.tree.cuboid(depth), listed.codes, estimate=listed.estimate
+            )
             both = found.join(lower, on=plan.tree.columns(depth), suffix="_again")
             assert np.allclose(both["estimate"], both["estimate_again"])
         assert lower["released"].sum() == release.level(depth=depth)["count"].sum()
@@ -110,7 +112,7 @@ def foreign(tree, rng, missing=()):
         truth[depth] = np.add.reduceat(leaves, start[:-1]) if depth else [leaves.sum()]
         variance = rng.uniform(1, 9, len(nodes))
         noisy = truth[depth] + rng.normal(0, np.sqrt(variance))
-        frame = label_nodes(tree, depth, codes, noisy_count=noisy, variance=variance)
+        frame = label_nodes(tree, tree.cuboid(depth), codes, noisy_count=noisy, variance=variance)
         if depth not in missing:
             frames[depth] = frame.sample(fraction=1, shuffle=True, seed=1)
     return frames, truth

@@ -93,7 +93,7 @@ def share_intervals(
         LOW: low, HIGH: high,
         CONTRADICTED: _contradicted(content, depth, areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(content.plan.tree, depth, areas.codes, **columns)
+    return label_nodes(content.plan.tree, content.plan.tree.cuboid(depth), areas.codes, **columns)
 
 
 def _depth_of(release: Release, level: str) -> int:

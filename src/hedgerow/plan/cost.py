@@ -19,7 +19,7 @@ from hedgerow.plan.depths import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 SECONDS_A_ROW = 0.4e-6
 """Core seconds to read, check and sort a row of the table."""
@@ -150,8 +150,6 @@ def _size(size: int) -> str:
 SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of": pl.String,
           "excess": pl.Float64}  # fmt: skip
 MOST_CUBOIDS = 4096
-
-Levels = tuple[int, ...]
 
 
 def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -73,7 +73,7 @@ class InMemory:
         """Return the listed counts of a depth, in tree order: the columns of its file."""
         nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
         columns = released_columns(nodes, DepthErrors.of(self.plan, depth, total), USUAL)
-        return label_nodes(self.plan.tree, depth, nodes.codes, **columns)
+        return label_nodes(self.plan.tree, self.plan.tree.cuboid(depth), nodes.codes, **columns)
 
     def noisy(self, depth: int) -> Int64:
         """Return the noisy counts of a measured depth."""

@@ -11,7 +11,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.tables.ordered import LARGEST_LEAF, Sums, merge_equal
 from hedgerow.tables.read import read_leaves
-from hedgerow.tables.tree import Codes, Tree, tree_rank
+from hedgerow.tables.tree import Codes, Levels, Tree, tree_rank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +158,7 @@ class Counts:
     def level(self, depth: int) -> pl.DataFrame:
         """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""
         codes, values = self.roll_up(depth)
-        return label_nodes(self.tree, depth, codes, count=values)
+        return label_nodes(self.tree, self.tree.cuboid(depth), codes, count=values)
 
 
 def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
@@ -181,17 +181,17 @@ def _saturated(values: Int64, start: Int64) -> Int64:
 
 
 def label_nodes(
-    tree: Tree, depth: int, codes: Codes, **columns: NDArray[Any] | pl.Series
+    tree: Tree, levels: Levels, codes: Codes, **columns: NDArray[Any] | pl.Series
 ) -> pl.DataFrame:
-    """Return nodes of a depth with their codes in words, under the table's own column names.
+    """Return cells of a cuboid with their codes in words, under the table's own column names.
 
     Args:
         tree: the tree.
-        depth: of the nodes.
-        codes: one int32 array (nodes) an axis.
-        columns: further columns (nodes), which stand behind the labels.
+        levels: the cuboid.
+        codes: one int32 array (cells) an axis.
+        columns: further columns (cells), which stand behind the labels.
     """
     series = []
-    for axis, code, level in zip(tree.axes, codes, tree.cuboid(depth), strict=True):
+    for axis, code, level in zip(tree.axes, codes, levels, strict=True):
         series += axis.path(level, code)
     return pl.DataFrame([*series, *(pl.Series(name, data) for name, data in columns.items())])

@@ -13,6 +13,9 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
+Levels = tuple[int, ...]
+"""A cuboid: one level of each axis, 0 for an axis that is summed over."""
+
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
     "contradicted",
@@ -131,7 +134,7 @@ class Tree:
         """T, the depth of the leaves."""
         return len(self.steps)
 
-    def cuboid(self, depth: int) -> tuple[int, ...]:
+    def cuboid(self, depth: int) -> Levels:
         """Return the level of each axis at a depth 0..T."""
         self._check_depth(depth)
         levels = [0] * len(self.axes)
@@ -143,8 +146,8 @@ class Tree:
         """Return a depth in words: ``total``, ``county``, ``origin.region × age.band``."""
         return self.name_of(self.cuboid(depth))
 
-    def name_of(self, levels: Sequence[int]) -> str:
-        """Return a cuboid in words, on the chain or off it, by its level of each axis."""
+    def name_of(self, levels: Levels) -> str:
+        """Return a cuboid in words, on the chain or off it."""
         named = [
             axis.levels[level - 1]
             if len(self.axes) == 1
@@ -156,15 +159,23 @@ class Tree:
 
     def columns(self, depth: int) -> list[str]:
         """Return the table's columns that label the nodes of a depth."""
+        return self.columns_of(self.cuboid(depth))
+
+    def columns_of(self, levels: Levels) -> list[str]:
+        """Return the table's columns that label the cells of a cuboid."""
         return [
             column
-            for axis, level in zip(self.axes, self.cuboid(depth), strict=True)
+            for axis, level in zip(self.axes, levels, strict=True)
             for column in axis.columns[:level]
         ]
 
     def nodes(self, depth: int) -> int:
         """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
-        return prod(a.size(k) for a, k in zip(self.axes, self.cuboid(depth), strict=True))
+        return self.cells(self.cuboid(depth))
+
+    def cells(self, levels: Levels) -> int:
+        """Return the number of possible cells of a cuboid (a Python integer)."""
+        return prod(axis.size(level) for axis, level in zip(self.axes, levels, strict=True))
 
     @property
     def leaves(self) -> int:

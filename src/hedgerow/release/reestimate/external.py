@@ -171,7 +171,7 @@ def _aligned(
     if columns:
         if frame.select(columns).is_duplicated().any():
             raise TableError(f"{where} name a node twice")
-        every = label_nodes(tree, depth, nodes.codes)
+        every = label_nodes(tree, tree.cuboid(depth), nodes.codes)
         joined = every.join(frame, on=columns, how="left", maintain_order="left")
     else:
         joined = frame

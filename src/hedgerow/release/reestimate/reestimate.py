@@ -159,11 +159,11 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
         if isinstance(method, LeastSquares):
             columns = released_columns(again, replace(errors, raw=False), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
-            frame = label_nodes(tree, t, again.codes, **columns)
+            frame = label_nodes(tree, tree.cuboid(t), again.codes, **columns)
         else:
             columns = released_columns(again, errors, USUAL)
-            new = label_nodes(tree, t, again.codes, **columns)
-            old = label_nodes(tree, t, listed[t].codes, **{RELEASED: listed[t].counts})
+            new = label_nodes(tree, tree.cuboid(t), again.codes, **columns)
+            old = label_nodes(tree, tree.cuboid(t), listed[t].codes, **{RELEASED: listed[t].counts})
             frame = _side_by_side(tree, t, new, old)
         frames.append(_in_order(tree, t, frame))
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
@@ -246,7 +246,7 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
         if whole:
             columns[COUNT] = nodes.counts
-        frames.append(_in_order(tree, t, label_nodes(tree, t, nodes.codes, **columns)))
+        frames.append(_in_order(tree, t, label_nodes(tree, tree.cuboid(t), nodes.codes, **columns)))
     facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
     return Estimates(tree, frames, facts, layers)
 
