@@ -6,6 +6,7 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import upward
 from hedgerow.estimate.cube.settle import settle, settle_cuboid
 from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.survivors import SparseBlocks
 from tests.estimate.cube.dense_cubes import random_axis
 from tests.estimate.cube.transport import cost, optimum, random_block
 
@@ -32,3 +33,72 @@ def test_blocks_keep_their_margins_and_come_within_one_percent_of_the_optimum(ki
         worst = max(worst, cost(y, z, u, v) - cost(least, z, u, v))
     print(kind, np.sqrt(ours / best), worst)
     assert np.sqrt(ours / best) <= 1.01
+
+
+def noisy_cube(rng, mean, axes=2, finest=True):
+    """Squares, true leaves and a table of noisy counts for every cuboid."""
+    shape = CubeShape.of([random_axis(rng, int(rng.integers(1, 4)), 4) for _ in range(axes)])
+    squares = tuple(AxisSquares(a, np.exp(rng.normal(1, 0.7, a.depth + 1))) for a in shape.axes)
+    leaves = rng.poisson(mean * rng.lognormal(0, 1.5, shape.shape(shape.finest)))
+    tables = {}
+    for cuboid in shape.cuboids():
+        v = np.prod([own.own[k] for own, k in zip(squares, cuboid, strict=True)])
+        true = summed(shape, leaves, cuboid)
+        tables[cuboid] = np.round(true + rng.normal(0, np.sqrt(v), true.shape))
+    if not finest:
+        del tables[shape.finest]
+    return shape, squares, leaves, tables
+
+
+def summed(shape, leaves, cuboid):
+    for axis, (own, level) in enumerate(zip(shape.axes, cuboid, strict=True)):
+        leaves = np.add.reduceat(leaves, own.descendant_start(level, own.depth)[:-1], axis=axis)
+    return leaves
+
+
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+@pytest.mark.parametrize("public", [True, False])
+def test_every_cuboid_is_the_sum_of_the_leaves_and_none_is_negative(mean, public):
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        shape, squares, leaves, tables = noisy_cube(rng, mean)
+        upward(squares, tables)
+        counts = settle(squares, tables, int(leaves.sum()) if public else None)
+        for cuboid, found in counts.items():
+            assert (found >= 0).all()
+            assert (found == summed(shape, counts[shape.finest], cuboid)).all()
+        if public:
+            assert counts[shape.total].item() == leaves.sum()
+
+
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+def test_survivors_are_settled_as_all_leaves_are_where_margins_are_positive(mean):
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        shape, squares, leaves, tables = noisy_cube(rng, mean, finest=False)
+        if min(shape.finest) == 0:
+            continue
+        upward(squares, tables)
+        counts = settle(squares, tables, int(leaves.sum()))
+        assert shape.finest not in counts
+        a, b = shape.finest
+        starts = shape.axes[0].child_start[-1], shape.axes[1].child_start[-1]
+        margins = counts[a, b - 1], counts[a - 1, b]
+        noisy = np.round(leaves + rng.normal(0, 2, leaves.shape))
+        weights = tuple(own.combined[-1] for own in squares)
+        dense = settle_cuboid(noisy, weights, margins, starts)
+        blocks = SparseBlocks.below(margins, starts)
+        row, column = np.nonzero(np.ones_like(leaves))
+        up = tuple(axis.parents(axis.depth) for axis in shape.axes)
+        places = blocks.places(row.astype(np.int32), column.astype(np.int32), up)
+        positive = (margins[0][row, up[1][column]] > 0) & (margins[1][up[0][row], column] > 0)
+        assert ((places >= 0) == positive).all()
+        assert (np.sort(places[positive]) == np.arange(blocks.cells)).all()
+        back = blocks.nodes(places[positive])
+        assert (back[0] == row[positive]).all()
+        assert (back[1] == column[positive]).all()
+        given = np.empty(blocks.cells)
+        given[places[positive]] = noisy[row, column][positive]
+        sparse = blocks.settle(given, weights)
+        assert (sparse[places[positive]] == dense[row, column][positive]).all()
+        assert (dense[row, column][~positive] == 0).all()
