@@ -4,7 +4,8 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import upward
-from hedgerow.estimate.cube.settle import settle, settle_cuboid
+from hedgerow.estimate.cube.blocks import settle_cuboid
+from hedgerow.estimate.cube.settle import settle
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from tests.estimate.cube.dense_cubes import random_axis
@@ -102,3 +103,20 @@ def test_survivors_are_settled_as_all_leaves_are_where_margins_are_positive(mean
         sparse = blocks.settle(given, weights)
         assert (sparse[places[positive]] == dense[row, column][positive]).all()
         assert (dense[row, column][~positive] == 0).all()
+
+
+@pytest.mark.parametrize("axes", [1, 3, 4])
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+def test_with_more_axes_sums_over_the_first_two_are_exact_and_the_others_near(axes, mean):
+    rng = np.random.default_rng(9)
+    for _ in range(12):
+        shape, squares, leaves, tables = noisy_cube(rng, mean, axes)
+        upward(squares, tables)
+        counts = settle(squares, tables, int(leaves.sum()))
+        for cuboid, found in counts.items():
+            assert (found >= 0).all()
+            refined = [axis for axis, level in enumerate(cuboid) if level]
+            for axis in refined[:2]:
+                coarse = tuple(k - (a == axis) for a, k in enumerate(cuboid))
+                start = shape.axes[axis].child_start[coarse[axis]]
+                assert (np.add.reduceat(found, start[:-1], axis=axis) == counts[coarse]).all()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.cube.settle import Counts
+from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 

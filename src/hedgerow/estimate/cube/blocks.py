@@ -1,0 +1,97 @@
+"""The blocks of a cuboid of two axes: one below each pair of parents, independent of each other."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.block import scratch_of, settle_block
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.known import LARGEST_REAL_COUNT
+from hedgerow.kernels import kernel, over_families
+
+Counts = NDArray[np.int64]
+
+LIMIT = float(LARGEST_REAL_COUNT)
+"""Estimates beyond it count as it, as in families (`hedgerow.estimate.known`)."""
+
+
+def settle_cuboid(
+    upward: Floats,
+    weights: Sequence[Floats],
+    margins: tuple[Counts, Counts],
+    starts: tuple[Ints, ...],
+) -> Counts:
+    """The whole counts of a cuboid of two axes, or of a strip of whole row families, by blocks.
+
+    Args:
+        upward: float64 (rows, columns), records.
+        weights: float64 (rows) and float64 (columns).
+        margins: int64 (rows, column parents) and int64 (row parents, columns): sums over the
+            children along the second axis and along the first.
+        starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
+
+    Returns:
+        int64 (rows, columns).
+
+    Raises:
+        EstimateError: estimates that are not finite.
+    """
+    if not np.isfinite(upward).all():
+        raise EstimateError("a cuboid's estimates must be finite; leave out what is not measured")
+    counts = np.empty(upward.shape, dtype=np.int64)
+    task = partial(_settle_blocks, upward, tuple(weights), margins, starts, counts)
+    rows, columns = starts
+    if len(rows) >= len(columns) or len(rows) > 16:
+        over_families(lambda a, b: task((a, b, 0, len(columns) - 1)), rows * upward.shape[1])
+    else:
+        over_families(lambda a, b: task((0, len(rows) - 1, a, b)), columns * upward.shape[0])
+    return counts
+
+
+@kernel
+def _settle_blocks(
+    z: Floats,
+    weights: tuple[Floats, Floats],
+    margins: tuple[Counts, Counts],
+    starts: tuple[Ints, Ints],
+    counts: Counts,
+    part: tuple[int, int, int, int],
+) -> None:
+    """The blocks of a range of row parents and of column parents."""
+    row_start, column_start = starts
+    tall, wide = 0, 0
+    for p in range(part[0], part[1]):
+        tall = max(tall, row_start[p + 1] - row_start[p])
+    for q in range(part[2], part[3]):
+        wide = max(wide, column_start[q + 1] - column_start[q])
+    scratch = scratch_of(tall, wide)
+    t, y = np.empty(tall * wide), np.empty(tall * wide, dtype=np.int64)
+    u, v = np.empty(tall), np.empty(wide)
+    sums = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
+    rows, columns = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
+    for p in range(part[0], part[1]):
+        for q in range(part[2], part[3]):
+            m, n = 0, 0
+            for i in range(row_start[p], row_start[p + 1]):
+                counts[i, column_start[q] : column_start[q + 1]] = 0
+                if margins[0][i, q] > 0:
+                    rows[m], u[m], sums[0][m] = i, weights[0][i], margins[0][i, q]
+                    m += 1
+            for j in range(column_start[q], column_start[q + 1] if m > 0 else column_start[q]):
+                if margins[1][p, j] > 0:
+                    columns[n], v[n], sums[1][n] = j, weights[1][j], margins[1][p, j]
+                    n += 1
+            target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
+            for i in range(m):
+                for j in range(n):
+                    target[i, j] = min(max(z[rows[i], columns[j]], -LIMIT), LIMIT)
+            if m > 0:
+                settle_block(
+                    target, (u[:m], v[:n]), (sums[0][:m], sums[1][:n]), scratch, whole
+                )
+            for i in range(m):
+                for j in range(n):
+                    counts[rows[i], columns[j]] = whole[i, j]
