@@ -33,7 +33,9 @@ def test_variances_under_other_noise_are_those_of_the_dense_estimator(kind, seed
         assert found.mean(cuboid) == pytest.approx(wanted.mean(), rel=1e-9, abs=scale)
         by_variance = (found.weights(cuboid) * found.true).sum()
         assert by_variance == pytest.approx(wanted.mean(), rel=1e-9, abs=scale)
-        product = [(k, rng.normal(size=a.sizes[k])) for a, k in zip(shape.axes, cuboid, strict=True)]
+        product = [
+            (k, rng.normal(size=a.sizes[k])) for a, k in zip(shape.axes, cuboid, strict=True)
+        ]
         whole = np.ones(1)
         for axis, (k, w) in zip(shape.axes, product, strict=True):
             whole = np.kron(whole, axis_sums(axis)[k].T @ w)

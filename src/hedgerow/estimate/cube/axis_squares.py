@@ -82,14 +82,15 @@ class AxisSquares:
 
     def own_weight(self, level: int) -> Floats:
         """u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
-        return self.combined[level] / self.own[level]
+        found: Floats = self.combined[level] / self.own[level]
+        return found
 
     def child_weight(self, level: int) -> Floats:
         """u/S, the weight of the sum over a node's children: float64 (nodes)."""
         return self.combined[level] / self.family[level]
 
     def gain(self, level: int, exact: int) -> Floats:
-        """g of each node of a level at or below ``exact``: float64 (nodes)."""
+        """The factor g of each node of a level at or below ``exact``: float64 (nodes)."""
         found = np.ones(self.shape.sizes[exact])
         for k in range(exact + 1, level + 1):
             found = found[self.shape.parents(k)] * self.share[k]

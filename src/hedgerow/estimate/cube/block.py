@@ -5,14 +5,14 @@ C are settled, whole, and of one total. The problem is one of transport,
 
     minimise Σ (y - z)² / (u_i v_j)  over whole y >= 0 with row sums R and column sums C.
 
-1. *Fill.* Without the whole numbers y = max(0, t), t = z + u_i v_j (a_i + b_j). The multipliers a, b
-   begin where nothing is cut off at 0, in closed form; then rows and columns by turns are filled up
-   to their sums, by Newton's method (a convex, piecewise linear equation each), until every column
-   is within `NEAR` of its sum, rows being exact; or after `SWEEPS` turns.
+1. *Fill.* Without the whole numbers y = max(0, t), t = z + u_i v_j (a_i + b_j). The multipliers
+   a, b begin where nothing is cut off at 0, in closed form; then rows and columns by turns are
+   filled up to their sums, by Newton's method (a convex, piecewise linear equation each), until
+   every column is within `NEAR` of its sum, rows being exact; or after `SWEEPS` turns.
 2. *Round.* With the multipliers in it, t stands for z: for all y with these margins the objectives
    differ by a constant. Each row is rounded, and moved by units of least marginal cost to its sum.
-3. *Move.* While column j holds too much, some row i has y_ij > 0 and some column k holds too little,
-   as totals are equal. Of all such i and k the unit moves that costs least,
+3. *Move.* While column j holds too much, some row i has y_ij > 0 and some column k holds too
+   little, as totals are equal. Of all such i and k the unit moves that costs least,
 
        dec(i, j) + inc(i, k),  dec = (t - y + 1/2) / (u v),  inc = (y - t + 1/2) / (u v).
 
@@ -108,9 +108,7 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
 
 
 @kernel
-def _without_clipping(
-    z: Matrix, weights: Weights, margins: Margins, a: Floats, b: Floats
-) -> float:
+def _without_clipping(z: Matrix, weights: Weights, margins: Margins, a: Floats, b: Floats) -> float:
     """Write the multipliers of the problem without y >= 0; the smallest cell of its solution."""
     (u, v), (rows, columns) = weights, margins
     m, n = z.shape
@@ -146,7 +144,7 @@ def _fill_row(z: Floats, v: Floats, u: float, b: Floats, a: float, wanted: float
         filled, slope = 0.0, 0.0
         for j in range(n):
             x = z[j] + u * b[j] + v[j] * a
-            filled += x if x > 0.0 else 0.0
+            filled += max(x, 0.0)
             slope += v[j] if x > 0.0 else 0.0
         gap = filled - wanted
         if slope == 0.0:  # to where the first cell alone holds all that is wanted
@@ -171,35 +169,48 @@ def _fill_columns(
     slope: Floats,
 ) -> float:
     """Fill all columns together; how far the farthest one was from its sum before."""
-    (u, v), (m, n) = weights, z.shape
-    before = -1.0
-    for _ in range(NEWTON):
-        for j in range(n):
-            filled[j] = 0.0
-            slope[j] = 0.0
-        for i in range(m):
-            left, part = a[i], u[i]
-            for j in range(n):  # element by element, so that the compiler makes vectors of it
-                x = z[i, j] + v[j] * left + part * b[j]
-                filled[j] += x if x > 0.0 else 0.0
-                slope[j] += part if x > 0.0 else 0.0
-        worst = 0.0
-        for j in range(n):
-            worst = max(worst, abs(filled[j] - columns[j]))
-        if before < 0.0:
+    before = np.inf
+    for step in range(NEWTON):
+        worst = _survey_columns(z, weights, columns, (a, b), filled, slope)
+        if step == 0:
             before = worst
-            if worst <= NEAR:
-                return before
-        if worst <= 0.01 * NEAR:
+        if worst <= NEAR * (1.0 if step == 0 else 0.01):
             break
-        for j in range(n):
+        for j in range(z.shape[1]):
             if slope[j] > 0.0:
                 b[j] -= (filled[j] - columns[j]) / slope[j]
                 continue
             b[j] = np.inf
-            for i in range(m):
-                b[j] = min(b[j], (columns[j] - z[i, j] - v[j] * a[i]) / u[i])
+            for i in range(z.shape[0]):
+                least = (columns[j] - z[i, j] - weights[1][j] * a[i]) / weights[0][i]
+                b[j] = min(b[j], least)
     return before
+
+
+@kernel
+def _survey_columns(
+    z: Matrix,
+    weights: Weights,
+    columns: Ints,
+    multipliers: Weights,
+    filled: Floats,
+    slope: Floats,
+) -> float:
+    """Write each column's sum and its slope in b; how far the farthest one is from its sum."""
+    (u, v), (a, b), (m, n) = weights, multipliers, z.shape
+    for j in range(n):
+        filled[j] = 0.0
+        slope[j] = 0.0
+    for i in range(m):
+        left, part = a[i], u[i]
+        for j in range(n):  # element by element, so that the compiler makes vectors of it
+            x = z[i, j] + v[j] * left + part * b[j]
+            filled[j] += max(x, 0.0)
+            slope[j] += part if x > 0.0 else 0.0
+    worst = 0.0
+    for j in range(n):
+        worst = max(worst, abs(filled[j] - columns[j]))
+    return worst
 
 
 @kernel
@@ -245,28 +256,13 @@ def _move(
     """Step 3: units along rows, from columns that hold too much to those that hold too little."""
     (u, v), (m, n) = weights, t.shape
     cheapest, over, best = scratch[0], scratch[1], scratch[4]
-    worst = 0.0
-    for j in range(n):
-        over[j] = -float(columns[j])
-    for i in range(m):
-        for j in range(n):
-            over[j] += y[i, j]
-    for j in range(n):
-        worst = max(worst, over[j])
-    if worst == 0.0:
+    if not _write_excess(columns, y, over):
         return
     for i in range(m):
         best[i], cheapest[i] = _cheapest_place(t[i], u[i], v, over, (hashed, i), y[i])
     for j in range(n):
         while over[j] > 0.0:
-            at, least, first = -1, np.inf, np.uint64(0)
-            for i in range(m):
-                if y[i, j] > 0:
-                    cost = (t[i, j] - y[i, j] + 0.5) / (u[i] * v[j]) + cheapest[i]
-                    if cost < least or at < 0:
-                        at, least, first = i, cost, _mixed(hashed, i, n + j)
-                    elif cost == least and _mixed(hashed, i, n + j) < first:
-                        at, first = i, _mixed(hashed, i, n + j)
+            at = _cheapest_row(t, weights, j, cheapest, hashed, y)
             k = best[at]
             units = int(max(1.0, min(over[j], -over[k], float(y[at, j])) // 4))
             y[at, j] -= units
@@ -277,6 +273,42 @@ def _move(
                 if i == at or (over[k] == 0.0 and best[i] == k):
                     place = _cheapest_place(t[i], u[i], v, over, (hashed, i), y[i])
                     best[i], cheapest[i] = place
+
+
+@kernel
+def _write_excess(columns: Ints, y: NDArray[np.int64], over: Floats) -> bool:
+    """Write how much each column holds beyond its sum; whether any does."""
+    worst = 0.0
+    for j in range(len(columns)):
+        over[j] = -float(columns[j])
+    for i in range(len(y)):
+        for j in range(len(columns)):
+            over[j] += y[i, j]
+    for j in range(len(columns)):
+        worst = max(worst, over[j])
+    return worst > 0.0
+
+
+@kernel
+def _cheapest_row(
+    t: Matrix,
+    weights: Weights,
+    j: int,
+    cheapest: Floats,
+    hashed: int,
+    y: NDArray[np.int64],
+) -> int:
+    """The row that gives a unit of column j away, to the best place it has, at the least cost."""
+    at, least, first = -1, np.inf, np.uint64(0)
+    for i in range(len(t)):
+        if y[i, j] == 0:
+            continue
+        cost = (t[i, j] - y[i, j] + 0.5) / (weights[0][i] * weights[1][j]) + cheapest[i]
+        if cost < least or at < 0:
+            at, least, first = i, cost, _mixed(hashed, i, len(y[i]) + j)
+        elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
+            at, first = i, _mixed(hashed, i, len(y[i]) + j)
+    return at
 
 
 @kernel

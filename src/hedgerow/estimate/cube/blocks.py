@@ -1,6 +1,5 @@
 """The blocks of a cuboid of two axes: one below each pair of parents, independent of each other."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -20,9 +19,9 @@ LIMIT = float(LARGEST_REAL_COUNT)
 
 def settle_cuboid(
     upward: Floats,
-    weights: Sequence[Floats],
+    weights: tuple[Floats, Floats],
     margins: tuple[Counts, Counts],
-    starts: tuple[Ints, ...],
+    starts: tuple[Ints, Ints],
 ) -> Counts:
     """The whole counts of a cuboid of two axes, or of a strip of whole row families, by blocks.
 
@@ -42,7 +41,7 @@ def settle_cuboid(
     if not np.isfinite(upward).all():
         raise EstimateError("a cuboid's estimates must be finite; leave out what is not measured")
     counts = np.empty(upward.shape, dtype=np.int64)
-    task = partial(_settle_blocks, upward, tuple(weights), margins, starts, counts)
+    task = partial(_settle_blocks, upward, weights, margins, starts, counts)
     rows, columns = starts
     if len(rows) >= len(columns) or len(rows) > 16:
         over_families(lambda a, b: task((a, b, 0, len(columns) - 1)), rows * upward.shape[1])
@@ -70,28 +69,36 @@ def _settle_blocks(
     scratch = scratch_of(tall, wide)
     t, y = np.empty(tall * wide), np.empty(tall * wide, dtype=np.int64)
     u, v = np.empty(tall), np.empty(wide)
-    sums = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
+    row_sums, column_sums = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
     rows, columns = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
     for p in range(part[0], part[1]):
+        begin, end = row_start[p], row_start[p + 1]
         for q in range(part[2], part[3]):
-            m, n = 0, 0
-            for i in range(row_start[p], row_start[p + 1]):
-                counts[i, column_start[q] : column_start[q + 1]] = 0
-                if margins[0][i, q] > 0:
-                    rows[m], u[m], sums[0][m] = i, weights[0][i], margins[0][i, q]
-                    m += 1
-            for j in range(column_start[q], column_start[q + 1] if m > 0 else column_start[q]):
-                if margins[1][p, j] > 0:
-                    columns[n], v[n], sums[1][n] = j, weights[1][j], margins[1][p, j]
-                    n += 1
+            first, last = column_start[q], column_start[q + 1]
+            counts[begin:end, first:last] = 0
+            m = _positive(margins[0][begin:end, q], begin, weights[0], rows, row_sums, u)
+            if m == 0:
+                continue
+            n = _positive(margins[1][p, first:last], first, weights[1], columns, column_sums, v)
             target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
             for i in range(m):
                 for j in range(n):
                     target[i, j] = min(max(z[rows[i], columns[j]], -LIMIT), LIMIT)
-            if m > 0:
-                settle_block(
-                    target, (u[:m], v[:n]), (sums[0][:m], sums[1][:n]), scratch, whole
-                )
+            sums = row_sums[:m], column_sums[:n]
+            settle_block(target, (u[:m], v[:n]), sums, scratch, whole)
             for i in range(m):
                 for j in range(n):
                     counts[rows[i], columns[j]] = whole[i, j]
+
+
+@kernel
+def _positive(
+    given: Ints, begin: int, weight: Floats, nodes: Ints, sums: Ints, weights: Floats
+) -> int:
+    """Write the nodes of positive sums, their sums and weights; how many they are."""
+    many = 0
+    for i in range(len(given)):
+        if given[i] > 0:
+            nodes[many], sums[many], weights[many] = begin + i, given[i], weight[begin + i]
+            many += 1
+    return many

@@ -28,7 +28,7 @@ from hedgerow.estimate.cube.passes import (
     spread_lines,
     sum_along,
 )
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, Ints, is_within
 
 STRIP_CELLS = 1 << 20
 """Cells of a strip that is corrected at a time: it stays in the caches."""
@@ -104,7 +104,7 @@ def check_tables(
     for cuboid in shape.cuboids():
         if but_leaves and cuboid == shape.finest and cuboid not in tables:
             continue
-        found = tables[cuboid] if cuboid in tables else None
+        found = tables.get(cuboid)
         if found is None or found.shape != shape.shape(cuboid) or found.dtype != np.float64:
             raise EstimateError(
                 f"cuboid {cuboid} needs a float64 table of the shape {shape.shape(cuboid)}, got "
@@ -117,7 +117,7 @@ def _upward_along(
 ) -> None:
     for rest in _others(squares, axis):
         own = squares[axis]
-        if _at(rest, axis, own.depth) not in tables:
+        if own.depth and _at(rest, axis, own.depth) not in tables:
             own = own.without_leaves()
         for level in range(own.depth - 1, -1, -1):
             above = lines(tables[_at(rest, axis, level)], axis)
@@ -152,24 +152,30 @@ def _condition(
             moved = _regressed(squares[axis], moved, axis, cuboid[axis], public[axis])
         own, level, exact = squares[0], cuboid[0], public[0]
         if level <= exact:
-            table += _regressed(own, moved, 0, level, exact)
+            np.add(table, _regressed(own, moved, 0, level, exact), out=table)
             continue
         above, gain = own.shape.ancestors(level, exact), own.gain(level, exact)
-        step = max(1, STRIP_CELLS * len(table) // table.size)
-        for begin in range(0, len(table), step):
-            rows = slice(begin, begin + step)
-            shape = (-1, *(1,) * (table.ndim - 1))
-            table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
+        _add_strips(table, gain, above, moved)
+
+
+def _add_strips(table: Floats, gain: Floats, above: Ints, moved: Floats) -> None:
+    """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
+    step, shape = max(1, STRIP_CELLS * len(table) // table.size), (-1, *(1,) * (table.ndim - 1))
+    for begin in range(0, len(table), step):
+        rows = slice(begin, begin + step)
+        table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
 
 
 def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: int) -> Floats:
     """The table along one axis: from the nodes of level ``exact`` to those of another."""
     if level <= exact:
-        return sum_along(table, axis, own.shape.descendant_start(level, exact))
+        summed: Floats = sum_along(table, axis, own.shape.descendant_start(level, exact))
+        return summed
     shape = [1] * table.ndim
     shape[axis] = own.shape.sizes[level]
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
-    return spread * own.gain(level, exact).reshape(shape)
+    found: Floats = spread * own.gain(level, exact).reshape(shape)
+    return found
 
 
 def _others(squares: Sequence[AxisSquares], axis: int) -> list[Cuboid]:

@@ -80,10 +80,10 @@ class NominalVariances:
 
     def of_sum(self, weights: Product) -> float:
         """The variance of a sum whose weights are a product."""
-        pairs = [(weights, weights, 1)]
+        pairs: list[tuple[Product, Product, int]] = [(weights, weights, 1)]
         if self.public is not None:
             axes = zip(self.squares, weights, self.public, strict=True)
-            other = [own.explaining(*one, exact) for own, one, exact in axes]
+            other: Product = [own.explaining(*one, exact) for own, one, exact in axes]
             pairs += [(weights, other, -2), (other, other, 1)]
         found = 0.0
         for one, other, sign in pairs:
@@ -121,7 +121,9 @@ def coefficients(own: AxisSquares) -> list[Floats]:
 def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
     """Σ_k importance_k times the mean of `coefficients` over level k: float64 (levels)."""
     parts = coefficients(own)
-    return np.sum([w * p.mean(axis=0) for w, p in zip(importance, parts, strict=True)], axis=0)
+    each = [w * p.mean(axis=0) for w, p in zip(importance, parts, strict=True)]
+    found: Floats = np.sum(each, axis=0)
+    return found
 
 
 def _up(own: AxisSquares) -> list[Floats]:

@@ -5,6 +5,8 @@ behind. Formulas are those of `hedgerow.estimate.cube.axis_squares`.
 """
 
 from collections.abc import Callable
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,10 @@ from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
 
-def lines(table: NDArray[np.generic], axis: int) -> NDArray[np.generic]:
-    """The table as (left, nodes, right), without a copy."""
+def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
+    """A contiguous table as (left, nodes, right), without a copy."""
     left, right = table.shape[:axis], table.shape[axis + 1 :]
-    found = table.reshape(int(np.prod(left)), table.shape[axis], int(np.prod(right)))
-    found.flags.writeable = table.flags.writeable
-    return found
+    return table.reshape(prod(left), table.shape[axis], prod(right))
 
 
 def over_lines(
@@ -85,7 +85,7 @@ def spread_lines(
                     lower[i, c, r] += share[c] * gap[r]
 
 
-def sum_along(table: NDArray[np.generic], axis: int, start: Ints) -> NDArray[np.generic]:
+def sum_along(table: NDArray[Any], axis: int, start: Ints) -> NDArray[Any]:
     """The sums of runs of cells along an axis, each from ``start`` to the next (none empty)."""
     if len(start) - 1 == table.shape[axis]:
         return table

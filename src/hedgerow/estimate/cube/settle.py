@@ -4,11 +4,11 @@ Estimates are unbiased, but negative and fractional; to cut them off at 0 and su
 the margins know. So cuboids are settled in the order of refinement, each below its settled parents
 (the cuboids one level coarser along one axis):
 
-- the total is rounded; a cuboid that refines one axis alone is a family below each parent, projected
-  as families of a tree are;
-- below the parents of two axes, block by block (`hedgerow.estimate.cube.blocks`): the two margins of
-  a block were settled below the same coarser cell, so they have one total and the block is feasible.
-  Blocks are independent of each other, and a margin of 0 leaves its cells out;
+- the total is rounded; a cuboid that refines one axis alone is a family below each parent,
+  projected as families of a tree are;
+- below the parents of two axes, block by block (`hedgerow.estimate.cube.blocks`): the two margins
+  of a block were settled below the same coarser cell, so they have one total and the block is
+  feasible. Blocks are independent of each other, and a margin of 0 leaves its cells out;
 - below those of more axes two of them keep their sums, and the others are targets
   (`hedgerow.estimate.cube.targets`).
 
@@ -72,27 +72,23 @@ def _settled(
         value = round(float(upward.item())) if total is None else total
         return np.full(upward.shape, max(0, value), dtype=np.int64)
     weights = [weight_of(squares, cuboid, axis, whole=whole) for axis in range(len(squares))]
-    margins = [coarse[coarser(cuboid, axis)] if axis in refined else None for axis in range(len(squares))]
-    starts = [
-        squares[axis].shape.child_start[level - 1] if level else None
-        for axis, level in enumerate(cuboid)
-    ]
+    margins = {axis: coarse[coarser(cuboid, axis)] for axis in refined}
+    starts = {axis: squares[axis].shape.child_start[cuboid[axis] - 1] for axis in refined}
     if len(refined) > 2:
         return settle_with_targets(upward, weights, margins, starts)
-    sides = [(weights[a], starts[a], margins[a]) for a in refined]
-    if len(refined) == 1:
-        (weight, start, above), = sides
-        return Euclidean().project(upward.ravel(), start, above.ravel(), weight).reshape(upward.shape)
-    (u, rows, by_second), (v, columns, by_first) = sides
-    table = upward.reshape(len(u), len(v))
-    by_first = by_first.reshape(len(u), len(columns) - 1)
-    by_second = by_second.reshape(len(rows) - 1, len(v))
-    return settle_cuboid(table, (u, v), (by_first, by_second), (rows, columns)).reshape(upward.shape)
+    first, last = refined[0], refined[-1]
+    if first == last:
+        totals = margins[first].ravel()
+        found = Euclidean().project(upward.ravel(), starts[first], totals, weights[first])
+        return found.reshape(upward.shape)
+    rows, columns = len(weights[first]), len(weights[last])
+    sums = margins[last].reshape(rows, -1), margins[first].reshape(-1, columns)
+    pair = weights[first], weights[last]
+    table = upward.reshape(rows, columns)
+    return settle_cuboid(table, pair, sums, (starts[first], starts[last])).reshape(upward.shape)
 
 
-def weight_of(
-    squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, *, whole: bool
-) -> Floats:
+def weight_of(squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, *, whole: bool) -> Floats:
     """The factor of an axis in the variances of what is settled: float64 (nodes).
 
     Args:
@@ -102,7 +98,8 @@ def weight_of(
         whole: whether the leaves are measured whole, so that all above has them in it.
     """
     own = squares[axis]
-    others = (c == s.depth for a, (c, s) in enumerate(zip(cuboid, squares, strict=True)) if a != axis)
-    if not whole and all(others) and cuboid[axis] < own.depth:
+    others = [a for a in range(len(squares)) if a != axis]
+    beside_leaves = all(cuboid[a] == squares[a].depth for a in others)
+    if not whole and beside_leaves and cuboid[axis] < own.depth:
         own = own.without_leaves()
     return own.combined[cuboid[axis]]

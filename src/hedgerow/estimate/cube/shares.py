@@ -16,6 +16,7 @@ and are near-optimal among all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, combinations
 from math import prod
 
 import numpy as np
@@ -36,6 +37,9 @@ ROUNDS = 5_000
 AGREED = 1e-9
 """By how much the shares of two rounds differ, relatively, once they have converged."""
 
+MOST_TRIED = 6
+"""Levels above the leaves up to which all subsets are tried, where there may be several optima."""
+
 Shares = Sequence[Floats]
 """For each axis float64 (levels), at least 0, summing to 1, the last above 0."""
 
@@ -45,8 +49,7 @@ def squares_of(
 ) -> tuple[AxisSquares, ...]:
     """Least squares under the variances that shares buy, a share of 1 buying a variance of 1."""
     cost = measured_part(shares, public)
-    with np.errstate(divide="ignore"):
-        own = [np.asarray(each, dtype=np.float64) ** -float(power) for each in shares]
+    own = [_variances(np.asarray(each, dtype=np.float64), power) for each in shares]
     own[0] = own[0] * cost**power
     return tuple(AxisSquares(axis, v) for axis, v in zip(shape.axes, own, strict=True))
 
@@ -84,7 +87,8 @@ def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power:
 
     Alternates between the estimator that is best for the shares (least squares) and the shares that
     are best for the estimator: for W_k the weights with which variances of measurements come in,
-    s_k ∝ W_k^(1/(1 + power)). Each round lowers the objective, which is convex in the precisions.
+    s_k ∝ W_k^(1/(1 + power)). Each round lowers the objective. For noise priced in ρ it is convex
+    in the shares; for noise priced in pure ε it is not, and every subset of levels is tried.
 
     Args:
         axis: its levels.
@@ -98,12 +102,33 @@ def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power:
         EstimateError: importances that do not fit.
     """
     wanted = np.asarray(importance, dtype=np.float64)
-    if wanted.shape != (axis.depth + 1,) or not (wanted >= 0).all() or not 0 < wanted.max() < np.inf:
+    if (
+        wanted.shape != (axis.depth + 1,)
+        or not (wanted >= 0).all()
+        or not 0 < wanted.max() < np.inf
+    ):
         raise EstimateError(
             f"an axis of {axis.depth + 1} levels needs as many importances, at least 0 and not "
             f"all 0, got {len(wanted)}"
         )
-    shares = np.full(axis.depth + 1, 1 / (axis.depth + 1))
+    every = [tuple(range(axis.depth + 1))]
+    if power > 1 and axis.depth <= MOST_TRIED:
+        coarse = chain.from_iterable(combinations(range(axis.depth), n) for n in range(axis.depth))
+        every += [(*levels, axis.depth) for levels in coarse]
+    cube = CubeShape((axis,))
+    found = [_alternated(axis, wanted, measured, power) for measured in every]
+
+    def error(shares: Floats) -> float:
+        means = mean_variances(cube, [shares], power=power)
+        return sum(float(w) * means[k,] for k, w in enumerate(wanted) if w)
+
+    return min(found, key=error)
+
+
+def _alternated(axis: AxisShape, wanted: Floats, measured: Sequence[int], power: int) -> Floats:
+    """The shares that alternation finds from equal shares of some levels."""
+    shares = np.zeros(axis.depth + 1)
+    shares[list(measured)] = 1 / len(measured)
     for _ in range(ROUNDS):
         weights = mean_weights(AxisSquares(axis, _variances(shares, power)), wanted)
         better = weights ** (1 / (1 + power))
@@ -116,7 +141,8 @@ def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power:
 
 
 def _variances(shares: Floats, power: int) -> Floats:
-    with np.errstate(divide="ignore"):
+    """What shares buy; nothing is an infinite variance."""
+    with np.errstate(divide="ignore", over="ignore"):
         found: Floats = shares ** -float(power)
     return found
 
@@ -148,9 +174,7 @@ def product_shares(
     return _least(shape, error)
 
 
-def level_shares(
-    shape: CubeShape, public: Cuboid | None = None, *, power: int = 1
-) -> list[Floats]:
+def level_shares(shape: CubeShape, public: Cuboid | None = None, *, power: int = 1) -> list[Floats]:
     """The product shares that make the largest mean variance of a cuboid least.
 
     Where shares can make them so, all cuboids then have the same root mean square error. Minimises

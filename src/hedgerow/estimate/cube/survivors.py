@@ -90,7 +90,8 @@ class SparseBlocks:
         """Where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
-            row, column: int32 (leaves): their nodes.
+            row: int32 (leaves): their nodes of the first axis.
+            column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
         found = np.full(len(row), -1, dtype=np.int64)

@@ -16,7 +16,7 @@ So the released sums of p, of q and of p × q are the settled ones, at every lev
 a settled sum that is a target may differ from that of the released leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -34,63 +34,53 @@ TURNS = 30
 def settle_with_targets(
     upward: Floats,
     weights: Sequence[Floats],
-    margins: Sequence[Counts | None],
-    starts: Sequence[Ints | None],
+    margins: Mapping[int, Counts],
+    starts: Mapping[int, Ints],
 ) -> Counts:
     """The whole counts of a cuboid that refines three axes or more.
 
     Args:
         upward: float64 (cells along each axis), records.
         weights: for each axis float64 (nodes): a cell's variance is their product.
-        margins: for each refined axis the settled counts of the cuboid one level coarser along it,
-            else None.
-        starts: for each refined axis int64 (parents + 1): where children begin, else None.
+        margins: for each refined axis the settled counts of the cuboid one level coarser along it.
+        starts: for each refined axis int64 (parents + 1): where children begin.
 
     Returns:
         int64 (cells along each axis), records; the sums along the first two refined axes are exact.
     """
-    refined = [axis for axis, start in enumerate(starts) if start is not None]
-    filled = _filled(upward, weights, margins, starts, refined)
-    order = [*(axis for axis in range(upward.ndim) if axis not in refined), *refined[:1:-1]]
-    first, second, carried = refined[0], refined[1], refined[2]
-    order = [*(a for a in order if a != carried), carried, first, second]
+    filled = _filled(upward, weights, margins, starts)
+    first, second, carried, *_ = sorted(starts)
+    others = (axis for axis in range(upward.ndim) if axis not in {first, second, carried})
+    order = [*others, carried, first, second]
     turned = np.ascontiguousarray(filled.transpose(order))
-    counts = np.empty(turned.shape, dtype=np.int64)
-    by_first, by_second = (margins[a].transpose(order) for a in (second, first))  # type: ignore[union-attr]
-    pair = weights[first], weights[second]
-    below = starts[first], starts[second]
-    children = starts[carried]
-    assert children is not None  # noqa: S101 - refined
-    firsts = set(children.tolist())
+    sums = margins[second].transpose(order), margins[first].transpose(order)
+    pair, below = (weights[first], weights[second]), (starts[first], starts[second])
+    eldest = frozenset(starts[carried][:-1].tolist())
+    counts, left_out = np.empty(turned.shape, dtype=np.int64), np.zeros(turned.shape[-2:])
     for place in np.ndindex(turned.shape[:-2]):
-        if place[-1] in firsts:
-            left_out = np.zeros(turned.shape[-2:])
+        if place[-1] in eldest:
+            left_out[:] = 0.0
         real = turned[place]
-        slab = settle_cuboid(
-            real + left_out, pair, (by_first[place], by_second[place]), below  # type: ignore[arg-type]
+        counts[place] = settle_cuboid(
+            real + left_out, pair, (sums[0][place], sums[1][place]), below
         )
-        left_out += np.maximum(real, 0) - slab
-        counts[place] = slab
+        left_out += np.maximum(real, 0) - counts[place]
     return np.ascontiguousarray(counts.transpose(np.argsort(order)))
 
 
 def _filled(
     upward: Floats,
     weights: Sequence[Floats],
-    margins: Sequence[Counts | None],
-    starts: Sequence[Ints | None],
-    refined: Sequence[int],
+    margins: Mapping[int, Counts],
+    starts: Mapping[int, Ints],
 ) -> Floats:
     """Step 1: z with the multipliers of all sums in it; its positive part is the table."""
     t = np.clip(upward, -LIMIT, LIMIT)
     for _ in range(TURNS):
         worst = 0.0
-        for axis in refined[::-1]:  # the exact ones last
-            sums, start = margins[axis], starts[axis]
-            if sums is None or start is None:
-                continue
-            table, wanted = lines(t, axis), lines(np.ascontiguousarray(sums), axis)
-            far = np.zeros(len(start) - 1)
+        for axis in sorted(starts, reverse=True):  # the exact ones last
+            start, far = starts[axis], np.zeros(len(starts[axis]) - 1)
+            table, wanted = lines(t, axis), lines(np.ascontiguousarray(margins[axis]), axis)
             task = partial(_fill_lines, table, weights[axis], wanted, start, far)
             over_lines(task, table.shape, start)
             worst = max(worst, float(far.max()))
@@ -125,7 +115,7 @@ def _fill_line(t: Floats, w: Floats, wanted: float) -> float:
         filled, slope = 0.0, 0.0
         for c in range(len(t)):
             x = t[c] + w[c] * level
-            filled += x if x > 0.0 else 0.0
+            filled += max(x, 0.0)
             slope += w[c] if x > 0.0 else 0.0
         off = abs(filled - wanted) if off < 0.0 else off
         if abs(filled - wanted) <= 1e-9 * wanted:
