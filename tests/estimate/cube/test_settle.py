@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from hedgerow import kernels
+from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.estimates import upward
@@ -117,3 +119,65 @@ def test_with_more_axes_sums_over_the_first_two_are_exact_and_the_others_near(ax
                 coarse = tuple(k - (a == axis) for a, k in enumerate(cuboid))
                 start = shape.axes[axis].child_start[coarse[axis]]
                 assert (np.add.reduceat(found, start[:-1], axis=axis) == counts[coarse]).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e30])
+def test_margins_are_exact_whatever_the_estimates_and_weights_are(size):
+    rng = np.random.default_rng(10)
+    for _ in range(60):
+        m, n = rng.integers(1, 9, 2)
+        z = size * rng.standard_cauchy((m, n))
+        u, v = np.exp(rng.normal(0, 6, m)), np.exp(rng.normal(0, 6, n))
+        whole = int(10 ** rng.uniform(0, 11))
+        rows = rng.multinomial(whole, rng.dirichlet(np.full(m, 0.3)))
+        columns = rng.multinomial(whole, rng.dirichlet(np.full(n, 0.3)))
+        y = settled(z, u, v, rows, columns)
+        assert (y >= 0).all()
+        assert (y.sum(axis=1) == rows).all()
+        assert (y.sum(axis=0) == columns).all()
+
+
+def test_a_long_row_of_small_shares_is_made_whole_at_once():
+    z = np.full((3, 4000), 0.2)
+    columns = np.zeros(4000, dtype=np.int64)
+    columns[:2400:2] = 2
+    y = settled(z, np.ones(3), np.ones(4000), np.array([800, 800, 800]), columns)
+    assert (y.sum(axis=0) == columns).all()
+    assert (y.sum(axis=1) == 800).all()
+
+
+def test_of_equal_cells_each_gets_the_odd_record_as_often():
+    """4 × 4 cells of equal targets, 2 in each row and column: within 5 standard errors of 1/2."""
+    rng, runs = np.random.default_rng(11), 6000
+    got = np.zeros((4, 4))
+    for _ in range(runs):
+        z = np.full((4, 4), float(rng.integers(0, 10**6)))
+        y = settled(z, np.ones(4), np.ones(4), np.full(4, 2), np.full(4, 2))
+        assert y.max() == 1
+        got += y
+    assert (np.abs(got / runs - 0.5) <= 5 * 0.5 / np.sqrt(runs)).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_estimates_that_are_not_finite_are_refused(wrong):
+    z = np.ones((2, 2))
+    z[1, 1] = wrong
+    with pytest.raises(EstimateError, match="must be finite"):
+        settled(z, np.ones(2), np.ones(2), np.array([2, 2]), np.array([2, 2]))
+
+
+def test_settling_does_not_depend_on_how_many_threads_share_it(monkeypatch):
+    rng = np.random.default_rng(13)
+    shape = CubeShape.of([[np.array([0, 8]), np.arange(0, 321, 40)]] * 2)
+    squares = tuple(AxisSquares(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
+    leaves = rng.poisson(1, shape.shape(shape.finest))
+    tables = {
+        c: summed(shape, leaves, c) + rng.normal(0, 2, shape.shape(c)) for c in shape.cuboids()
+    }
+    upward(squares, tables)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(kernels, "core_count", lambda cores=cores: cores)
+        found.append(settle(squares, tables, int(leaves.sum())))
+    for cuboid, counts in found[0].items():
+        assert (counts == found[1][cuboid]).all()
