@@ -181,3 +181,40 @@ def test_settling_does_not_depend_on_how_many_threads_share_it(monkeypatch):
         found.append(settle(squares, tables, int(leaves.sum())))
     for cuboid, counts in found[0].items():
         assert (counts == found[1][cuboid]).all()
+
+
+def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
+    """(3, 2) of a cube of depths 3 × 2 whose leaves are missing stands below (3, 1) and (2, 2)."""
+    rng = np.random.default_rng(14)
+    children = [np.array([0, 3]), np.array([0, 1, 9, 12])]
+    shape = CubeShape.of([children, children])
+    squares = tuple(AxisSquares(axis, [9.0, 4.0, 1.0]) for axis in shape.axes)
+    tables = {c: rng.normal(30, 5, shape.shape(c)) for c in shape.cuboids() if c != shape.finest}
+    upward(squares, tables)
+    counts = settle(squares, tables, 300)
+    short = squares[0].without_leaves().combined[1], squares[1].combined[2]
+    margins = counts[1, 1], counts[0, 2]
+    starts = children[0], children[1]
+    wanted = settle_cuboid(tables[1, 2], short, margins, starts)
+    assert (counts[1, 2] == wanted).all()
+    assert not np.allclose(
+        short[0] / short[0][0], squares[0].combined[1] / squares[0].combined[1][0]
+    )
+
+
+def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
+    rng = np.random.default_rng(15)
+    children = [np.array([0, 3]), np.array([0, 4, 8, 12])]
+    shape = CubeShape.of([children] * 3)
+    squares = tuple(AxisSquares(axis, [5.0, 4.0, 3.0]) for axis in shape.axes)
+    leaves = rng.poisson(200 * rng.lognormal(0, 0.5, shape.shape(shape.finest)))
+    tables = {
+        c: summed(shape, leaves, c) + rng.normal(0, np.sqrt(5.0 * 4 * 3), shape.shape(c))
+        for c in shape.cuboids()
+    }
+    upward(squares, tables)
+    counts = settle(squares, tables, int(leaves.sum()))
+    for cuboid, settled_counts in counts.items():
+        off = summed(shape, counts[shape.finest], cuboid) - settled_counts
+        assert np.sqrt((off**2.0).mean()) <= 0.7
+        assert (off[..., :] == 0).all() or (cuboid[0] and cuboid[1])
