@@ -218,3 +218,45 @@ def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
         off = summed(shape, counts[shape.finest], cuboid) - settled_counts
         assert np.sqrt((off**2.0).mean()) <= 0.7
         assert (off[..., :] == 0).all() or (cuboid[0] and cuboid[1])
+
+
+@pytest.mark.parametrize("which", ["shape", "total", "missing"])
+def test_margins_that_contradict_each_other_are_refused(which):
+    starts = np.array([0, 2]), np.array([0, 2])
+    by_row, by_column = np.array([[3], [1]]), np.array([[2, 2]])
+    if which == "shape":
+        by_column = by_column.T
+    elif which == "total":
+        by_column = by_column + 1
+    else:
+        by_column = by_column * 0
+    with pytest.raises(EstimateError, match="margins"):
+        SparseBlocks.below((by_row, by_column), starts)
+
+
+def test_survivors_of_survivors_stand_below_lists_of_cells():
+    """Blocks below sparse margins are those below the same margins as whole tables."""
+    rng = np.random.default_rng(16)
+    starts = np.array([0, 3, 5, 9]), np.array([0, 2, 6])
+    leaves = rng.poisson(0.4, (9, 6))
+    margins = (
+        np.add.reduceat(leaves, starts[1][:-1], axis=1),
+        np.add.reduceat(leaves, starts[0][:-1], axis=0),
+    )
+    parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+    listed = []
+    for table in margins:
+        i, j = np.nonzero(table)
+        mixed = rng.permutation(len(i))
+        cells = i[mixed].astype(np.int32), j[mixed].astype(np.int32), table[i, j][mixed]
+        listed.append(cells)
+    sparse = SparseBlocks.of_cells(*listed, parents)
+    whole = SparseBlocks.below(margins, starts)
+    for name in SparseBlocks.__slots__:
+        assert np.array_equal(getattr(sparse, name), getattr(whole, name)), name
+    noisy = rng.normal(0, 3, sparse.cells)
+    counts = sparse.settle(noisy, (np.ones(9), np.ones(6)))
+    back = np.zeros((9, 6), dtype=np.int64)
+    back[sparse.nodes(np.arange(sparse.cells))] = counts
+    assert (np.add.reduceat(back, starts[1][:-1], axis=1) == margins[0]).all()
+    assert (np.add.reduceat(back, starts[0][:-1], axis=0) == margins[1]).all()

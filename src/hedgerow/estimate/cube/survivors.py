@@ -22,6 +22,8 @@ from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
 Ints32 = NDArray[np.int32]
+Cells = tuple[Ints32, Ints32, Ints]
+"""Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +51,14 @@ class SparseBlocks:
 
     @classmethod
     def below(cls, margins: tuple[Counts, Counts], starts: tuple[Ints, Ints]) -> "SparseBlocks":
-        """The blocks below settled margins.
+        """The blocks below settled margins that are whole tables.
 
         Args:
             margins: int64 (rows, column parents) and int64 (row parents, columns).
             starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
 
         Raises:
-            EstimateError: margins of another shape.
+            EstimateError: margins of another shape, or that contradict each other.
         """
         by_row, by_column = margins
         shapes = (int(starts[0][-1]), len(starts[1]) - 1), (len(starts[0]) - 1, int(starts[1][-1]))
@@ -65,15 +67,39 @@ class SparseBlocks:
                 f"the margins must have the shapes {shapes[0]} and {shapes[1]}, got "
                 f"{by_row.shape} and {by_column.shape}"
             )
-        rows = _positive(by_row.T, starts[0])
-        columns = _positive(by_column, starts[1])
-        row_parent, column_parent = np.nonzero(rows[0].T)
-        row_start, kept_rows, row_sums = _taken(rows, column_parent, row_parent)
-        column_start, kept_columns, column_sums = _taken(columns, row_parent, column_parent)
+        parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+        return cls.of_cells(_positive(by_row), _positive(by_column), (parents[0], parents[1]))
+
+    @classmethod
+    def of_cells(
+        cls, by_row: Cells, by_column: Cells, parents: tuple[Ints, Ints]
+    ) -> "SparseBlocks":
+        """The blocks below settled margins that are lists of positive cells themselves.
+
+        Args:
+            by_row: the cells of nodes of the first axis and parents of the second: int32 (cells)
+                each, and int64 (cells) their counts, above 0; in any order.
+            by_column: those of parents of the first axis and nodes of the second.
+            parents: int64 (nodes) of each axis: the parent of each node.
+
+        Raises:
+            EstimateError: the margins contradict each other: not settled below one coarser table.
+        """
+        wide = int(parents[1].max(initial=0)) + 1
+        keys, row_start, rows, row_sums = _grouped(
+            parents[0][by_row[0]] * wide + by_row[1], by_row[0], by_row[2]
+        )
+        others, column_start, columns, column_sums = _grouped(
+            by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
+        )
+        if not (np.array_equal(keys, others) and _totals_agree(
+            row_sums, row_start, column_sums, column_start
+        )):  # fmt: skip
+            raise EstimateError("the margins of a block must have one total: settle them first")
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(
-            row_parent.astype(np.int32), column_parent.astype(np.int32),
-            row_start, kept_rows, row_sums, column_start, kept_columns, column_sums,
+            (keys // wide).astype(np.int32), (keys % wide).astype(np.int32),
+            row_start, rows, row_sums, column_start, columns, column_sums,
             np.append(0, np.cumsum(cells)),
         )  # fmt: skip
 
@@ -130,31 +156,26 @@ class SparseBlocks:
         return counts
 
 
-def _positive(sums: Counts, start: Ints) -> tuple[Counts, Ints, Ints32, Ints]:
-    """For each other parent (rows of ``sums``) and parent here, how many children are positive.
-
-    Returns:
-        int64 (other parents, parents); where each pair's begin in the next; the positive children,
-        int32; and their sums.
-    """
-    other, child = np.nonzero(sums > 0)
-    parent = np.searchsorted(start, child, side="right") - 1
-    shape = len(sums), len(start) - 1
-    many = np.bincount(other * shape[1] + parent, minlength=shape[0] * shape[1])
-    begin = np.append(0, np.cumsum(many))
-    return many.reshape(shape), begin, child.astype(np.int32), sums[other, child]
+def _positive(table: Counts) -> Cells:
+    """The positive cells of a table: two int32 (cells) of nodes, and int64 (cells) of counts."""
+    first, second = np.nonzero(table > 0)
+    return first.astype(np.int32), second.astype(np.int32), table[first, second]
 
 
-def _taken(
-    positive: tuple[Counts, Ints, Ints32, Ints], other: Ints, parent: Ints
-) -> tuple[Ints, Ints32, Ints]:
-    """The positive children of some pairs, end to end: where they begin, they, their sums."""
-    many, begin, child, sums = positive
-    pair = other * many.shape[1] + parent
-    sizes = many.ravel()[pair]
-    start = np.append(0, np.cumsum(sizes))
-    place = np.arange(start[-1]) + np.repeat(begin[pair] - start[:-1], sizes)
-    return start, child[place], sums[place]
+def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints32, Ints]:
+    """The distinct keys, ascending; where each one's cells begin; nodes and counts, by both."""
+    order = np.lexsort((nodes, keys))
+    distinct, start = np.unique(keys[order], return_index=True)
+    begin = np.append(start, len(keys)).astype(np.int64)
+    return distinct, begin, nodes[order].astype(np.int32), counts[order]
+
+
+def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) -> bool:
+    """Whether the sums of both margins are the same in every block."""
+    if not len(one) or not len(other):
+        return len(one) == len(other)
+    sums = np.add.reduceat(one, one_start[:-1]), np.add.reduceat(other, other_start[:-1])
+    return bool(np.array_equal(*sums))
 
 
 @kernel
