@@ -122,12 +122,13 @@ def test_with_more_axes_sums_over_the_first_two_are_exact_and_the_others_near(ax
 
 
 @pytest.mark.parametrize("size", [1.0, 1e6, 1e30])
-def test_margins_are_exact_whatever_the_estimates_and_weights_are(size):
+@pytest.mark.parametrize("uneven", [6, 150])
+def test_margins_are_exact_whatever_the_estimates_and_weights_are(size, uneven):
     rng = np.random.default_rng(10)
     for _ in range(60):
         m, n = rng.integers(1, 9, 2)
         z = size * rng.standard_cauchy((m, n))
-        u, v = np.exp(rng.normal(0, 6, m)), np.exp(rng.normal(0, 6, n))
+        u, v = np.exp(rng.normal(0, uneven, m)), np.exp(rng.normal(0, uneven, n))
         whole = int(10 ** rng.uniform(0, 11))
         rows = rng.multinomial(whole, rng.dirichlet(np.full(m, 0.3)))
         columns = rng.multinomial(whole, rng.dirichlet(np.full(n, 0.3)))
@@ -232,6 +233,9 @@ def test_margins_that_contradict_each_other_are_refused(which):
         by_column = by_column * 0
     with pytest.raises(EstimateError, match="margins"):
         SparseBlocks.below((by_row, by_column), starts)
+    if which != "shape":
+        with pytest.raises(EstimateError, match="margins"):
+            settle_cuboid(np.ones((2, 2)), (np.ones(2), np.ones(2)), (by_row, by_column), starts)
 
 
 def test_survivors_of_survivors_stand_below_lists_of_cells():

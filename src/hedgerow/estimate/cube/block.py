@@ -46,6 +46,9 @@ mostly three."""
 FEW = 8
 """Units that a rounded row is off, up to which they are moved one by one."""
 
+FARTHEST = 2.0**60
+"""Records; costs of what lies beyond would be no numbers to compare."""
+
 Matrix: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = tuple[Floats, Floats]
 Margins: TypeAlias = tuple[Ints, Ints]
@@ -105,6 +108,8 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     for i in range(m):
         for j in range(n):
             t[i, j] += v[j] * a[i] + u[i] * b[j]
+            if not abs(t[i, j]) <= FARTHEST:  # weights so uneven that multipliers overflowed
+                t[i, j] = 0.0
 
 
 @kernel

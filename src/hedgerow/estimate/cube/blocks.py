@@ -36,10 +36,13 @@ def settle_cuboid(
         int64 (rows, columns).
 
     Raises:
-        EstimateError: estimates that are not finite.
+        EstimateError: estimates that are not finite, or margins that contradict each other.
     """
     if not np.isfinite(upward).all():
         raise EstimateError("a cuboid's estimates must be finite; leave out what is not measured")
+    sums = np.add.reduceat(margins[0], starts[0][:-1]), margins[1]
+    if not np.array_equal(sums[0], np.add.reduceat(sums[1], starts[1][:-1], axis=1)):
+        raise EstimateError("the margins of a block must have one total: settle them first")
     counts = np.empty(upward.shape, dtype=np.int64)
     task = partial(_settle_blocks, upward, weights, margins, starts, counts)
     rows, columns = starts
