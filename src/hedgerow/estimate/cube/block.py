@@ -20,7 +20,8 @@ C are settled, whole, and of one total. The problem is one of transport,
    move. So the margins are exact whatever floats do. Shortest augmenting paths would find the
    integer optimum here; moves of two hops come within 0.02 records² a cell of it.
 
-Of units that cost the same, the one of the smallest keyed hash moves (`hedgerow.estimate.spread`).
+Of units that cost the same, the one of the smallest hash of the noisy counts moves
+(`hedgerow.estimate.spread`).
 """
 
 from typing import TypeAlias

@@ -14,7 +14,8 @@ from hedgerow.kernels import kernel, over_families
 Counts = NDArray[np.int64]
 
 LIMIT = float(LARGEST_REAL_COUNT)
-"""Estimates beyond it count as it, as in families (`hedgerow.estimate.known`)."""
+"""Estimates beyond it count as it, as in families
+(`hedgerow.estimate.known`)."""
 
 
 def settle_cuboid(
