@@ -7,7 +7,7 @@ subtree alone, z for its best estimate, u for the variance of z and S = Σ u ove
     down:  y_child = z_child + q (y_parent - Σ z),  q = u_child / S     (at the root y = z)
 
 The children are ``y_child = q y_parent + e`` with e independent of y_parent and of everything
-outside the family, and Cov(e) = diag(u) - u uᵀ/S (`hedgerow.estimate.covariance`). All below
+outside the family, and Cov(e) = diag(u) - u uᵀ/S (`hedgerow.estimate.tree.sums`). All below
 follows from this. It takes O(nodes of the axis), and an axis is small: whole arrays, no kernels.
 
 Given the true counts of a level e exactly, the estimate of a node i below e moves by g_i times the
@@ -76,35 +76,35 @@ class AxisSquares:
         return self.shape.depth
 
     def without_leaves(self) -> "AxisSquares":
-        """The same axis down to the last level but one alone."""
+        """Return the same axis down to the last level but one alone."""
         shape = AxisShape(self.shape.child_start[:-1], self.shape.given)
         return AxisSquares(shape, self.own[:-1])
 
     def own_weight(self, level: int) -> Floats:
-        """u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
+        """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
         found: Floats = self.combined[level] / self.own[level]
         return found
 
     def child_weight(self, level: int) -> Floats:
-        """u/S, the weight of the sum over a node's children: float64 (nodes)."""
+        """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
         return self.combined[level] / self.family[level]
 
     def gain(self, level: int, exact: int) -> Floats:
-        """The factor g of each node of a level at or below ``exact``: float64 (nodes)."""
+        """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
         found = np.ones(self.shape.sizes[exact])
         for k in range(exact + 1, level + 1):
             found = found[self.shape.parents(k)] * self.share[k]
         return found
 
     def explained(self, level: int, exact: int) -> Floats:
-        """What level ``exact`` explains of the variance of each node of a level."""
+        """Return what level ``exact`` explains of the variance of each node of a level."""
         if level <= exact:
             return self.final[level]
         above = self.final[exact][self.shape.ancestors(level, exact)]
         return self.gain(level, exact) ** 2 * above
 
     def explaining(self, level: int, weights: Floats, exact: int) -> tuple[int, Floats]:
-        """The sum of nodes of level ``exact`` that explains a weighted sum of nodes of a level.
+        """Return the sum of nodes of level ``exact`` that explains a weighted sum at a level.
 
         Args:
             level: of the nodes that are summed.
@@ -119,7 +119,7 @@ class AxisSquares:
         return min(level, exact), weights
 
     def covariances(self, level: int, weights: Floats) -> list[Floats]:
-        """The covariance of every node's estimate with a weighted sum over one level.
+        """Return the covariance of every node's estimate with a weighted sum over one level.
 
         Args:
             level: of the nodes that are summed.
@@ -143,15 +143,15 @@ class AxisSquares:
         return found
 
     def covariance(self, first: tuple[int, Floats], second: tuple[int, Floats]) -> float:
-        """The covariance of two weighted sums, each given by a level and its nodes' weights."""
+        """Return the covariance of two weighted sums, each a level and its nodes' weights."""
         return float(second[1] @ self.covariances(*first)[second[0]])
 
 
 def sums(shape: AxisShape, level: int, below: Floats) -> Floats:
-    """The sum over the children of each node of a level: float64 (nodes, …)."""
+    """Return the sum over the children of each node of a level: float64 (nodes, …)."""
     return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
 
 
 def _beside(values: Floats, weights: Floats) -> Floats:
-    """The values of nodes, with as many dimensions as the weights."""
+    """Return the values of nodes, with as many dimensions as the weights."""
     return values.reshape(-1, *(1,) * (weights.ndim - 1))

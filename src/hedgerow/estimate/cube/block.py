@@ -21,7 +21,7 @@ C are settled, whole, and of one total. The problem is one of transport,
    integer optimum here; moves of two hops come within 0.02 records² a cell of it.
 
 Of units that cost the same, the one of the smallest hash of the noisy counts moves
-(`hedgerow.estimate.spread`).
+(`hedgerow.estimate.families.units`).
 """
 
 from typing import TypeAlias
@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimate.cube.shape import Floats, Ints
-from hedgerow.estimate.marginal_cost import cheapest_units
-from hedgerow.estimate.spread import FIRST_MIX, SECOND_MIX, hash_of
+from hedgerow.estimate.families.marginal_cost import cheapest_units
+from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, family_hash
 from hedgerow.kernels import kernel
 
 NEAR = 0.3
@@ -60,7 +60,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @kernel
 def scratch_of(rows: int, columns: int) -> Scratch:
-    """Room for the vectors of blocks of at most so many rows and columns."""
+    """Return room for the vectors of blocks of at most so many rows and columns."""
     a, b, filled, slope = np.empty(rows), np.empty(columns), np.empty(columns), np.empty(columns)
     return a, b, filled, slope, np.empty(rows, dtype=np.int64)
 
@@ -85,7 +85,7 @@ def settle_block(
             for j in range(n):
                 y[i, j] = columns[j] if m == 1 else rows[i]
         return
-    hashed = hash_of(t[0], rows.sum())
+    hashed = family_hash(t[0], rows.sum())
     _fill(t, weights, margins, scratch)
     _round_rows(t, weights[1], rows, hashed, scratch[2], y)
     _move(t, weights, columns, hashed, scratch, y)
@@ -93,7 +93,7 @@ def settle_block(
 
 @kernel
 def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> None:
-    """Step 1; a stands for u_i a_i and b for v_j b_j."""
+    """Do step 1; a stands for u_i a_i and b for v_j b_j."""
     u, v = weights
     a, b, filled, slope = scratch[:4]
     m, n = t.shape
@@ -115,7 +115,7 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
 
 @kernel
 def _without_clipping(z: Matrix, weights: Weights, margins: Margins, a: Floats, b: Floats) -> float:
-    """Write the multipliers of the problem without y >= 0; the smallest cell of its solution."""
+    """Write the multipliers of the problem without y >= 0; return its smallest cell."""
     (u, v), (rows, columns) = weights, margins
     m, n = z.shape
     for j in range(n):
@@ -144,7 +144,7 @@ def _without_clipping(z: Matrix, weights: Weights, margins: Margins, a: Floats, 
 
 @kernel
 def _fill_row(z: Floats, v: Floats, u: float, b: Floats, a: float, wanted: float) -> float:
-    """The multiplier at which a row sums to what is wanted, from a first guess."""
+    """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
     for _ in range(NEWTON):
         filled, slope = 0.0, 0.0
@@ -174,7 +174,7 @@ def _fill_columns(
     filled: Floats,
     slope: Floats,
 ) -> float:
-    """Fill all columns together; how far the farthest one was from its sum before."""
+    """Fill all columns together; return how far the farthest one was off before."""
     before = np.inf
     for step in range(NEWTON):
         worst = _survey_columns(z, weights, columns, (a, b), filled, slope)
@@ -202,7 +202,7 @@ def _survey_columns(
     filled: Floats,
     slope: Floats,
 ) -> float:
-    """Write each column's sum and its slope in b; how far the farthest one is from its sum."""
+    """Write each column's sum and its slope in b; return how far the farthest one is off."""
     (u, v), (a, b), (m, n) = weights, multipliers, z.shape
     for j in range(n):
         filled[j] = 0.0
@@ -223,7 +223,7 @@ def _survey_columns(
 def _round_rows(
     t: Matrix, v: Floats, rows: Ints, hashed: int, keys: Floats, y: NDArray[np.int64]
 ) -> None:
-    """Step 2: each row to whole counts of its sum."""
+    """Do step 2: round each row to whole counts of its sum."""
     m, n = t.shape
     for i in range(m):
         wanted = rows[i]
@@ -233,7 +233,7 @@ def _round_rows(
             y[i, j] = int(min(max(whole, 0.0), float(wanted)))
             missing -= y[i, j]
         if abs(missing) > FEW:
-            problem = (0.5, wanted, hash_of(t[i], wanted))
+            problem = (0.5, wanted, family_hash(t[i], wanted))
             cheapest_units(t[i], v, t[i, :0], problem, keys, y[i])
             continue
         step = 1 if missing > 0 else -1
@@ -259,7 +259,7 @@ def _move(
     scratch: Scratch,
     y: NDArray[np.int64],
 ) -> None:
-    """Step 3: units along rows, from columns that hold too much to those that hold too little."""
+    """Do step 3: move units along rows, from columns over their sums to those under them."""
     (u, v), (m, n) = weights, t.shape
     cheapest, over, best = scratch[0], scratch[1], scratch[4]
     if not _write_excess(columns, y, over):
@@ -283,7 +283,7 @@ def _move(
 
 @kernel
 def _write_excess(columns: Ints, y: NDArray[np.int64], over: Floats) -> bool:
-    """Write how much each column holds beyond its sum; whether any does."""
+    """Write how much each column holds beyond its sum; return whether any does."""
     worst = 0.0
     for j in range(len(columns)):
         over[j] = -float(columns[j])
@@ -304,7 +304,7 @@ def _cheapest_row(
     hashed: int,
     y: NDArray[np.int64],
 ) -> int:
-    """The row that gives a unit of column j away, to the best place it has, at the least cost."""
+    """Return the row that gives a unit of column j away at the least cost."""
     at, least, first = -1, np.inf, np.uint64(0)
     for i in range(len(t)):
         if y[i, j] == 0:
@@ -321,7 +321,7 @@ def _cheapest_row(
 def _cheapest_place(
     t: Floats, u: float, v: Floats, over: Floats, place: tuple[int, int], y: Ints
 ) -> tuple[int, float]:
-    """The column of a row that takes a unit at the least cost among those that hold too little."""
+    """Return the column that takes a unit of a row at the least cost, of those that lack one."""
     at, least, first = 0, np.inf, np.uint64(0)
     for k in range(len(t)):
         if over[k] < 0.0:
@@ -335,7 +335,7 @@ def _cheapest_place(
 
 @kernel
 def _mixed(hashed: int, i: int, j: int) -> np.uint64:
-    """A number that is as good as random for each cell of each block."""
+    """Return a number that is as good as random for each cell of each block."""
     state = np.uint64(hashed) + GOLDEN * np.uint64(i + 1)
     state = (state ^ (state >> np.uint64(30))) * FIRST_MIX + GOLDEN * np.uint64(j + 1)
     state = (state ^ (state >> np.uint64(27))) * SECOND_MIX

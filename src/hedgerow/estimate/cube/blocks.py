@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.estimate.cube.shape import Floats, Ints
-from hedgerow.estimate.known import LARGEST_REAL_COUNT
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.kernels import kernel, over_families
 
 Counts = NDArray[np.int64]
 
 LIMIT = float(LARGEST_REAL_COUNT)
 """Estimates beyond it count as it, as in families
-(`hedgerow.estimate.known`)."""
+(`hedgerow.estimate.families.real_projection`)."""
 
 
 def settle_cuboid(
@@ -24,7 +24,7 @@ def settle_cuboid(
     margins: tuple[Counts, Counts],
     starts: tuple[Ints, Ints],
 ) -> Counts:
-    """The whole counts of a cuboid of two axes, or of a strip of whole row families, by blocks.
+    """Return the whole counts of a cuboid of two axes, or of a strip of row families, by blocks.
 
     Args:
         upward: float64 (rows, columns), records.
@@ -63,7 +63,7 @@ def _settle_blocks(
     counts: Counts,
     part: tuple[int, int, int, int],
 ) -> None:
-    """The blocks of a range of row parents and of column parents."""
+    """Settle the blocks of a range of row parents and of column parents."""
     row_start, column_start = starts
     tall, wide = 0, 0
     for p in range(part[0], part[1]):
@@ -99,7 +99,7 @@ def _settle_blocks(
 def _positive(
     given: Ints, begin: int, weight: Floats, nodes: Ints, sums: Ints, weights: Floats
 ) -> int:
-    """Write the nodes of positive sums, their sums and weights; how many they are."""
+    """Write the nodes of positive sums, their sums and weights; return how many they are."""
     many = 0
     for i in range(len(given)):
         if given[i] > 0:

@@ -35,7 +35,7 @@ STRIP_CELLS = 1 << 20
 
 
 def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
-    """The cube over the axes."""
+    """Return the cube over the axes."""
     return CubeShape(tuple(axis.shape for axis in squares))
 
 
@@ -95,7 +95,7 @@ def check_tables(
     *,
     but_leaves: bool = False,
 ) -> None:
-    """Refuse tables that are not those of a cube.
+    """Raise unless the tables are those of a cube.
 
     Raises:
         EstimateError: they are not.
@@ -167,7 +167,7 @@ def _add_strips(table: Floats, gain: Floats, above: Ints, moved: Floats) -> None
 
 
 def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: int) -> Floats:
-    """The table along one axis: from the nodes of level ``exact`` to those of another."""
+    """Return the table along one axis: from the nodes of level ``exact`` to those of another."""
     if level <= exact:
         summed: Floats = sum_along(table, axis, own.shape.descendant_start(level, exact))
         return summed
@@ -179,7 +179,7 @@ def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: in
 
 
 def _others(squares: Sequence[AxisSquares], axis: int) -> list[Cuboid]:
-    """Every combination of the levels of all axes but one, which stands at 0."""
+    """Return every combination of the levels of all axes but one, which stands at 0."""
     levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
     return list(product(*levels))
 
@@ -189,7 +189,7 @@ def _at(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
 
 
 def public_cuboids(shape: CubeShape, public: Cuboid | None) -> frozenset[Cuboid]:
-    """A public cuboid and all its coarsenings; none if there is none."""
+    """Return a public cuboid and all its coarsenings; none if there is none."""
     if public is None:
         return frozenset()
     return frozenset(c for c in shape.cuboids() if is_within(c, public))

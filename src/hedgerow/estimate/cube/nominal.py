@@ -56,19 +56,19 @@ class NominalVariances:
         object.__setattr__(self, "true", found)
 
     def of_cells(self, cuboid: Cuboid) -> Floats:
-        """The variance of each cell: float64 (cells along each axis)."""
+        """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
         return sum(sign * self._weighted(parts) for sign, parts in terms)  # type: ignore[return-value]
 
     def mean(self, cuboid: Cuboid) -> float:
-        """The mean variance over all cells of a cuboid."""
+        """Return the mean variance over all cells of a cuboid."""
         whole = np.zeros(())
         for sign, parts in self._terms(cuboid):
             whole = whole + sign * self._weighted([p.mean(axis=0, keepdims=True) for p in parts])
         return float(whole.sum())
 
     def weights(self, cuboid: Cuboid) -> Floats:
-        """The derivatives of `mean` by each true variance: float64 (levels of each axis)."""
+        """Return the derivatives of `mean` by each true variance: float64 (levels of each axis)."""
         found = np.zeros_like(self.true)
         for sign, parts in self._terms(cuboid):
             each = [p.mean(axis=0) for p in parts]
@@ -79,7 +79,7 @@ class NominalVariances:
         return np.where(self.true > 0, found, 0.0)
 
     def of_sum(self, weights: Product) -> float:
-        """The variance of a sum whose weights are a product."""
+        """Return the variance of a sum whose weights are a product."""
         pairs: list[tuple[Product, Product, int]] = [(weights, weights, 1)]
         if self.public is not None:
             axes = zip(self.squares, weights, self.public, strict=True)
@@ -95,7 +95,7 @@ class NominalVariances:
         return max(found, 0.0)
 
     def _terms(self, cuboid: Cuboid) -> list[tuple[int, list[Floats]]]:
-        """The signed terms of the formula, each with float64 (nodes, levels) for each axis."""
+        """Return the signed terms of the formula, each float64 (nodes, levels) for each axis."""
         if self.public is None:
             return [(1, [coefficients(s)[k] for s, k in zip(self.squares, cuboid, strict=True)])]
         levels = zip(self.squares, cuboid, self.public, strict=True)
@@ -103,7 +103,7 @@ class NominalVariances:
         return [(sign, [p[i] for p in parts]) for i, sign in enumerate((1, -2, 1))]
 
     def _weighted(self, parts: list[Floats]) -> Floats:
-        """Σ_c v*_c Π_a parts_a[node, c_a]: float64 (nodes of each axis)."""
+        """Return Σ_c v*_c Π_a parts_a[node, c_a]: float64 (nodes of each axis)."""
         found = self.true
         for part in parts:  # each takes the first axis of levels to a last axis of nodes
             found = np.tensordot(found, part, axes=(0, 1))
@@ -111,7 +111,7 @@ class NominalVariances:
 
 
 def coefficients(own: AxisSquares) -> list[Floats]:
-    """For each level float64 (nodes, levels): sums of squared coefficients of measurements.
+    """Return the sums of squared coefficients by level: float64 (nodes, levels) for each level.
 
     The estimate of a node is Σ t M over the measurements of an axis; here are Σ t² by level.
     """
@@ -119,7 +119,7 @@ def coefficients(own: AxisSquares) -> list[Floats]:
 
 
 def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
-    """Σ_k importance_k times the mean of `coefficients` over level k: float64 (levels)."""
+    """Return Σ_k importance_k times the mean of `coefficients` over level k: float64 (levels)."""
     parts = coefficients(own)
     each = [w * p.mean(axis=0) for w, p in zip(importance, parts, strict=True)]
     found: Floats = np.sum(each, axis=0)
@@ -127,7 +127,7 @@ def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
 
 
 def _up(own: AxisSquares) -> list[Floats]:
-    """The same of what each node's own subtree says of it, z."""
+    """Return the sums of `coefficients` for z, what each node's own subtree says of it."""
     found = [np.zeros((own.shape.sizes[-1], own.depth + 1))]
     found[0][:, own.depth] = 1.0
     for k in range(own.depth - 1, -1, -1):
@@ -138,7 +138,7 @@ def _up(own: AxisSquares) -> list[Floats]:
 
 
 def _down(own: AxisSquares, up: list[Floats]) -> tuple[list[Floats], list[Floats]]:
-    """The same of the estimates y; and the coefficient of each node's z in its own y.
+    """Return those of the estimates y, and the coefficient of each node's z in its own y.
 
     With Z = Σ z over a family below p, h = u_p/S and m the coefficient of z_p in y_p, the rest
     R = y_p - m h Z is independent of the family, and y_c = z_c - q (1 - m h) Z + q R.
@@ -157,7 +157,7 @@ def _down(own: AxisSquares, up: list[Floats]) -> tuple[list[Floats], list[Floats
 
 
 def _with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Floats, Floats, Floats]:
-    """τ of each node of a level with itself, with what explains it, and of that with itself."""
+    """Return τ of each node with itself, with what explains it, and of that with itself."""
     up = _up(own)
     found, within = _down(own, up)
     if level <= exact:
@@ -175,12 +175,12 @@ def _with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Floats, Float
 
 
 def _products(own: AxisSquares, one: tuple[int, Floats], other: tuple[int, Floats]) -> Floats:
-    """τ of two weighted sums along an axis, by level: float64 (levels)."""
+    """Return τ of two weighted sums along an axis, by level: float64 (levels)."""
     first, second = own.covariances(*one), own.covariances(*other)
     each = zip(own.own, first, second, strict=True)
     return np.array([0.0 if isinf(v) else float(a @ b) / v**2 for v, a, b in each])
 
 
 def product_of(own: Sequence[AxisSquares], cuboid: Cuboid) -> float:
-    """The nominal variance of a cuboid's measurements."""
+    """Return the nominal variance of a cuboid's measurements."""
     return prod(float(s.own[k]) for s, k in zip(own, cuboid, strict=True))

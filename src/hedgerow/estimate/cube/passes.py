@@ -16,7 +16,7 @@ from hedgerow.kernels import kernel, over_families
 
 
 def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
-    """A contiguous table as (left, nodes, right), without a copy."""
+    """Return a contiguous table as (left, nodes, right), without a copy."""
     left, right = table.shape[:axis], table.shape[axis + 1 :]
     return table.reshape(prod(left), table.shape[axis], prod(right))
 
@@ -86,7 +86,7 @@ def spread_lines(
 
 
 def sum_along(table: NDArray[Any], axis: int, start: Ints) -> NDArray[Any]:
-    """The sums of runs of cells along an axis, each from ``start`` to the next (none empty)."""
+    """Return the sums of runs of cells along an axis, from each ``start`` to the next."""
     if len(start) - 1 == table.shape[axis]:
         return table
     return np.add.reduceat(table, start[:-1], axis=axis)

@@ -26,7 +26,7 @@ from hedgerow.estimate.cube.blocks import Counts, settle_cuboid
 from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import Cuboid, Floats, coarser
 from hedgerow.estimate.cube.targets import settle_with_targets
-from hedgerow.estimate.euclidean import Euclidean
+from hedgerow.estimate.families.euclidean import Euclidean
 
 
 def settle(
@@ -34,7 +34,7 @@ def settle(
     upward: Mapping[Cuboid, Floats],
     total: int | None = None,
 ) -> dict[Cuboid, Counts]:
-    """The settled counts of every cuboid.
+    """Return the settled counts of every cuboid.
 
     With one or two axes each is the sum of the finest one's. With more, sums over all axes but the
     first two refined ones are targets: what is released of a cuboid is the sum of the leaves.
@@ -66,7 +66,7 @@ def _settled(
     *,
     whole: bool,
 ) -> Counts:
-    """The counts of a cuboid, by how many axes it refines."""
+    """Return the counts of a cuboid, by how many axes it refines."""
     refined = [axis for axis, level in enumerate(cuboid) if level]
     if not refined:
         value = round(float(upward.item())) if total is None else total
@@ -89,7 +89,7 @@ def _settled(
 
 
 def weight_of(squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, *, whole: bool) -> Floats:
-    """The factor of an axis in the variances of what is settled: float64 (nodes).
+    """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 
     Args:
         squares: one an axis.

@@ -37,7 +37,7 @@ class AxisShape:
 
     @classmethod
     def of(cls, child_start: Sequence[Ints]) -> "AxisShape":
-        """The shape of an axis from the child ranges of all its levels.
+        """Return the shape of an axis from the child ranges of all its levels.
 
         Args:
             child_start: for each level 0..L-1, as `hedgerow.tables.axis.Axis` has them.
@@ -68,23 +68,23 @@ class AxisShape:
         return (1, *(int(start[-1]) for start in self.child_start))
 
     def first(self, level: int) -> int:
-        """The number, among the levels as given, of the coarsest one that has these nodes."""
+        """Return the number, as given, of the coarsest level that has these nodes."""
         return self.given.index(level)
 
     def parents(self, level: int) -> Ints:
-        """The parent of each node of a level from 1 on: int64 (nodes)."""
+        """Return the parent of each node of a level from 1 on: int64 (nodes)."""
         start = self.child_start[level - 1]
         return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
     def ancestors(self, level: int, coarser: int) -> Ints:
-        """The ancestor of each node of a level at a coarser level or the same: int64 (nodes)."""
+        """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""
         found = np.arange(self.sizes[level])
         for k in range(level, coarser, -1):
             found = self.parents(k)[found]
         return found
 
     def descendant_start(self, level: int, deeper: int) -> Ints:
-        """Where the descendants begin: int64 (nodes of ``level`` + 1), nodes of ``deeper``."""
+        """Return where the descendants at ``deeper`` begin: int64 (nodes of ``level`` + 1)."""
         start = np.arange(self.sizes[level] + 1)
         for k in range(level, deeper):
             start = self.child_start[k][start]
@@ -103,7 +103,7 @@ class CubeShape:
 
     @classmethod
     def of(cls, axes: Sequence[Sequence[Ints]]) -> "CubeShape":
-        """The cube over axes, each given by the child ranges of its levels.
+        """Return the cube over axes, each given by the child ranges of its levels.
 
         Raises:
             EstimateError: see `AxisShape.of`; or no axis.
@@ -123,28 +123,28 @@ class CubeShape:
         return (0,) * len(self.axes)
 
     def cuboids(self) -> Iterator[Cuboid]:
-        """Every cuboid, each after all that are coarser."""
+        """Return every cuboid, each after all that are coarser."""
         every = product(*(range(axis.depth + 1) for axis in self.axes))
         return iter(sorted(every, key=lambda levels: (sum(levels), levels)))
 
     def shape(self, cuboid: Cuboid) -> tuple[int, ...]:
-        """The number of cells along each axis."""
+        """Return the number of cells along each axis."""
         return tuple(axis.sizes[k] for axis, k in zip(self.axes, cuboid, strict=True))
 
     def cells(self, cuboid: Cuboid) -> int:
-        """The number of cells (a Python integer: it may exceed 2⁶³)."""
+        """Return the number of cells (a Python integer: it may exceed 2⁶³)."""
         return prod(self.shape(cuboid))
 
     def given(self, levels: Sequence[int]) -> Cuboid:
-        """The cuboid that has the cells of these levels, numbered as the axes were given."""
+        """Return the cuboid that has the cells of these levels, numbered as the axes were given."""
         return tuple(axis.given[k] for axis, k in zip(self.axes, levels, strict=True))
 
 
 def coarser(cuboid: Cuboid, axis: int) -> Cuboid:
-    """The cuboid one level coarser along an axis."""
+    """Return the cuboid one level coarser along an axis."""
     return (*cuboid[:axis], cuboid[axis] - 1, *cuboid[axis + 1 :])
 
 
 def is_within(cuboid: Cuboid, other: Cuboid) -> bool:
-    """Whether a cuboid is another or one of its coarsenings."""
+    """Return whether a cuboid is another or one of its coarsenings."""
     return all(a <= b for a, b in zip(cuboid, other, strict=True))

@@ -47,7 +47,7 @@ Shares = Sequence[Floats]
 def squares_of(
     shape: CubeShape, shares: Shares, public: Cuboid | None = None, *, power: int = 1
 ) -> tuple[AxisSquares, ...]:
-    """Least squares under the variances that shares buy, a share of 1 buying a variance of 1."""
+    """Return least squares under the variances that shares buy, a share of 1 buying 1."""
     cost = measured_part(shares, public)
     own = [_variances(np.asarray(each, dtype=np.float64), power) for each in shares]
     own[0] = own[0] * cost**power
@@ -55,7 +55,7 @@ def squares_of(
 
 
 def measured_part(shares: Shares, public: Cuboid | None) -> float:
-    """1 less the shares of the cuboids that are public: what the others' shares sum to."""
+    """Return 1 less the shares of the public cuboids: what the others' shares sum to."""
     if public is None:
         return 1.0
     return 1 - prod(float(s[: e + 1].sum()) for s, e in zip(shares, public, strict=True))
@@ -64,7 +64,7 @@ def measured_part(shares: Shares, public: Cuboid | None) -> float:
 def cuboid_shares(
     shape: CubeShape, shares: Shares, public: Cuboid | None = None
 ) -> dict[Cuboid, float]:
-    """The share of every cuboid that is measured; they sum to 1."""
+    """Return the share of every cuboid that is measured; they sum to 1."""
     exact, cost = public_cuboids(shape, public), measured_part(shares, public)
     found = {
         cuboid: prod(float(s[k]) for s, k in zip(shares, cuboid, strict=True)) / cost
@@ -77,13 +77,13 @@ def cuboid_shares(
 def mean_variances(
     shape: CubeShape, shares: Shares, public: Cuboid | None = None, *, power: int = 1
 ) -> dict[Cuboid, float]:
-    """The mean variance of every cuboid's estimates, a share of 1 buying a variance of 1."""
+    """Return the mean variance of every cuboid's estimates, a share of 1 buying 1."""
     found = CubeVariances(squares_of(shape, shares, public, power=power), public)
     return {cuboid: found.mean(cuboid) for cuboid in shape.cuboids()}
 
 
 def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power: int = 1) -> Floats:
-    """The shares of one axis's levels that make Σ_k w_k V_k least, V_k being mean variances.
+    """Return the shares of one axis's levels that make Σ_k w_k V_k least, V_k being mean variances.
 
     Alternates between the estimator that is best for the shares (least squares) and the shares that
     are best for the estimator: for W_k the weights with which variances of measurements come in,
@@ -126,7 +126,7 @@ def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power:
 
 
 def _alternated(axis: AxisShape, wanted: Floats, measured: Sequence[int], power: int) -> Floats:
-    """The shares that alternation finds from equal shares of some levels."""
+    """Return the shares that alternation finds from equal shares of some levels."""
     shares = np.zeros(axis.depth + 1)
     shares[list(measured)] = 1 / len(measured)
     for _ in range(ROUNDS):
@@ -141,7 +141,7 @@ def _alternated(axis: AxisShape, wanted: Floats, measured: Sequence[int], power:
 
 
 def _variances(shares: Floats, power: int) -> Floats:
-    """What shares buy; nothing is an infinite variance."""
+    """Return the variances that shares buy; a share of 0 buys an infinite one."""
     with np.errstate(divide="ignore", over="ignore"):
         found: Floats = shares ** -float(power)
     return found
@@ -154,7 +154,7 @@ def product_shares(
     *,
     power: int = 1,
 ) -> list[Floats]:
-    """The product shares that make Σ_c w_c V_c least, for any importance of cuboids.
+    """Return the product shares that make Σ_c w_c V_c least, for any importance of cuboids.
 
     Args:
         shape: the cube.
@@ -175,7 +175,7 @@ def product_shares(
 
 
 def level_shares(shape: CubeShape, public: Cuboid | None = None, *, power: int = 1) -> list[Floats]:
-    """The product shares that make the largest mean variance of a cuboid least.
+    """Return the product shares that make the largest mean variance of a cuboid least.
 
     Where shares can make them so, all cuboids then have the same root mean square error. Minimises
     a smooth stand-in of the maximum, the p-norm, that is sharpened step by step.
@@ -195,7 +195,7 @@ def level_shares(shape: CubeShape, public: Cuboid | None = None, *, power: int =
 def _least(
     shape: CubeShape, error: Callable[[Shares], float], begin: Shares | None = None
 ) -> list[Floats]:
-    """The shares at which an error is least, from equal shares or given ones."""
+    """Return the shares at which an error is least, starting at equal ones or those given."""
     ends = np.cumsum([axis.depth + 1 for axis in shape.axes])[:-1]
 
     def shares_of(logs: Floats) -> list[Floats]:

@@ -51,7 +51,7 @@ class SparseBlocks:
 
     @classmethod
     def below(cls, margins: tuple[Counts, Counts], starts: tuple[Ints, Ints]) -> "SparseBlocks":
-        """The blocks below settled margins that are whole tables.
+        """Return the blocks below settled margins that are whole tables.
 
         Args:
             margins: int64 (rows, column parents) and int64 (row parents, columns).
@@ -74,7 +74,7 @@ class SparseBlocks:
     def of_cells(
         cls, by_row: Cells, by_column: Cells, parents: tuple[Ints, Ints]
     ) -> "SparseBlocks":
-        """The blocks below settled margins that are lists of positive cells themselves.
+        """Return the blocks below settled margins that are lists of positive cells themselves.
 
         Args:
             by_row: the cells of nodes of the first axis and parents of the second: int32 (cells)
@@ -104,7 +104,7 @@ class SparseBlocks:
         )  # fmt: skip
 
     def __len__(self) -> int:
-        """The number of blocks."""
+        """Return the number of blocks."""
         return len(self.row_parent)
 
     @property
@@ -113,7 +113,7 @@ class SparseBlocks:
         return int(self.cell_start[-1])
 
     def places(self, row: Ints32, column: Ints32, parents: tuple[Ints, Ints]) -> Ints:
-        """Where leaves stand among the cells, -1 for those that are not measured.
+        """Return where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
             row: int32 (leaves): their nodes of the first axis.
@@ -128,7 +128,7 @@ class SparseBlocks:
         return found
 
     def nodes(self, cells: Ints) -> tuple[Ints32, Ints32]:
-        """The nodes of some cells: int32 (cells), of the first axis and of the second."""
+        """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
         block = np.searchsorted(self.cell_start, cells, side="right") - 1
         place = cells - self.cell_start[block]
         wide = np.diff(self.column_start)[block]
@@ -136,7 +136,7 @@ class SparseBlocks:
         return row, self.columns[self.column_start[block] + place % wide]
 
     def settle(self, noisy: Floats, weights: tuple[Floats, Floats]) -> Ints:
-        """The whole counts of the cells, with all margins: int64 (cells), records.
+        """Return the whole counts of the cells, with all margins: int64 (cells), records.
 
         Args:
             noisy: float64 (cells), records.
@@ -157,13 +157,13 @@ class SparseBlocks:
 
 
 def _positive(table: Counts) -> Cells:
-    """The positive cells of a table: two int32 (cells) of nodes, and int64 (cells) of counts."""
+    """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
     first, second = np.nonzero(table > 0)
     return first.astype(np.int32), second.astype(np.int32), table[first, second]
 
 
 def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints32, Ints]:
-    """The distinct keys, ascending; where each one's cells begin; nodes and counts, by both."""
+    """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
     order = np.lexsort((nodes, keys))
     distinct, start = np.unique(keys[order], return_index=True)
     begin = np.append(start, len(keys)).astype(np.int64)
@@ -171,7 +171,7 @@ def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints3
 
 
 def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) -> bool:
-    """Whether the sums of both margins are the same in every block."""
+    """Return whether the sums of both margins are the same in every block."""
     if not len(one) or not len(other):
         return len(one) == len(other)
     sums = np.add.reduceat(one, one_start[:-1]), np.add.reduceat(other, other_start[:-1])
@@ -218,7 +218,7 @@ def _settle(
     counts: Ints,
     part: tuple[int, int],
 ) -> None:
-    """The blocks of a range."""
+    """Settle the blocks of a range."""
     row_start, column_start, cell_start = layout
     tall, wide, large = 0, 0, 0
     for k in range(part[0], part[1]):

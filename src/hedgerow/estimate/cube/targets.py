@@ -37,7 +37,7 @@ def settle_with_targets(
     margins: Mapping[int, Counts],
     starts: Mapping[int, Ints],
 ) -> Counts:
-    """The whole counts of a cuboid that refines three axes or more.
+    """Return the whole counts of a cuboid that refines three axes or more.
 
     Args:
         upward: float64 (cells along each axis), records.
@@ -74,7 +74,7 @@ def _filled(
     margins: Mapping[int, Counts],
     starts: Mapping[int, Ints],
 ) -> Floats:
-    """Step 1: z with the multipliers of all sums in it; its positive part is the table."""
+    """Return z with the multipliers of all sums in it (step 1); its positive part is the table."""
     t = np.clip(upward, -LIMIT, LIMIT)
     for _ in range(TURNS):
         worst = 0.0
@@ -98,7 +98,7 @@ def _fill_lines(
     far: Floats,
     part: tuple[int, int, int, int],
 ) -> None:
-    """Fill each family along the middle axis up to its sum, in place; how far off it was."""
+    """Fill each family along the middle axis up to its sum, in place; write how far off it was."""
     for i in range(part[0], part[1]):
         for p in range(part[2], part[3]):
             for r in range(t.shape[2]):
@@ -109,7 +109,7 @@ def _fill_lines(
 
 @kernel
 def _fill_line(t: Floats, w: Floats, wanted: float) -> float:
-    """Move t along w until its positive part has the sum wanted; how far off it was."""
+    """Move t along w until its positive part has the sum wanted; return how far off it was."""
     level, off = 0.0, -1.0
     for _ in range(NEWTON):
         filled, slope = 0.0, 0.0

@@ -38,7 +38,7 @@ class CubeVariances:
     public: Cuboid | None = None
 
     def of_cells(self, cuboid: Cuboid) -> Floats:
-        """The variance of each cell: float64 (cells along each axis)."""
+        """Return the variance of each cell: float64 (cells along each axis)."""
         whole, explained = self.factors(cuboid)
         found = reduce(np.multiply.outer, whole[1:], whole[0].copy())
         if self.public is not None:
@@ -46,9 +46,10 @@ class CubeVariances:
         return found
 
     def factors(self, cuboid: Cuboid) -> tuple[list[Floats], list[Floats]]:
-        """Two lists of one vector an axis: a cell's variance is the first ones' product less the
-        second ones' (which are zeros where nothing is public).
-        """  # noqa: D205
+        """Return two lists of one vector an axis: a cell's variance is product less product.
+
+        The second ones are zeros where nothing is public.
+        """
         whole = [own.final[k] for own, k in zip(self.squares, cuboid, strict=True)]
         if self.public is None:
             return whole, [np.zeros_like(each) for each in whole]
@@ -56,12 +57,12 @@ class CubeVariances:
         return whole, [own.explained(k, exact) for own, k, exact in levels]
 
     def mean(self, cuboid: Cuboid) -> float:
-        """The mean variance over all cells of a cuboid."""
+        """Return the mean variance over all cells of a cuboid."""
         whole, explained = self.factors(cuboid)
         return prod(float(e.mean()) for e in whole) - prod(float(e.mean()) for e in explained)
 
     def largest(self, cuboid: Cuboid) -> float:
-        """A bound of the variance of a cell of a cuboid; the largest one where nothing is public.
+        """Return a bound of the variance of a cell; the largest one where nothing is public.
 
         Both factors are bounded on their own: the largest of the first less the smallest of the
         second, which bounds their difference.
@@ -71,7 +72,7 @@ class CubeVariances:
         return max(bound, 0.0)
 
     def covariance(self, first: Product, second: Product) -> float:
-        """The covariance of two sums whose weights are products; a cell has one weight of 1."""
+        """Return the covariance of two sums whose weights are products."""
         every = list(zip(self.squares, first, second, strict=True))
         whole = prod(own.covariance(one, other) for own, one, other in every)
         if self.public is None:
@@ -82,11 +83,11 @@ class CubeVariances:
         )
 
     def of_sum(self, weights: Product) -> float:
-        """The variance of a sum whose weights are a product, such as all of A × all of B."""
+        """Return the variance of a sum whose weights are a product, such as all of A × all of B."""
         return max(self.covariance(weights, weights), 0.0)
 
     def of_weights(self, cuboid: Cuboid, weights: Floats) -> float:
-        """The variance of any sum of a cuboid's cells.
+        """Return the variance of any sum of a cuboid's cells.
 
         Args:
             cuboid: whose cells are summed.
@@ -103,7 +104,7 @@ class CubeVariances:
         return max(found, 0.0)
 
     def _quadratic(self, cuboid: Cuboid, weights: Floats) -> float:
-        """The weights' sum of squares under C_1 ⊗ … ⊗ C_k."""
+        """Return the weights' sum of squares under C_1 ⊗ … ⊗ C_k."""
         found = weights
         for axis, own in enumerate(self.squares):
             turned = np.moveaxis(found, axis, 0)
