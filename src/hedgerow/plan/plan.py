@@ -11,6 +11,7 @@ from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.depths import (
     MEASURES,
     CuboidPlan,
@@ -117,6 +118,8 @@ class Plan:
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
+        if not self.is_chain:
+            self.cube  # noqa: B018 - likewise
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:
@@ -242,6 +245,13 @@ class Plan:
         """The same of a chain, for each depth 0..T."""
         self._check_chain()
         return tuple(self.by_levels.values())
+
+    @cached_property
+    def cube(self) -> PlannedCube:
+        """The weights and variances of a cube's estimates."""
+        if self.is_chain:
+            raise PlanError("a chain is estimated along its depths: it is no cube")
+        return PlannedCube.of(self.tree, self.by_levels, self.public)
 
     @cached_property
     def repeats(self) -> dict[Levels, Levels]:
