@@ -251,7 +251,7 @@ class Plan:
         """The weights and variances of a cube's estimates."""
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths: it is no cube")
-        return PlannedCube.of(self.tree, self.by_levels, self.public)
+        return PlannedCube.of(self.tree, self.by_levels, self.public, self.measure)
 
     @cached_property
     def repeats(self) -> dict[Levels, Levels]:
