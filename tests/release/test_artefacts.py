@@ -446,7 +446,7 @@ SPOILED = [
     (rewrite(lambda m: m["estimator"].update(method="chebyshev")), "not what chebyshev makes"),
     (rewrite(cheaper_budget), "contradicts itself"),
     (rewrite(lambda m: m["plan"]["cuboids"][6].update(parameter="1")), "contradicts itself"),
-    (rewrite(lambda m: m["plan"]["cuboids"][6].pop("share")), "shares can be given for the depths"),
+    (rewrite(lambda m: m["plan"]["cuboids"][6].pop("share")), "shares can be given for"),
     (
         edit("measurements/depth=6.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
         "not what euclidean makes",
