@@ -182,11 +182,11 @@ def test_the_command_estimates_a_directory_its_own_way_where_no_method_is_named(
     assert run(["estimate", str(directory), "--output", str(place)]) == 0
     assert "non-negative whole counts" in capsys.readouterr().out.lower()
     assert json.loads((place / "estimate.json").read_text())["method"] == {"method": "isotonic"}
-    again = pl.read_parquet(place / "depth=1.parquet")
+    again = pl.read_parquet(place / "cuboid=1.parquet")
     assert again["count"].to_list() == again["released"].to_list()
     estimated = again.filter(pl.col("released") > 0)
     for column in ("estimate", "standard_error", "low", "high"):
-        stated = pl.read_parquet(directory / "counts" / "depth=1.parquet")[column]
+        stated = pl.read_parquet(directory / "counts" / "cuboid=1.parquet")[column]
         assert estimated[column].to_list() == pytest.approx(stated.to_list()), column
 
 
@@ -210,7 +210,7 @@ def test_a_change_is_found(directory, tmp_path, what):
     """The digests are made to fit, as a forger would."""
     folder = shutil.copytree(directory, tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
-    name = "measurements/depth=1.parquet" if what == "a sum" else "counts/depth=1.parquet"
+    name = "measurements/cuboid=1.parquet" if what == "a sum" else "counts/cuboid=1.parquet"
     column = "noisy_count" if what == "a sum" else "count"
     if what in {"a sum", "a count"}:
         changed = pl.read_parquet(folder / name)
@@ -284,7 +284,7 @@ def test_the_profile_is_a_bound_by_the_norm():
 def test_more_or_fewer_sums_than_bins_are_refused(directory, tmp_path, length):
     folder = shutil.copytree(directory, tmp_path / "out")
     sums = pl.DataFrame({"noisy_count": np.arange(length)})
-    sums.write_parquet(folder / "measurements" / "depth=1.parquet")
+    sums.write_parquet(folder / "measurements" / "cuboid=1.parquet")
     with pytest.raises(ReleaseError, match=r"more or fewer|has room for 40"):
         read_distribution(folder)
     with pytest.raises(ReleaseError, match=r"more or fewer|has room for 40"):
