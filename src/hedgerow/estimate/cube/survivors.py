@@ -68,7 +68,9 @@ class SparseBlocks:
                 f"{by_row.shape} and {by_column.shape}"
             )
         parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        return cls.of_cells(positive_cells(by_row), positive_cells(by_column), (parents[0], parents[1]))
+        return cls.of_cells(
+            positive_cells(by_row), positive_cells(by_column), (parents[0], parents[1])
+        )
 
     @classmethod
     def of_cells(

@@ -32,7 +32,7 @@ from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Drawn, Stored
 
 Tables = dict[Cuboid, Float64]
@@ -61,7 +61,7 @@ class CubePass:
     def _cube(self) -> PlannedCube:
         return self.plan.cube
 
-    def results(self) -> Iterator[Found]:
+    def results(self) -> Iterator[Found | NoisyCuboid]:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         tables: Tables = {}
         exact: dict[Cuboid, Counts] = {}
@@ -89,11 +89,11 @@ class CubePass:
 
     def _told(self, found: Found) -> Found:
         cells = 0 if found.noisy is None else len(found.noisy)
-        kept = 0 if found.nodes is None else len(found.nodes)
-        self.progress.on_cuboid(found.levels, cells, kept, found.seconds)
+        name = self.plan.tree.name_of(found.levels)
+        self.progress.on_cuboid(name, cells, len(found.nodes), found.seconds)
         return found
 
-    def _measured(self, tables: Tables, exact: dict[Cuboid, Counts]) -> Iterator[Found]:
+    def _measured(self, tables: Tables, exact: dict[Cuboid, Counts]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         cube = self._cube
         cells = {c: cube.shape.cells(c) for c in cube.shape.cuboids() if c in cube.whole}
@@ -106,7 +106,9 @@ class CubePass:
             elif cuboid in cube.noise:
                 noisy = self.source.table(levels)
                 self.progress.on_cells(size)
-                yield self._told(Found(levels, None, noisy, perf_counter() - began))
+                seconds = perf_counter() - began
+                self.progress.on_cuboid(self.plan.tree.name_of(levels), size, 0, seconds)
+                yield NoisyCuboid(levels, noisy)
                 tables[cuboid] = noisy.astype(np.float64).reshape(cube.shape.shape(cuboid))
             else:
                 tables[cuboid] = np.zeros(cube.shape.shape(cuboid))
@@ -119,7 +121,7 @@ class CubePass:
         below = {cuboid: table.copy() for cuboid, table in tables.items()}
         upward(cube.squares, below)
         counts = settle(cube.squares, below, exact)
-        if len(cube.shape.axes) <= 2:  # noqa: PLR2004 - sums along both axes are exact
+        if len(cube.shape.axes) <= 2:
             return counts
         for cuboid in reversed(list(cube.shape.cuboids())):
             axis = next((a for a, own in enumerate(cube.squares) if cuboid[a] < own.depth), None)

@@ -130,16 +130,20 @@ class ReleaseFiles:
         self._counts: dict[Levels, GrowingFile[Nodes]] = {}
         self._noisy = {
             levels: GrowingFile(folder / noisy_file(levels), NOISY_SCHEMA, _noisy)
-            for levels, what in zip(plan.tree.chain, plan.depths, strict=True)
+            for levels, what in plan.by_levels.items()
             if isinstance(what, Measured | Summed)
         }
 
+    def add_noisy(self, levels: Levels, noisy: Noisy) -> None:
+        """Append noisy counts of a cuboid."""
+        for first in range(0, len(noisy), ROWS_A_GROUP):
+            part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
+            self._noisy[levels].add(part, len(part))
+
     def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
-        """Append what a job found of a cuboid; the first one found is the total."""
+        """Append what a job found of a cuboid; the first nodes are the total."""
         if noisy is not None:
-            for first in range(0, len(noisy), ROWS_A_GROUP):
-                part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
-                self._noisy[levels].add(part, len(part))
+            self.add_noisy(levels, noisy)
         if not self._counts:
             self._open(int(nodes.counts.sum()))
         for first in range(0, len(nodes), ROWS_A_GROUP):
@@ -148,7 +152,7 @@ class ReleaseFiles:
 
     def _open(self, total: int) -> None:
         plan, tree = self._plan, self._plan.tree
-        for levels in tree.chain:
+        for levels in plan.levels:
             self._counts[levels] = GrowingFile(
                 self._folder / counts_file(levels),
                 count_schema(tree, levels),
