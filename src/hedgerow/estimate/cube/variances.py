@@ -26,6 +26,7 @@ from functools import reduce
 from math import isinf, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
@@ -91,7 +92,7 @@ class CubeVariances:
                 found[slab] += sign * self._outer([first[slab], *others])
         return np.maximum(found, 0.0, out=found)
 
-    def at(self, cuboid: Cuboid, codes: Sequence[Ints]) -> Floats:
+    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
