@@ -270,3 +270,23 @@ def mean_importances(problem: Problem, importance: Importance, prior: Prior | No
         counts, times = prior.values(t, n)
         costs.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
     return costs
+
+
+PARTS = 10_000
+"""Computed shares are multiples of 1/10,000, which people can read and which price quickly."""
+
+
+def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
+    """Return shares in multiples of 1/10,000 that sum to exactly 1; None for 0.
+
+    By largest remainders: each positive share gets one part, and of the rest what it is due.
+    """
+    given = np.asarray(shares, dtype=np.float64)
+    positive = given > 0
+    due = np.where(positive, np.maximum(given / given.sum() * PARTS, 1), 0.0)
+    spare = due - positive
+    due = positive + spare * ((PARTS - positive.sum()) / max(spare.sum(), 1e-300))
+    parts = np.floor(due).astype(int)
+    behind = np.argsort(parts - due, kind="stable")
+    parts[behind[: PARTS - parts.sum()]] += 1
+    return tuple(Fraction(int(n), PARTS) if n else None for n in parts)

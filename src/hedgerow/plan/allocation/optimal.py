@@ -23,15 +23,13 @@ from hedgerow.plan.allocation.allocation import (
     check_importance,
     importances,
     mean_importances,
+    rounded_shares,
 )
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate, check_spendable
-
-PARTS = 10_000
-"""Shares are multiples of 1/10,000, so that people can read them and the price stays quick."""
 
 EXACT_BEYOND = 50.0
 """The precision at which all noise is 0 but for a chance of 1e-21."""
@@ -129,22 +127,6 @@ def levels_of(
         for i in measured
     ]
     return measured, levels
-
-
-def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
-    """Return shares in multiples of 1/10,000 that sum to exactly 1; None for 0.
-
-    By largest remainders: each positive share gets one part, and of the rest what it is due.
-    """
-    given = np.asarray(shares, dtype=np.float64)
-    positive = given > 0
-    due = np.where(positive, np.maximum(given / given.sum() * PARTS, 1), 0.0)
-    spare = due - positive
-    due = positive + spare * ((PARTS - positive.sum()) / max(spare.sum(), 1e-300))
-    parts = np.floor(due).astype(int)
-    behind = np.argsort(parts - due, kind="stable")
-    parts[behind[: PARTS - parts.sum()]] += 1
-    return tuple(Fraction(int(n), PARTS) if n else None for n in parts)
 
 
 def _level(
