@@ -1,0 +1,157 @@
+"""Least squares along one axis: the factor that each axis gives to a cube's estimates.
+
+One axis alone is a tree with a variance v_k at each level k. Write, for a node and from its own
+subtree alone, z for its best estimate, u for the variance of z and S = Σ u over its children:
+
+    up:    u = 1 / (1/v + 1/S),  z = (u/v) x + (u/S) Σ z_child          (at the leaves u = v, z = x)
+    down:  y_child = z_child + q (y_parent - Σ z),  q = u_child / S     (at the root y = z)
+
+The children are ``y_child = q y_parent + e`` with e independent of y_parent and of everything
+outside the family, and Cov(e) = diag(u) - u uᵀ/S (`hedgerow.estimate.tree.sums`). All below
+follows from this. It takes O(nodes of the axis), and an axis is small: whole arrays, no kernels.
+
+Given the true counts of a level e exactly, the estimate of a node i below e moves by g_i times the
+gap of its ancestor at e, g_i being the product of q on the way: then what e *explains* of the
+variance of i is g_i² Var(y_ancestor), and of a node at e or above it is all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape, Floats
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class AxisSquares:
+    """The weights and variances of least squares along one axis.
+
+    Attributes:
+        shape: of the axis.
+        own: float64 (levels): v of each level 0..L, infinite where it is not measured; only
+            products over axes have a unit, records².
+        combined: for each level float64 (nodes): u.
+        family: for each level but the last float64 (nodes): S.
+        share: for each level from 1 on float64 (nodes): q; for level 0 ones.
+        final: for each level float64 (nodes): the variance of y.
+    """
+
+    shape: AxisShape
+    own: Floats
+    combined: tuple[Floats, ...]
+    family: tuple[Floats, ...]
+    share: tuple[Floats, ...]
+    final: tuple[Floats, ...]
+
+    def __init__(self, shape: AxisShape, own: Sequence[float] | Floats) -> None:
+        own = np.asarray(own, dtype=np.float64)
+        if len(own) != shape.depth + 1 or not (own > 0).all() or own[-1] == inf:
+            raise EstimateError(
+                f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "
+                "a finite one for the last"
+            )
+        combined, family = [np.full(shape.sizes[-1], own[-1])], list[Floats]()
+        for level in range(shape.depth - 1, -1, -1):
+            below = sums(shape, level, combined[0])
+            family.insert(0, below)
+            combined.insert(0, 1 / (1 / own[level] + 1 / below))
+        share, final = [np.ones(1)], [combined[0]]
+        for level in range(1, shape.depth + 1):
+            up = shape.parents(level)
+            q = combined[level] / family[level - 1][up]
+            share.append(q)
+            final.append(combined[level] * (1 - q) + q * q * final[-1][up])
+        for name, value in (
+            ("shape", shape), ("own", own), ("combined", tuple(combined)),
+            ("family", tuple(family)), ("share", tuple(share)), ("final", tuple(final)),
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    @property
+    def depth(self) -> int:
+        """The deepest level."""
+        return self.shape.depth
+
+    def without_leaves(self) -> "AxisSquares":
+        """Return the same axis down to the last level but one alone."""
+        shape = AxisShape(self.shape.child_start[:-1], self.shape.given)
+        return AxisSquares(shape, self.own[:-1])
+
+    def own_weight(self, level: int) -> Floats:
+        """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
+        found: Floats = self.combined[level] / self.own[level]
+        return found
+
+    def child_weight(self, level: int) -> Floats:
+        """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
+        return self.combined[level] / self.family[level]
+
+    def gain(self, level: int, exact: int) -> Floats:
+        """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
+        found = np.ones(self.shape.sizes[exact])
+        for k in range(exact + 1, level + 1):
+            found = found[self.shape.parents(k)] * self.share[k]
+        return found
+
+    def explained(self, level: int, exact: int) -> Floats:
+        """Return what level ``exact`` explains of the variance of each node of a level."""
+        if level <= exact:
+            return self.final[level]
+        above = self.final[exact][self.shape.ancestors(level, exact)]
+        return self.gain(level, exact) ** 2 * above
+
+    def explaining(self, level: int, weights: Floats, exact: int) -> tuple[int, Floats]:
+        """Return the sum of nodes of level ``exact`` that explains a weighted sum at a level.
+
+        Args:
+            level: of the nodes that are summed.
+            weights: float64 (nodes of the level, …), further dimensions being further sums.
+            exact: the level whose counts are known.
+
+        Returns:
+            The level min(level, exact) and the weights of its nodes.
+        """
+        for k in range(level, exact, -1):
+            weights = sums(self.shape, k - 1, weights * _beside(self.share[k], weights))
+        return min(level, exact), weights
+
+    def covariances(self, level: int, weights: Floats) -> list[Floats]:
+        """Return the covariance of every node's estimate with a weighted sum over one level.
+
+        Args:
+            level: of the nodes that are summed.
+            weights: float64 (nodes of the level, …), further dimensions being further sums.
+
+        Returns:
+            For each level 0..L float64 (nodes, …).
+        """
+        upward, within = [weights], list[Floats]()
+        for k in range(level, 0, -1):  # the sum as one over nodes of level k - 1 and residuals
+            here = upward[0]
+            within.insert(0, sums(self.shape, k - 1, here * _beside(self.combined[k], here)))
+            upward.insert(0, sums(self.shape, k - 1, here * _beside(self.share[k], here)))
+        found = [self.final[0] * upward[0]]
+        for k in range(1, self.depth + 1):
+            up, share = self.shape.parents(k), _beside(self.share[k], weights)
+            below = share * found[-1][up]
+            if k <= level:
+                below += _beside(self.combined[k], weights) * upward[k] - share * within[k - 1][up]
+            found.append(below)
+        return found
+
+    def covariance(self, first: tuple[int, Floats], second: tuple[int, Floats]) -> float:
+        """Return the covariance of two weighted sums, each a level and its nodes' weights."""
+        return float(second[1] @ self.covariances(*first)[second[0]])
+
+
+def sums(shape: AxisShape, level: int, below: Floats) -> Floats:
+    """Return the sum over the children of each node of a level: float64 (nodes, …)."""
+    return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
+
+
+def _beside(values: Floats, weights: Floats) -> Floats:
+    """Return the values of nodes, with as many dimensions as the weights."""
+    return values.reshape(-1, *(1,) * (weights.ndim - 1))

@@ -1,0 +1,198 @@
+"""Best linear unbiased estimates of every cuboid of a cube, and what is summed up for counts.
+
+Every combination of levels is measured, cuboid c with the noise variance v_c = Π_a v_a(c_a). With
+T_a the least squares of axis a alone, the estimates of the leaves are (T_1 ⊗ … ⊗ T_k) M: the two
+passes of `hedgerow.estimate.cube.axis_squares` along one axis after the other, in O(cells).
+
+*A public cuboid.* The cells of one cuboid e, and so of all that are coarser, may be known exactly:
+the total (replace neighbours), or a level of one axis. The true counts then stand in the place of
+measurements of e and all coarser cuboids, and conditioning on them is one more Kronecker term: with
+gap = the true counts of e less their estimates, every cell moves by Π_a g_a times its ancestor's
+gap (`AxisSquares.gain`), and cells coarser than e by the sums of what lies below.
+
+A level that is not measured has an infinite variance, and its tables hold zeros.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.passes import (
+    combine_lines,
+    lines,
+    over_lines,
+    spread_lines,
+    sum_along,
+)
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, Ints, is_within
+
+STRIP_CELLS = 1 << 20
+"""Cells of a strip that is corrected at a time: it stays in the caches."""
+
+
+def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
+    """Return the cube over the axes."""
+    return CubeShape(tuple(axis.shape for axis in squares))
+
+
+def least_squares(
+    squares: Sequence[AxisSquares],
+    tables: Mapping[Cuboid, Floats],
+    public: Cuboid | None = None,
+) -> None:
+    """Turn the noisy counts of every cuboid into its best linear unbiased estimates, in place.
+
+    Minimises Σ_c ‖M_c - S_c x‖² / v_c over tables x of leaves, S_c summing them to cuboid c.
+
+    Args:
+        squares: one an axis.
+        tables: for every cuboid float64 (cells along each axis), records.
+        public: a cuboid whose table, and those of all its coarsenings, hold true counts.
+
+    Raises:
+        EstimateError: a cuboid that is missing or of another shape.
+    """
+    check_tables(squares, tables)
+    exact = None if public is None else tables[public].copy()
+    for axis in range(len(squares)):
+        _upward_along(squares, tables, axis)
+        _downward_along(squares, tables, axis)
+    if exact is not None and public is not None:
+        _condition(squares, tables, public, exact - tables[public])
+
+
+def upward(squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats]) -> None:
+    """Turn noisy counts into what each cell's own subtree says of it, in place.
+
+    This suffices for whole counts that are settled from coarse to fine: the passes down only add
+    what the settled margins' multipliers absorb. The estimate of cell (i, j, …) then has the
+    variance u_i u_j … (`AxisSquares.combined`).
+
+    Where the finest cuboids are missing (they are measured for survivors alone) each other one is
+    combined with what lies below it along one axis after the other, without the levels that are
+    missing beside it; all other weights are those of the whole cube: unbiased, and nearly the best,
+    as leaves say little of margins.
+
+    Args:
+        squares: one an axis.
+        tables: for every cuboid, or all but some finest ones, float64 (cells along each axis).
+
+    Raises:
+        EstimateError: a cuboid that is missing or of another shape.
+    """
+    check_tables(squares, tables, but_finest=True)
+    for axis in range(len(squares)):
+        _upward_along(squares, tables, axis)
+
+
+def check_tables(
+    squares: Sequence[AxisSquares],
+    tables: Mapping[Cuboid, Floats],
+    *,
+    but_finest: bool = False,
+) -> None:
+    """Raise unless the tables are those of a cube.
+
+    Raises:
+        EstimateError: they are not.
+    """
+    shape = shape_of(squares)
+    for cuboid in shape.cuboids():
+        finer_ones_are_missing = but_finest and not any(
+            cuboid != other and is_within(cuboid, other) for other in tables
+        )
+        if finer_ones_are_missing and cuboid not in tables:
+            continue
+        found = tables.get(cuboid)
+        if found is None or found.shape != shape.shape(cuboid) or found.dtype != np.float64:
+            raise EstimateError(
+                f"cuboid {cuboid} needs a float64 table of the shape {shape.shape(cuboid)}, got "
+                f"{'none' if found is None else f'{found.dtype} of the shape {found.shape}'}"
+            )
+
+
+def _upward_along(
+    squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats], axis: int
+) -> None:
+    for rest in _others(squares, axis):
+        own = squares[axis]
+        while own.depth and _at(rest, axis, own.depth) not in tables:
+            own = own.without_leaves()
+        for level in range(own.depth - 1, -1, -1):
+            above = lines(tables[_at(rest, axis, level)], axis)
+            below = lines(tables[_at(rest, axis, level + 1)], axis)
+            weights = own.own_weight(level), own.child_weight(level)
+            start = own.shape.child_start[level]
+            over_lines(partial(combine_lines, above, below, start, weights), below.shape, start)
+
+
+def _downward_along(
+    squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats], axis: int
+) -> None:
+    own = squares[axis]
+    for rest in _others(squares, axis):
+        for level in range(1, own.depth + 1):
+            above = lines(tables[_at(rest, axis, level - 1)], axis)
+            below = lines(tables[_at(rest, axis, level)], axis)
+            start, share = own.shape.child_start[level - 1], own.share[level]
+            over_lines(partial(spread_lines, above, below, start, share), below.shape, start)
+
+
+def _condition(
+    squares: Sequence[AxisSquares],
+    tables: Mapping[Cuboid, Floats],
+    public: Cuboid,
+    gap: Floats,
+) -> None:
+    """Move every cell by what the gap of the public cuboid says of it."""
+    for cuboid, table in tables.items():
+        moved = gap
+        for axis in range(1, len(squares)):
+            moved = _regressed(squares[axis], moved, axis, cuboid[axis], public[axis])
+        own, level, exact = squares[0], cuboid[0], public[0]
+        if level <= exact:
+            np.add(table, _regressed(own, moved, 0, level, exact), out=table)
+            continue
+        above, gain = own.shape.ancestors(level, exact), own.gain(level, exact)
+        _add_strips(table, gain, above, moved)
+
+
+def _add_strips(table: Floats, gain: Floats, above: Ints, moved: Floats) -> None:
+    """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
+    step, shape = max(1, STRIP_CELLS * len(table) // table.size), (-1, *(1,) * (table.ndim - 1))
+    for begin in range(0, len(table), step):
+        rows = slice(begin, begin + step)
+        table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
+
+
+def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: int) -> Floats:
+    """Return the table along one axis: from the nodes of level ``exact`` to those of another."""
+    if level <= exact:
+        summed: Floats = sum_along(table, axis, own.shape.descendant_start(level, exact))
+        return summed
+    shape = [1] * table.ndim
+    shape[axis] = own.shape.sizes[level]
+    spread = table.take(own.shape.ancestors(level, exact), axis=axis)
+    found: Floats = spread * own.gain(level, exact).reshape(shape)
+    return found
+
+
+def _others(squares: Sequence[AxisSquares], axis: int) -> list[Cuboid]:
+    """Return every combination of the levels of all axes but one, which stands at 0."""
+    levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
+    return list(product(*levels))
+
+
+def _at(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
+    return (*cuboid[:axis], level, *cuboid[axis + 1 :])
+
+
+def public_cuboids(shape: CubeShape, public: Cuboid | None) -> frozenset[Cuboid]:
+    """Return a public cuboid and all its coarsenings; none if there is none."""
+    if public is None:
+        return frozenset()
+    return frozenset(c for c in shape.cuboids() if is_within(c, public))

@@ -1,0 +1,92 @@
+"""The passes along one axis of a cube's tables, in place: up, down, and sums.
+
+A table is seen as (left, nodes, right): all axes before the one at hand, its nodes, all axes
+behind. Formulas are those of `hedgerow.estimate.cube.axis_squares`.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.kernels import kernel, over_families
+
+
+def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return a contiguous table as (left, nodes, right), without a copy."""
+    left, right = table.shape[:axis], table.shape[axis + 1 :]
+    return table.reshape(prod(left), table.shape[axis], prod(right))
+
+
+def over_lines(
+    task: Callable[[tuple[int, int, int, int]], None],
+    shape: tuple[int, int, int],
+    child_start: Ints,
+) -> None:
+    """Run ``task((l0, l1, p0, p1))`` over ranges of left and of parents that cover all once.
+
+    Args:
+        task: calls a kernel for ``l0 <= left < l1`` and the families ``p0 <= parent < p1``.
+        shape: (left, children, right) of the lower table.
+        child_start: int64 (parents + 1).
+    """
+    left, children, right = shape
+    parents = len(child_start) - 1
+    if left >= parents:
+        starts = np.arange(left + 1, dtype=np.int64) * (children * right)
+        over_families(lambda a, b: task((a, b, 0, parents)), starts)
+    else:
+        over_families(lambda a, b: task((0, left, a, b)), child_start * (left * right))
+
+
+@kernel
+def combine_lines(
+    upper: Floats,
+    lower: Floats,
+    child_start: Ints,
+    weights: tuple[Floats, Floats],
+    part: tuple[int, int, int, int],
+) -> None:
+    """Write ``own · upper + child · Σ lower`` to the upper table, (left, parents, right)."""
+    own, child = weights
+    right = upper.shape[2]
+    for i in range(part[0], part[1]):
+        for p in range(part[2], part[3]):
+            for r in range(right):
+                upper[i, p, r] *= own[p]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    upper[i, p, r] += child[p] * lower[i, c, r]
+
+
+@kernel
+def spread_lines(
+    upper: Floats,
+    lower: Floats,
+    child_start: Ints,
+    share: Floats,
+    part: tuple[int, int, int, int],
+) -> None:
+    """Move the children by their shares of the gap to their parent, in the lower table."""
+    right = upper.shape[2]
+    gap = np.empty(right)
+    for i in range(part[0], part[1]):
+        for p in range(part[2], part[3]):
+            for r in range(right):
+                gap[r] = upper[i, p, r]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    gap[r] -= lower[i, c, r]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    lower[i, c, r] += share[c] * gap[r]
+
+
+def sum_along(table: NDArray[Any], axis: int, start: Ints) -> NDArray[Any]:
+    """Return the sums of runs of cells along an axis, from each ``start`` to the next."""
+    if len(start) - 1 == table.shape[axis]:
+        return table
+    return np.add.reduceat(table, start[:-1], axis=axis)

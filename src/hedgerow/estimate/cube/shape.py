@@ -1,0 +1,150 @@
+"""The cuboids of a cube: a level of each axis, the cells they have, and how levels nest.
+
+A *cuboid* is a vector of levels, one an axis, coarsest 0: ``(1, 0)`` is the regions of the first
+axis over everything of the second. Its cells are a dense array with one dimension an axis. A level
+whose families are all single children says nothing that the level above does not; it is the same
+level under another number, and is left out here (`AxisShape.given`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Cuboid: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisShape:
+    """How the levels of one axis nest, without those of single children.
+
+    Attributes:
+        child_start: for each level k but the last int64 (nodes + 1): the children of node j are
+            the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
+        given: for each level of the axis as it was given, the level here that has its nodes.
+    """
+
+    child_start: tuple[Ints, ...]
+    given: tuple[int, ...]
+
+    @classmethod
+    def of(cls, child_start: Sequence[Ints]) -> "AxisShape":
+        """Return the shape of an axis from the child ranges of all its levels.
+
+        Args:
+            child_start: for each level 0..L-1, as `hedgerow.tables.axis.Axis` has them.
+
+        Raises:
+            EstimateError: ranges that do not nest, or a node without children.
+        """
+        kept, given, nodes = list[Ints](), [0], 1
+        for level, start in enumerate(child_start):
+            if len(start) != nodes + 1 or start[0] != 0 or (np.diff(start) < 1).any():
+                raise EstimateError(
+                    f"child_start of level {level} must give each of {nodes} nodes a child or more"
+                )
+            nodes = int(start[-1])
+            if nodes > len(start) - 1:
+                kept.append(np.ascontiguousarray(start, dtype=np.int64))
+            given.append(len(kept))
+        return cls(tuple(kept), tuple(given))
+
+    @property
+    def depth(self) -> int:
+        """The deepest level, L."""
+        return len(self.child_start)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of nodes of each level 0..L."""
+        return (1, *(int(start[-1]) for start in self.child_start))
+
+    def first(self, level: int) -> int:
+        """Return the number, as given, of the coarsest level that has these nodes."""
+        return self.given.index(level)
+
+    def parents(self, level: int) -> Ints:
+        """Return the parent of each node of a level from 1 on: int64 (nodes)."""
+        start = self.child_start[level - 1]
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+    def ancestors(self, level: int, coarser: int) -> Ints:
+        """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""
+        found = np.arange(self.sizes[level])
+        for k in range(level, coarser, -1):
+            found = self.parents(k)[found]
+        return found
+
+    def descendant_start(self, level: int, deeper: int) -> Ints:
+        """Return where the descendants at ``deeper`` begin: int64 (nodes of ``level`` + 1)."""
+        start = np.arange(self.sizes[level] + 1)
+        for k in range(level, deeper):
+            start = self.child_start[k][start]
+        return start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CubeShape:
+    """All combinations of the levels of several axes.
+
+    Attributes:
+        axes: one shape an axis, at least one.
+    """
+
+    axes: tuple[AxisShape, ...]
+
+    @classmethod
+    def of(cls, axes: Sequence[Sequence[Ints]]) -> "CubeShape":
+        """Return the cube over axes, each given by the child ranges of its levels.
+
+        Raises:
+            EstimateError: see `AxisShape.of`; or no axis.
+        """
+        if not axes:
+            raise EstimateError("a cube needs at least one axis")
+        return cls(tuple(AxisShape.of(axis) for axis in axes))
+
+    @property
+    def finest(self) -> Cuboid:
+        """The cuboid of the leaves."""
+        return tuple(axis.depth for axis in self.axes)
+
+    @property
+    def total(self) -> Cuboid:
+        """The cuboid of one cell."""
+        return (0,) * len(self.axes)
+
+    def cuboids(self) -> Iterator[Cuboid]:
+        """Return every cuboid, each after all that are coarser."""
+        every = product(*(range(axis.depth + 1) for axis in self.axes))
+        return iter(sorted(every, key=lambda levels: (sum(levels), levels)))
+
+    def shape(self, cuboid: Cuboid) -> tuple[int, ...]:
+        """Return the number of cells along each axis."""
+        return tuple(axis.sizes[k] for axis, k in zip(self.axes, cuboid, strict=True))
+
+    def cells(self, cuboid: Cuboid) -> int:
+        """Return the number of cells (a Python integer: it may exceed 2⁶³)."""
+        return prod(self.shape(cuboid))
+
+    def given(self, levels: Sequence[int]) -> Cuboid:
+        """Return the cuboid that has the cells of these levels, numbered as the axes were given."""
+        return tuple(axis.given[k] for axis, k in zip(self.axes, levels, strict=True))
+
+
+def coarser(cuboid: Cuboid, axis: int) -> Cuboid:
+    """Return the cuboid one level coarser along an axis."""
+    return (*cuboid[:axis], cuboid[axis] - 1, *cuboid[axis + 1 :])
+
+
+def is_within(cuboid: Cuboid, other: Cuboid) -> bool:
+    """Return whether a cuboid is another or one of its coarsenings."""
+    return all(a <= b for a, b in zip(cuboid, other, strict=True))

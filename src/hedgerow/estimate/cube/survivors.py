@@ -1,0 +1,243 @@
+"""The leaves that are measured below settled margins: sparse blocks of positive rows and columns.
+
+Where leaves are many, the margins are measured and settled first; then only leaves all of whose
+settled margins are positive are measured. Margins are released, so which leaves these are costs
+nothing (adaptive composition). Below a pair of parents they are the rows of positive sums times the
+columns of positive sums: a block that is dense again, but smaller (`SparseBlocks`).
+
+Blocks stand in the order of their row parents, then column parents; cells are laid end to end,
+block by block and row by row.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.block import scratch_of, settle_block
+from hedgerow.estimate.cube.blocks import Counts
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.kernels import kernel, over_families
+
+Ints32 = NDArray[np.int32]
+Cells = tuple[Ints32, Ints32, Ints]
+"""Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseBlocks:
+    """The blocks with a positive cell above them; `SparseBlocks.below` makes them.
+
+    Attributes:
+        row_parent, column_parent: int32 (blocks): the pair of parents.
+        row_start: int64 (blocks + 1): where each block's rows begin, and the end.
+        rows: int32: the nodes of the first axis, block by block, ascending.
+        row_sums: int64 (rows): their settled sums, above 0.
+        column_start, columns, column_sums: the same for the second axis.
+        cell_start: int64 (blocks + 1): where each block's cells begin, and the end.
+    """
+
+    row_parent: Ints32
+    column_parent: Ints32
+    row_start: Ints
+    rows: Ints32
+    row_sums: Ints
+    column_start: Ints
+    columns: Ints32
+    column_sums: Ints
+    cell_start: Ints
+
+    @classmethod
+    def below(cls, margins: tuple[Counts, Counts], starts: tuple[Ints, Ints]) -> "SparseBlocks":
+        """Return the blocks below settled margins that are whole tables.
+
+        Args:
+            margins: int64 (rows, column parents) and int64 (row parents, columns).
+            starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
+
+        Raises:
+            EstimateError: margins of another shape, or that contradict each other.
+        """
+        by_row, by_column = margins
+        shapes = (int(starts[0][-1]), len(starts[1]) - 1), (len(starts[0]) - 1, int(starts[1][-1]))
+        if (by_row.shape, by_column.shape) != shapes:
+            raise EstimateError(
+                f"the margins must have the shapes {shapes[0]} and {shapes[1]}, got "
+                f"{by_row.shape} and {by_column.shape}"
+            )
+        parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+        return cls.of_cells(_positive(by_row), _positive(by_column), (parents[0], parents[1]))
+
+    @classmethod
+    def of_cells(
+        cls, by_row: Cells, by_column: Cells, parents: tuple[Ints, Ints]
+    ) -> "SparseBlocks":
+        """Return the blocks below settled margins that are lists of positive cells themselves.
+
+        Args:
+            by_row: the cells of nodes of the first axis and parents of the second: int32 (cells)
+                each, and int64 (cells) their counts, above 0; in any order.
+            by_column: those of parents of the first axis and nodes of the second.
+            parents: int64 (nodes) of each axis: the parent of each node.
+
+        Raises:
+            EstimateError: the margins contradict each other: not settled below one coarser table.
+        """
+        wide = int(parents[1].max(initial=0)) + 1
+        keys, row_start, rows, row_sums = _grouped(
+            parents[0][by_row[0]] * wide + by_row[1], by_row[0], by_row[2]
+        )
+        others, column_start, columns, column_sums = _grouped(
+            by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
+        )
+        if not (np.array_equal(keys, others) and _totals_agree(
+            row_sums, row_start, column_sums, column_start
+        )):  # fmt: skip
+            raise EstimateError("the margins of a block must have one total: settle them first")
+        cells = np.diff(row_start) * np.diff(column_start)
+        return cls(
+            (keys // wide).astype(np.int32), (keys % wide).astype(np.int32),
+            row_start, rows, row_sums, column_start, columns, column_sums,
+            np.append(0, np.cumsum(cells)),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Return the number of blocks."""
+        return len(self.row_parent)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells that are measured."""
+        return int(self.cell_start[-1])
+
+    def places(self, row: Ints32, column: Ints32, parents: tuple[Ints, Ints]) -> Ints:
+        """Return where leaves stand among the cells, -1 for those that are not measured.
+
+        Args:
+            row: int32 (leaves): their nodes of the first axis.
+            column: int32 (leaves): and of the second.
+            parents: int64 (rows) and int64 (columns): the parent of each node.
+        """
+        found = np.full(len(row), -1, dtype=np.int64)
+        blocks = (self.row_parent, self.column_parent)
+        nodes = self.rows, self.columns
+        layout = self.row_start, self.column_start, self.cell_start
+        _find(row, column, parents, blocks, nodes, layout, found)
+        return found
+
+    def nodes(self, cells: Ints) -> tuple[Ints32, Ints32]:
+        """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
+        block = np.searchsorted(self.cell_start, cells, side="right") - 1
+        place = cells - self.cell_start[block]
+        wide = np.diff(self.column_start)[block]
+        row = self.rows[self.row_start[block] + place // wide]
+        return row, self.columns[self.column_start[block] + place % wide]
+
+    def settle(self, noisy: Floats, weights: tuple[Floats, Floats]) -> Ints:
+        """Return the whole counts of the cells, with all margins: int64 (cells), records.
+
+        Args:
+            noisy: float64 (cells), records.
+            weights: float64 (nodes of the first axis) and float64 (nodes of the second): a cell's
+                variance is their product.
+
+        Raises:
+            EstimateError: noisy counts that are not finite, or too few or too many.
+        """
+        if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
+            raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
+        counts = np.empty(self.cells, dtype=np.int64)
+        layout = (self.row_start, self.column_start, self.cell_start)
+        nodes, sums = (self.rows, self.columns), (self.row_sums, self.column_sums)
+        task = partial(_settle, noisy, weights, nodes, sums, layout, counts)
+        over_families(lambda a, b: task((a, b)), self.cell_start)
+        return counts
+
+
+def _positive(table: Counts) -> Cells:
+    """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
+    first, second = np.nonzero(table > 0)
+    return first.astype(np.int32), second.astype(np.int32), table[first, second]
+
+
+def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints32, Ints]:
+    """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
+    order = np.lexsort((nodes, keys))
+    distinct, start = np.unique(keys[order], return_index=True)
+    begin = np.append(start, len(keys)).astype(np.int64)
+    return distinct, begin, nodes[order].astype(np.int32), counts[order]
+
+
+def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) -> bool:
+    """Return whether the sums of both margins are the same in every block."""
+    if not len(one) or not len(other):
+        return len(one) == len(other)
+    sums = np.add.reduceat(one, one_start[:-1]), np.add.reduceat(other, other_start[:-1])
+    return bool(np.array_equal(*sums))
+
+
+@kernel
+def _find(
+    row: Ints32,
+    column: Ints32,
+    parents: tuple[Ints, Ints],
+    blocks: tuple[Ints32, Ints32],
+    nodes: tuple[Ints32, Ints32],
+    layout: tuple[Ints, Ints, Ints],
+    found: Ints,
+) -> None:
+    row_start, column_start, cell_start = layout
+    for leaf in range(len(row)):
+        p, q = parents[0][row[leaf]], parents[1][column[leaf]]
+        low, high = 0, len(blocks[0])
+        while low < high:  # the first block that is not before the pair
+            middle = (low + high) // 2
+            r, c = blocks[0][middle], blocks[1][middle]
+            if r < p or (r == p and c < q):
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(blocks[0]) or blocks[0][low] != p or blocks[1][low] != q:
+            continue
+        own = nodes[0][row_start[low] : row_start[low + 1]]
+        other = nodes[1][column_start[low] : column_start[low + 1]]
+        i, j = np.searchsorted(own, row[leaf]), np.searchsorted(other, column[leaf])
+        if i < len(own) and j < len(other) and own[i] == row[leaf] and other[j] == column[leaf]:
+            found[leaf] = cell_start[low] + i * len(other) + j
+
+
+@kernel
+def _settle(
+    noisy: Floats,
+    weights: tuple[Floats, Floats],
+    nodes: tuple[Ints32, Ints32],
+    sums: tuple[Ints, Ints],
+    layout: tuple[Ints, Ints, Ints],
+    counts: Ints,
+    part: tuple[int, int],
+) -> None:
+    """Settle the blocks of a range."""
+    row_start, column_start, cell_start = layout
+    tall, wide, large = 0, 0, 0
+    for k in range(part[0], part[1]):
+        tall = max(tall, row_start[k + 1] - row_start[k])
+        wide = max(wide, column_start[k + 1] - column_start[k])
+        large = max(large, cell_start[k + 1] - cell_start[k])
+    scratch, t = scratch_of(tall, wide), np.empty(large)
+    u, v = np.empty(tall), np.empty(wide)
+    for k in range(part[0], part[1]):
+        r0, r1, c0, c1 = row_start[k], row_start[k + 1], column_start[k], column_start[k + 1]
+        begin, end = cell_start[k], cell_start[k + 1]
+        m, n = r1 - r0, c1 - c0
+        for i in range(m):
+            u[i] = weights[0][nodes[0][r0 + i]]
+        for j in range(n):
+            v[j] = weights[1][nodes[1][c0 + j]]
+        for cell in range(begin, end):
+            t[cell - begin] = noisy[cell]
+        settle_block(
+            t[: m * n].reshape(m, n), (u[:m], v[:n]), (sums[0][r0:r1], sums[1][c0:c1]),
+            scratch, counts[begin:end].reshape(m, n),
+        )  # fmt: skip

@@ -1,0 +1,271 @@
+import numpy as np
+import pytest
+
+from hedgerow import kernels
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.blocks import settle_cuboid
+from hedgerow.estimate.cube.estimates import upward
+from hedgerow.estimate.cube.settle import settle
+from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.survivors import SparseBlocks
+from tests.estimate.cube.dense_cubes import random_axis
+from tests.estimate.cube.transport import cost, optimum, random_block
+
+KINDS = ["dense", "sparse", "lopsided", "wild"]
+
+
+def known(squares, total):
+    """The table of a public total."""
+    return {(0,) * len(squares): np.full((1,) * len(squares), int(total), dtype=np.int64)}
+
+
+def settled(z, u, v, rows, columns):
+    starts = np.array([0, len(rows)]), np.array([0, len(columns)])
+    return settle_cuboid(z, (u, v), (rows[:, None], columns[None, :]), starts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_keep_their_margins_and_come_within_a_thousandth_of_the_optimum(kind):
+    rng = np.random.default_rng(KINDS.index(kind))
+    ours, best = 0.0, 0.0
+    for _ in range(250):
+        z, u, v, rows, columns = random_block(rng, kind)
+        y = settled(z, u, v, rows, columns)
+        assert (y >= 0).all()
+        assert (y.sum(axis=1) == rows).all()
+        assert (y.sum(axis=0) == columns).all()
+        least = optimum(y, z, u, v)
+        ours, best = ours + cost(y, z, u, v), best + cost(least, z, u, v)
+    assert np.sqrt(ours / best) <= 1.001
+
+
+def noisy_cube(rng, mean, axes=2, *, finest=True):
+    """Squares, true leaves and a table of noisy counts for every cuboid."""
+    shape = CubeShape.of([random_axis(rng, int(rng.integers(1, 4)), 4) for _ in range(axes)])
+    squares = tuple(AxisSquares(a, np.exp(rng.normal(1, 0.7, a.depth + 1))) for a in shape.axes)
+    leaves = rng.poisson(mean * rng.lognormal(0, 1.5, shape.shape(shape.finest)))
+    tables = {}
+    for cuboid in shape.cuboids():
+        v = np.prod([own.own[k] for own, k in zip(squares, cuboid, strict=True)])
+        true = summed(shape, leaves, cuboid)
+        tables[cuboid] = np.round(true + rng.normal(0, np.sqrt(v), true.shape))
+    if not finest:
+        del tables[shape.finest]
+    return shape, squares, leaves, tables
+
+
+def summed(shape, leaves, cuboid):
+    for axis, (own, level) in enumerate(zip(shape.axes, cuboid, strict=True)):
+        leaves = np.add.reduceat(leaves, own.descendant_start(level, own.depth)[:-1], axis=axis)
+    return leaves
+
+
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+@pytest.mark.parametrize("public", [True, False])
+def test_every_cuboid_is_the_sum_of_the_leaves_and_none_is_negative(mean, public):
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        shape, squares, leaves, tables = noisy_cube(rng, mean)
+        upward(squares, tables)
+        counts = settle(squares, tables, known(squares, leaves.sum()) if public else None)
+        for cuboid, found in counts.items():
+            assert (found >= 0).all()
+            assert (found == summed(shape, counts[shape.finest], cuboid)).all()
+        if public:
+            assert counts[shape.total].item() == leaves.sum()
+
+
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+def test_survivors_are_settled_as_all_leaves_are_where_margins_are_positive(mean):
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        shape, squares, leaves, tables = noisy_cube(rng, mean, finest=False)
+        if min(shape.finest) == 0:
+            continue
+        upward(squares, tables)
+        counts = settle(squares, tables, known(squares, leaves.sum()))
+        assert shape.finest not in counts
+        a, b = shape.finest
+        starts = shape.axes[0].child_start[-1], shape.axes[1].child_start[-1]
+        margins = counts[a, b - 1], counts[a - 1, b]
+        noisy = np.round(leaves + rng.normal(0, 2, leaves.shape))
+        weights = tuple(own.combined[-1] for own in squares)
+        dense = settle_cuboid(noisy, weights, margins, starts)
+        blocks = SparseBlocks.below(margins, starts)
+        row, column = np.nonzero(np.ones_like(leaves))
+        up = tuple(axis.parents(axis.depth) for axis in shape.axes)
+        places = blocks.places(row.astype(np.int32), column.astype(np.int32), up)
+        positive = (margins[0][row, up[1][column]] > 0) & (margins[1][up[0][row], column] > 0)
+        assert ((places >= 0) == positive).all()
+        assert (np.sort(places[positive]) == np.arange(blocks.cells)).all()
+        back = blocks.nodes(places[positive])
+        assert (back[0] == row[positive]).all()
+        assert (back[1] == column[positive]).all()
+        given = np.empty(blocks.cells)
+        given[places[positive]] = noisy[row, column][positive]
+        sparse = blocks.settle(given, weights)
+        assert (sparse[places[positive]] == dense[row, column][positive]).all()
+        assert (dense[row, column][~positive] == 0).all()
+
+
+@pytest.mark.parametrize("axes", [1, 3, 4])
+@pytest.mark.parametrize("mean", [0.05, 1, 300])
+def test_with_more_axes_sums_over_the_first_two_are_exact_and_the_others_near(axes, mean):
+    rng = np.random.default_rng(9)
+    for _ in range(12):
+        shape, squares, leaves, tables = noisy_cube(rng, mean, axes)
+        upward(squares, tables)
+        counts = settle(squares, tables, known(squares, leaves.sum()))
+        for cuboid, found in counts.items():
+            assert (found >= 0).all()
+            refined = [axis for axis, level in enumerate(cuboid) if level]
+            for axis in refined[:2]:
+                coarse = tuple(k - (a == axis) for a, k in enumerate(cuboid))
+                start = shape.axes[axis].child_start[coarse[axis]]
+                assert (np.add.reduceat(found, start[:-1], axis=axis) == counts[coarse]).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e30])
+@pytest.mark.parametrize("uneven", [6, 150])
+def test_margins_are_exact_whatever_the_estimates_and_weights_are(size, uneven):
+    rng = np.random.default_rng(10)
+    for _ in range(60):
+        m, n = rng.integers(1, 9, 2)
+        z = size * rng.standard_cauchy((m, n))
+        u, v = np.exp(rng.normal(0, uneven, m)), np.exp(rng.normal(0, uneven, n))
+        whole = int(10 ** rng.uniform(0, 11))
+        rows = rng.multinomial(whole, rng.dirichlet(np.full(m, 0.3)))
+        columns = rng.multinomial(whole, rng.dirichlet(np.full(n, 0.3)))
+        y = settled(z, u, v, rows, columns)
+        assert (y >= 0).all()
+        assert (y.sum(axis=1) == rows).all()
+        assert (y.sum(axis=0) == columns).all()
+
+
+def test_a_long_row_of_small_shares_is_made_whole_at_once():
+    z = np.full((3, 4000), 0.2)
+    columns = np.zeros(4000, dtype=np.int64)
+    columns[:2400:2] = 2
+    y = settled(z, np.ones(3), np.ones(4000), np.array([800, 800, 800]), columns)
+    assert (y.sum(axis=0) == columns).all()
+    assert (y.sum(axis=1) == 800).all()
+
+
+def test_of_equal_cells_each_gets_the_odd_record_as_often():
+    """4 × 4 cells of equal targets, 2 in each row and column: within 5 standard errors of 1/2."""
+    rng, runs = np.random.default_rng(11), 6000
+    got = np.zeros((4, 4))
+    for _ in range(runs):
+        z = np.full((4, 4), float(rng.integers(0, 10**6)))
+        y = settled(z, np.ones(4), np.ones(4), np.full(4, 2), np.full(4, 2))
+        assert y.max() == 1
+        got += y
+    assert (np.abs(got / runs - 0.5) <= 5 * 0.5 / np.sqrt(runs)).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_estimates_that_are_not_finite_are_refused(wrong):
+    z = np.ones((2, 2))
+    z[1, 1] = wrong
+    with pytest.raises(EstimateError, match="must be finite"):
+        settled(z, np.ones(2), np.ones(2), np.array([2, 2]), np.array([2, 2]))
+
+
+def test_settling_does_not_depend_on_how_many_threads_share_it(monkeypatch):
+    rng = np.random.default_rng(13)
+    shape = CubeShape.of([[np.array([0, 8]), np.arange(0, 321, 40)]] * 2)
+    squares = tuple(AxisSquares(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
+    leaves = rng.poisson(1, shape.shape(shape.finest))
+    tables = {
+        c: summed(shape, leaves, c) + rng.normal(0, 2, shape.shape(c)) for c in shape.cuboids()
+    }
+    upward(squares, tables)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(kernels, "core_count", lambda cores=cores: cores)
+        found.append(settle(squares, tables, known(squares, leaves.sum())))
+    for cuboid, counts in found[0].items():
+        assert (counts == found[1][cuboid]).all()
+
+
+def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
+    """(3, 2) of a cube of depths 3 × 2 whose leaves are missing stands below (3, 1) and (2, 2)."""
+    rng = np.random.default_rng(14)
+    children = [np.array([0, 3]), np.array([0, 1, 9, 12])]
+    shape = CubeShape.of([children, children])
+    squares = tuple(AxisSquares(axis, [9.0, 4.0, 1.0]) for axis in shape.axes)
+    tables = {c: rng.normal(30, 5, shape.shape(c)) for c in shape.cuboids() if c != shape.finest}
+    upward(squares, tables)
+    counts = settle(squares, tables, known(squares, 300))
+    short = squares[0].without_leaves().combined[1], squares[1].combined[2]
+    margins = counts[1, 1], counts[0, 2]
+    starts = children[0], children[1]
+    wanted = settle_cuboid(tables[1, 2], short, margins, starts)
+    assert (counts[1, 2] == wanted).all()
+    assert not np.allclose(
+        short[0] / short[0][0], squares[0].combined[1] / squares[0].combined[1][0]
+    )
+
+
+def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
+    rng = np.random.default_rng(15)
+    children = [np.array([0, 3]), np.array([0, 4, 8, 12])]
+    shape = CubeShape.of([children] * 3)
+    squares = tuple(AxisSquares(axis, [5.0, 4.0, 3.0]) for axis in shape.axes)
+    leaves = rng.poisson(200 * rng.lognormal(0, 0.5, shape.shape(shape.finest)))
+    tables = {
+        c: summed(shape, leaves, c) + rng.normal(0, np.sqrt(5.0 * 4 * 3), shape.shape(c))
+        for c in shape.cuboids()
+    }
+    upward(squares, tables)
+    counts = settle(squares, tables, known(squares, leaves.sum()))
+    for cuboid, settled_counts in counts.items():
+        off = summed(shape, counts[shape.finest], cuboid) - settled_counts
+        assert np.sqrt((off**2.0).mean()) <= 0.7
+        assert (off[..., :] == 0).all() or (cuboid[0] and cuboid[1])
+
+
+@pytest.mark.parametrize("which", ["shape", "total", "missing"])
+def test_margins_that_contradict_each_other_are_refused(which):
+    starts = np.array([0, 2]), np.array([0, 2])
+    by_row, by_column = np.array([[3], [1]]), np.array([[2, 2]])
+    if which == "shape":
+        by_column = by_column.T
+    elif which == "total":
+        by_column = by_column + 1
+    else:
+        by_column = by_column * 0
+    with pytest.raises(EstimateError, match="margins"):
+        SparseBlocks.below((by_row, by_column), starts)
+    if which != "shape":
+        with pytest.raises(EstimateError, match="margins"):
+            settle_cuboid(np.ones((2, 2)), (np.ones(2), np.ones(2)), (by_row, by_column), starts)
+
+
+def test_survivors_of_survivors_stand_below_lists_of_cells():
+    """Blocks below sparse margins are those below the same margins as whole tables."""
+    rng = np.random.default_rng(16)
+    starts = np.array([0, 3, 5, 9]), np.array([0, 2, 6])
+    leaves = rng.poisson(0.4, (9, 6))
+    margins = (
+        np.add.reduceat(leaves, starts[1][:-1], axis=1),
+        np.add.reduceat(leaves, starts[0][:-1], axis=0),
+    )
+    parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+    listed = []
+    for table in margins:
+        i, j = np.nonzero(table)
+        mixed = rng.permutation(len(i))
+        cells = i[mixed].astype(np.int32), j[mixed].astype(np.int32), table[i, j][mixed]
+        listed.append(cells)
+    sparse = SparseBlocks.of_cells(*listed, parents)
+    whole = SparseBlocks.below(margins, starts)
+    for name in SparseBlocks.__slots__:
+        assert np.array_equal(getattr(sparse, name), getattr(whole, name)), name
+    noisy = rng.normal(0, 3, sparse.cells)
+    counts = sparse.settle(noisy, (np.ones(9), np.ones(6)))
+    back = np.zeros((9, 6), dtype=np.int64)
+    back[sparse.nodes(np.arange(sparse.cells))] = counts
+    assert (np.add.reduceat(back, starts[1][:-1], axis=1) == margins[0]).all()
+    assert (np.add.reduceat(back, starts[0][:-1], axis=0) == margins[1]).all()

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.coefficients import mean_weights
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape
+from hedgerow.estimate.cube.shares import (
+    axis_shares,
+    cuboid_shares,
+    level_shares,
+    mean_variances,
+    measured_part,
+    product_shares,
+    squares_of,
+)
+from hedgerow.estimate.cube.variances import CubeVariances
+from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
+
+PUBLIC = [None, (0, 0), (1, 0)]
+
+
+def two_axes(seed):
+    rng = np.random.default_rng(seed)
+    return rng, CubeShape.of([random_axis(rng, 3, 4), random_axis(rng, 2, 3)])
+
+
+def random_shares(rng, shape):
+    return [rng.dirichlet(np.ones(axis.depth + 1)) for axis in shape.axes]
+
+
+@pytest.mark.parametrize("public", PUBLIC)
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_mean_variances_are_those_of_a_dense_solver_that_spends_all_of_the_budget(
+    public, power, seed
+):
+    rng, shape = two_axes(seed)
+    shares = random_shares(rng, shape)
+    each = cuboid_shares(shape, shares, public)
+    assert sum(each.values()) == pytest.approx(1, rel=1e-12)
+    variances = {cuboid: share**-power for cuboid, share in each.items()}
+    _, covariance = dense_gain(shape, variances, public)
+    for cuboid, found in mean_variances(shape, shares, public, power=power).items():
+        sums = cuboid_sums(shape, cuboid)
+        wanted = np.diag(sums @ covariance @ sums.T).mean()
+        assert found == pytest.approx(wanted, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_axis_shares_are_as_good_as_a_general_optimiser_finds(power, seed):
+    rng = np.random.default_rng(seed)
+    axis = AxisShape.of(random_axis(rng, 3, 5))
+    importance = rng.exponential(size=axis.depth + 1)
+    cube = CubeShape((axis,))
+
+    def error(logs):
+        found = mean_variances(cube, [softmax(logs)], power=power)
+        return sum(w * found[k,] for k, w in enumerate(importance))
+
+    best = min(
+        minimize(error, rng.normal(size=axis.depth + 1), method="Nelder-Mead", tol=1e-10).fun
+        for _ in range(4)
+    )
+    shares = axis_shares(axis, importance, power=power)
+    assert shares.sum() == pytest.approx(1)
+    floor = np.log(np.maximum(shares, 1e-300))
+    assert error(floor) <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_product_of_the_axes_optima_is_optimal_among_all_shares_of_cuboids(seed):
+    """Kiefer: at the optimum of a convex problem its directional derivatives are even."""
+    rng, shape = two_axes(seed)
+    importance = [rng.exponential(size=axis.depth + 1) + 0.1 for axis in shape.axes]
+    shares = [axis_shares(a, w) for a, w in zip(shape.axes, importance, strict=True)]
+    squares = squares_of(shape, shares)
+    each = cuboid_shares(shape, shares)
+    found = CubeVariances(squares)
+    slope = sum(
+        importance[0][c[0]] * importance[1][c[1]] * found.derivatives(c) for c in shape.cuboids()
+    )
+    by_share = {c: slope[c] / share**2 for c, share in each.items()}  # -d error / d share
+    assert min(by_share.values()) == pytest.approx(max(by_share.values()), rel=1e-4)
+
+
+@pytest.mark.parametrize("public", PUBLIC[1:])
+def test_product_shares_with_a_public_cuboid_are_no_worse_than_nearby_ones(public):
+    rng, shape = two_axes(3)
+    importance = {c: float(rng.exponential()) for c in shape.cuboids()}
+
+    def error(shares):
+        found = mean_variances(shape, shares, public)
+        return sum(w * found[c] for c, w in importance.items())
+
+    shares = product_shares(shape, importance, public)
+    least = error(shares)
+    for _ in range(60):
+        moved = [s * np.exp(rng.normal(0, 0.05, len(s))) for s in shares]
+        assert error([s / s.sum() for s in moved]) >= least * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("public", PUBLIC[:2])
+def test_level_shares_make_the_cuboids_alike(public):
+    children = [np.array([0, 12]), np.arange(0, 61, 5), np.arange(0, 361, 6)]
+    shape = CubeShape.of([children, children])
+    found = mean_variances(shape, level_shares(shape, public), public)
+    errors = np.sqrt([v for c, v in found.items() if c != public])
+    assert errors.max() / errors.min() <= 1.05
+
+
+def test_what_is_public_costs_nothing():
+    shares = [np.array([0.25, 0.75]), np.array([0.5, 0.5])]
+    assert measured_part(shares, None) == 1
+    assert measured_part(shares, (0, 0)) == 1 - 0.125
+    assert measured_part(shares, (1, 0)) == 1 - 0.5
+
+
+def test_a_level_of_no_use_gets_nothing():
+    axis = AxisShape.of([np.array([0, 2]), np.array([0, 1, 3])])
+    shares = axis_shares(axis, [0, 0, 1])
+    assert shares[2] > 0
+    weights = mean_weights(squares_of(CubeShape((axis,)), [shares])[0], np.array([0.0, 0, 1]))
+    assert (weights[shares == 0] <= 1e-8).all()
+
+
+@pytest.mark.parametrize("importance", [[1, 1], [0, 0, 0], [1, -1, 1], [1, np.nan, 1]])
+def test_importances_that_do_not_fit_are_refused(importance):
+    axis = AxisShape.of([np.array([0, 2]), np.array([0, 1, 3])])
+    with pytest.raises(EstimateError, match="importances"):
+        axis_shares(axis, importance)
