@@ -153,7 +153,7 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
-    wanted |= {counts_file(levels) for levels in plan.tree.chain}
+    wanted |= {counts_file(levels) for levels in plan.levels}
     wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:

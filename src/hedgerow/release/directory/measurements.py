@@ -130,7 +130,7 @@ class ReleaseFiles:
         self._counts: dict[Levels, GrowingFile[Nodes]] = {}
         self._noisy = {
             levels: GrowingFile(folder / noisy_file(levels), NOISY_SCHEMA, _noisy)
-            for levels, what in zip(plan.tree.chain, plan.depths, strict=True)
+            for levels, what in plan.by_levels.items()
             if isinstance(what, Measured | Summed)
         }
 
@@ -148,7 +148,7 @@ class ReleaseFiles:
 
     def _open(self, total: int) -> None:
         plan, tree = self._plan, self._plan.tree
-        for levels in tree.chain:
+        for levels in plan.levels:
             self._counts[levels] = GrowingFile(
                 self._folder / counts_file(levels),
                 count_schema(tree, levels),

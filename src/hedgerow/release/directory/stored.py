@@ -94,7 +94,7 @@ class OnDisk:
     def nodes(self) -> Mapping[Levels, Nodes]:
         """For each cuboid the listed nodes with their counts."""
         tree = self.plan.tree
-        return {levels: read_nodes(self.folder, tree, levels) for levels in tree.chain}
+        return {levels: read_nodes(self.folder, tree, levels) for levels in self.plan.levels}
 
     @property
     def stored(self) -> Stored:
@@ -270,14 +270,14 @@ def noise_variances(plan: Plan) -> dict[Levels, float]:
     """Return for each measured cuboid the variance of its noise, records²."""
     return {
         levels: what.mechanism.noise_variance
-        for levels, what in zip(plan.tree.chain, plan.depths, strict=True)
+        for levels, what in plan.by_levels.items()
         if isinstance(what, Measured | Summed)
     }
 
 
 def public_nodes(plan: Plan, nodes: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
     """Return the nodes of the public cuboids among those of all."""
-    return {levels: nodes[levels] for levels in plan.tree.chain[: plan.public_depth + 1]}
+    return {levels: nodes[levels] for levels in plan.levels if plan.is_public(levels)}
 
 
 def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> Stored:

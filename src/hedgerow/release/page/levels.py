@@ -66,11 +66,11 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
     """
     every: list[CuboidFacts] = []
     whole: int | None = None
-    for levels, what in zip(plan.tree.chain, plan.depths, strict=True):
+    for levels, what in plan.by_levels.items():
         errors, shape = CuboidErrors.of(plan, levels, whole), Shape.of(plan.tree, levels)
         every.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
         whole = every[0].total
-    for levels, facts in zip(plan.tree.chain, every, strict=True):
+    for levels, facts in zip(plan.levels, every, strict=True):
         if facts.total is not None and facts.total != every[0].total:
             raise ReleaseError(f"the counts in {counts_file(levels)} do not sum to the total")
     return every
