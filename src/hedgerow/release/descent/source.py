@@ -69,8 +69,7 @@ class Drawn:
 
     A job's noise at a cuboid is the stream of the place ``(*levels, *job)``. A plan has one number
     of axes, so the levels are the first of these numbers, and no two pairs have one place.
-
-    They are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
+    Count and noise are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
 
     Attributes:
         counts: the confidential table, over the plan's tree.
