@@ -257,7 +257,7 @@ def test_a_release_is_estimated_again_beside_itself(run, census, measure):
     code, out, _ = run("estimate", folder, "--method", "least-squares")
     assert code == 0
     assert ("conditional" in out) is (measure == "survivors")
-    frame = pl.read_parquet(census.parent / "out.least-squares" / "cuboid=4-0-0.parquet")
+    frame = pl.read_parquet(census.parent / "out.least-squares" / "cuboid=4.parquet")
     assert frame.columns[-5:] == ["released", "estimate", "standard_error", "low", "high"]
     code, out, _ = run("estimate", folder, "--method", "sparse", "--penalty", "1")
     assert (code, "on average" in out) == (0, True)

@@ -95,7 +95,7 @@ def released(place):
     found = {}
     for kind, plan, counts, estimator in planned():
         folder = place / kind
-        in_memory(counts, plan, estimator=estimator, bits=seeded_bits(3)).write(folder)
+        in_memory(counts, plan, estimator=estimator, bits=seeded_bits(2)).write(folder)
         found[kind] = SimpleNamespace(
             plan=plan,
             tree=plan.tree,

@@ -70,8 +70,7 @@ class Drawn:
 
     A job's noise at a cuboid is the stream of the place ``(*levels, *job)``. A plan has one number
     of axes, so the levels are the first of these numbers, and no two pairs have one place.
-
-    They are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
+    Count and noise are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
 
     Attributes:
         counts: the confidential table, over the plan's tree.
@@ -89,29 +88,26 @@ class Drawn:
 
     def public(self, levels: Levels) -> Roots:
         """Return all non-zero nodes of a public cuboid."""
-        return true_nodes(self.counts, self._depth(levels))
+        return true_nodes(self.counts, self.plan.tree.chain.index(levels))
 
     def total(self) -> tuple[Noisy, Variance]:
         """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
-        depth_plan = self.plan.depths[0]
-        noisy = np.zeros(1, dtype=np.int64)
-        if not isinstance(depth_plan, Measured):
+        levels, noisy = self.plan.tree.cuboid(0), np.zeros(1, dtype=np.int64)
+        what = self.plan.by_levels[levels]
+        if not isinstance(what, Measured):
             return noisy, np.inf
-        depth_plan.mechanism.draw(self.bits.stream(*self.plan.tree.cuboid(0)), 0, noisy)
+        what.mechanism.draw(self.bits.stream(*levels), 0, noisy)
         noisy += self.counts.total
         clip(noisy)
-        return noisy, depth_plan.mechanism.noise_variance
+        return noisy, what.mechanism.noise_variance
 
     def reader(self, job: tuple[int, ...], levels: Levels) -> Reader | None:
         """Return noise from the place's stream, to be added to the true counts."""
-        depth_plan = self.plan.depths[self._depth(levels)]
-        if not isinstance(depth_plan, Measured):
+        what = self.plan.by_levels[levels]
+        if not isinstance(what, Measured):
             return None
-        mechanism, stream = depth_plan.mechanism, self.bits.stream(*levels, *job)
+        mechanism, stream = what.mechanism, self.bits.stream(*levels, *job)
         return _Drawing(self.counts, mechanism, stream, mechanism.noise_variance)
-
-    def _depth(self, levels: Levels) -> int:
-        return self.plan.tree.chain.index(levels)
 
     def table(self, levels: Levels) -> Int64:
         """Return the noisy counts of a whole cuboid: int64 (cells), row by row."""

@@ -154,7 +154,7 @@ class Pass:
         return self._roots(steps[-1], result.nodes, Slices.concatenate(slices))
 
     def _cuboid(self, step: Refinement) -> Levels:
-        return self.outline.tree.cuboid(step.depth)
+        return self.outline.tree.chain[step.depth]
 
     def _readers(self, job: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
         readers = {step.depth: self.source.reader(job, self._cuboid(step)) for step in steps}
