@@ -22,7 +22,7 @@ from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.depths import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes
@@ -88,7 +88,8 @@ class Table:
     @cached_property
     def depths(self) -> list[int]:
         """The depths that can be measured."""
-        return measurable_depths(self.counts.tree, self.neighbours, ())
+        found = measurable(self.counts.tree, hr.Chain(), self.neighbours, ())
+        return [sum(levels) for levels in found]
 
     @property
     def known(self) -> hr.Prior:

@@ -48,6 +48,7 @@ from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relati
 from .plan.allocation.optimal import Optimal as Optimal
 from .plan.plan import Plan as Plan, make_plan as make_plan
 from .plan.prior import Prior as Prior
+from .plan.workload import Chain as Chain, Cube as Cube
 from .privacy.budget import Epsilon as Epsilon, EpsilonDelta as EpsilonDelta, Rho as Rho
 from .privacy.neighbours import AddRemove as AddRemove, Replace as Replace
 from .privacy.profile import Profile as Profile, compose as compose

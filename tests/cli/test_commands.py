@@ -81,7 +81,7 @@ def test_a_plan_is_made_without_opening_the_table(run, commuting):
     code, out, _ = run("plan", commuting, "--json")
     assert code == 0
     plan = json.loads(out)
-    assert [depth["kind"] for depth in plan["depths"]] == ["public"] + ["measured"] * 6
+    assert [depth["kind"] for depth in plan["cuboids"]] == ["public"] + ["measured"] * 6
     code, _, err = run("release", commuting, "--expect-plan", "0" * 64)
     assert code == 2
     assert f"has the hash {plan['sha256']}, not 000" in err
@@ -410,7 +410,7 @@ def test_units_and_their_contributions_are_told_of(run, census):
     assert "the records of any one person say and however many they are, up to 2" in out
     manifest = json.loads((census.parent / "out" / "manifest.json").read_text())
     assert manifest["plan"]["neighbours"]["unit"] == "person"
-    assert manifest["plan"]["depths"][0]["kind"] == "measured"
+    assert manifest["plan"]["cuboids"][0]["kind"] == "measured"
 
 
 @pytest.mark.parametrize("name", TABLE_ERRORS)

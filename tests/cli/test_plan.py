@@ -40,7 +40,7 @@ def allocate(file, section, estimate=""):
 
 
 def shares(out):
-    depths = json.loads(out)["depths"]
+    depths = json.loads(out)["cuboids"]
     return [float(hr.Rho(depth["share"]).rho) for depth in depths if "share" in depth]
 
 
@@ -61,7 +61,7 @@ def test_the_error_of_estimates_may_leave_depths_unmeasured(run, census):
     census.write_text(text)
     code, out, _ = run("plan", census, "--json")
     assert code == 0
-    kinds = [depth["kind"] for depth in json.loads(out)["depths"]]
+    kinds = [depth["kind"] for depth in json.loads(out)["cuboids"]]
     assert kinds[-1] == "measured"
     assert "unmeasured" in kinds
     assert run("release", census)[0] == 0
@@ -71,10 +71,10 @@ def test_the_error_of_estimates_may_leave_depths_unmeasured(run, census):
 
 def test_importance_moves_the_budget(run, census):
     allocate(census, 'method = "optimal"\nimportance = {county = 1000}')
-    county = json.loads(run("plan", census, "--json")[1])["depths"][2]
+    county = json.loads(run("plan", census, "--json")[1])["cuboids"][2]
     text = census.read_text().replace("county = 1000", "county = 1")
     census.write_text(text)
-    before = json.loads(run("plan", census, "--json")[1])["depths"][2]
+    before = json.loads(run("plan", census, "--json")[1])["cuboids"][2]
     assert hr.Rho(county["share"]).rho > 5 * hr.Rho(before["share"]).rho
 
 
@@ -176,7 +176,7 @@ def test_the_lines_for_a_target_give_the_file_the_same_plan(run, census, mechani
     code, out, err = run("plan", census, "--json")
     assert code == 0, err
     assert json.loads(out)["sha256"] == found
-    assert json.loads(out)["depths"][1].get("share") is None
+    assert json.loads(out)["cuboids"][1].get("share") is None
 
 
 def test_shares_are_said_to_be_relative_where_costs_of_depths_do_not_add(run, census):

@@ -275,7 +275,7 @@ def more_noise(manifest, *, parameters=True):
         use["sigma2"] = re.sub("^([0-9]+)/", r"\g<1>00000000/", use["sigma2"])
     if parameters:
         uses = iter(plan["guarantee"]["uses"])
-        for depth in plan["depths"]:
+        for depth in plan["cuboids"]:
             if depth["kind"] == "measured":
                 depth["parameter"] = next(uses)["sigma2"]
 

@@ -363,23 +363,23 @@ def test_nothing_but_plain_files_in_plain_folders_is_opened(tmp_path):
 
 
 DESCRIBED = {
-    "cells": lambda plan: plan["depths"][1].update(cells=10**9),
-    "cuboid": lambda plan: plan["depths"][1].update(cuboid="state"),
-    "depth": lambda plan: plan["depths"][1].update(depth=2),
-    "kind": lambda plan: plan["depths"][1].update(kind="safe"),
-    "fewer depths": lambda plan: plan["depths"].pop(),
+    "cells": lambda plan: plan["cuboids"][1].update(cells=10**9),
+    "cuboid": lambda plan: plan["cuboids"][1].update(cuboid="state"),
+    "levels": lambda plan: plan["cuboids"][1].update(levels=[2]),
+    "kind": lambda plan: plan["cuboids"][1].update(kind="safe"),
+    "fewer depths": lambda plan: plan["cuboids"].pop(),
     "sizes": lambda plan: (
         plan["tree"]["axes"][0].update(sizes=[40, 20]),
-        plan["depths"][1].update(cells=40),
+        plan["cuboids"][1].update(cells=40),
     ),
     "huge sizes": lambda plan: (
         plan["tree"]["axes"][0].update(sizes=[4, 2**40]),
-        plan["depths"][2].update(cells=2**40),
+        plan["cuboids"][2].update(cells=2**40),
     ),
     "no sizes": lambda plan: plan["tree"]["axes"][0].update(sizes=[0, 0]),
     "steps": lambda plan: (
         plan["tree"].update(refine=["place.tract", "place.county"]),
-        plan["depths"][1].update(cuboid="county"),
+        plan["cuboids"][1].update(cuboid="county"),
     ),
     "a level twice": lambda plan: plan["tree"]["axes"][0].update(columns=["tract", "tract"]),
     "a column of our own": lambda plan: plan["tree"]["axes"][0].update(columns=["county", "count"]),

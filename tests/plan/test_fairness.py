@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows, tree_classes, variances
-from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.depths import measurable
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.estimate import dense_trees as judge
@@ -31,8 +31,8 @@ def states(*counties):
 
 def problem(tree, neighbours=None, measure=None, *, budget, mechanism=hr.DiscreteGaussian):
     neighbours, measure = neighbours or hr.Replace(), measure or hr.Survivors()
-    depths = tuple(measurable_depths(tree, neighbours, ()))
-    return Problem(tree, neighbours, mechanism, budget, measure, depths)
+    cuboids = tuple(measurable(tree, hr.Chain(), neighbours, ()))
+    return Problem(tree, neighbours, mechanism, budget, measure, cuboids)
 
 
 def paths(tree, depth):
@@ -298,7 +298,9 @@ def test_a_ratio_out_of_reach_is_refused_with_the_one_that_can_be_reached():
 def test_below_a_public_parent_no_shares_change_the_ratio():
     axis = states(2, 10).axes[0]
     tree = Tree([axis])
-    asked = Problem(tree, hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.Survivors(), depths=(2,))
+    asked = Problem(
+        tree, hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.Survivors(), (tree.cuboid(2),)
+    )
     assert least_ratio(asked) == pytest.approx((1 - 1 / 10) / (1 - 1 / 2), rel=1e-5)
     assert fair_shares(asked, 2.0) == (Fraction(1),)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.depths import measurable_depths, public_depth
+from hedgerow.plan.depths import measurable, public_cuboid
 from tests.made import fixed_axis
 
 ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])
@@ -28,11 +28,14 @@ def test_the_coarser_of_two_invariants_adds_nothing_to_the_finer():
     finer = hr.Tree([ORIGIN, DESTINATION], order)
     coarse, fine = (hr.Invariant("destination", f"level{k}") for k in (1, 2))
     for invariants in ([fine], [coarse, fine], [fine, coarse]):
-        assert public_depth(finer, hr.Replace(), invariants) == 2
-        assert measurable_depths(finer, hr.Replace(), invariants) == [3, 4]
-    assert public_depth(finer, hr.Replace(), [coarse]) == 1
-    assert public_depth(finer, hr.Replace(), []) == 0
-    assert public_depth(finer, hr.AddRemove(), []) == -1
+        assert public_cuboid(finer, hr.Chain(), hr.Replace(), invariants) == finer.cuboid(2)
+        assert measurable(finer, hr.Chain(), hr.Replace(), invariants) == [
+            finer.cuboid(3),
+            finer.cuboid(4),
+        ]
+    assert public_cuboid(finer, hr.Chain(), hr.Replace(), [coarse]) == finer.cuboid(1)
+    assert public_cuboid(finer, hr.Chain(), hr.Replace(), []) == finer.cuboid(0)
+    assert public_cuboid(finer, hr.Chain(), hr.AddRemove(), []) is None
 
 
 def test_an_invariant_makes_its_depth_and_all_above_public():

@@ -23,8 +23,8 @@ RHO = hr.Rho("1/2")
 def problem(*, tree=TREE, budget=RHO, mechanism=hr.DiscreteGaussian, neighbours=None, measure=None):
     neighbours = neighbours or hr.AddRemove()
     first = 1 if neighbours.total_is_public else 0
-    depths = tuple(range(first, tree.depth + 1))
-    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), depths)
+    cuboids = tuple(tree.cuboid(t) for t in range(first, tree.depth + 1))
+    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), cuboids)
 
 
 def prior_of(tree=TREE, seed=0, filled=0.4):

@@ -25,7 +25,7 @@ def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():
         changed["guarantee"]["rho"] = str(plan.guarantee.rho / factor)
         for use in changed["guarantee"]["uses"]:
             use["sigma2"] = str(Fraction(use["sigma2"]) * factor)
-        for depth in changed["depths"]:
+        for depth in changed["cuboids"]:
             if "parameter" in depth:
                 depth["parameter"] = str(Fraction(depth["parameter"]) * factor)
         return changed
@@ -34,7 +34,7 @@ def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():
     assert read_plan(TRIPS, more).to_dict() == more
     with pytest.raises(hr.BudgetError, match="does not keep"):
         read_plan(TRIPS, with_noise(Fraction(99, 100)))
-    more["depths"][3]["parameter"] = "1"
+    more["cuboids"][3]["parameter"] = "1"
     assert read_plan(TRIPS, more).to_dict() != more
 
 
@@ -42,7 +42,7 @@ def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():
 def test_a_forged_number_in_a_plan_is_refused_and_not_expanded(number):
     plan = hr.make_plan(TRIPS, budget=hr.EpsilonDelta(1, "1e-8"), neighbours=hr.Replace())
     shares, rho = plan.to_dict(), plan.to_dict()
-    shares["depths"][3]["share"] = number
+    shares["cuboids"][3]["share"] = number
     rho["guarantee"]["rho"] = number
     for forged in (shares, rho):
         with pytest.raises(hr.PlanError):

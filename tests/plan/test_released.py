@@ -13,7 +13,7 @@ from hedgerow.plan.allocation import released
 from hedgerow.plan.allocation import released as simplex
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.released import released_shares
-from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.depths import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
 
@@ -24,9 +24,9 @@ SEEDS = st.integers(0, 10_000)
 
 def problem_of(tree, what=RHO, measure=None, neighbours=None):
     neighbours = neighbours or hr.AddRemove()
-    depths = tuple(measurable_depths(tree, neighbours, ()))
+    cuboids = tuple(measurable(tree, hr.Chain(), neighbours, ()))
     budget, mechanism = what
-    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), depths)
+    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), cuboids)
 
 
 def own_variances(problem, shares):

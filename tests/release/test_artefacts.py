@@ -383,7 +383,7 @@ def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(tmp_path, forg
     hr.release(counts, hr.make_plan(tree, budget=hr.Rho(1)), directory=tmp_path / "out")
     path = tmp_path / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["plan"]["depths"][0]["cells"] = forged
+    manifest["plan"]["cuboids"][0]["cells"] = forged
     path.write_text(json.dumps(manifest))
     rehash(tmp_path / "out")
     with pytest.raises(hr.ReleaseError, match="contradicts itself"):
@@ -445,8 +445,8 @@ SPOILED = [
     ),
     (rewrite(lambda m: m["estimator"].update(method="chebyshev")), "not what chebyshev makes"),
     (rewrite(cheaper_budget), "contradicts itself"),
-    (rewrite(lambda m: m["plan"]["depths"][6].update(parameter="1")), "contradicts itself"),
-    (rewrite(lambda m: m["plan"]["depths"][6].pop("share")), "shares can be given for the depths"),
+    (rewrite(lambda m: m["plan"]["cuboids"][6].update(parameter="1")), "contradicts itself"),
+    (rewrite(lambda m: m["plan"]["cuboids"][6].pop("share")), "shares can be given for"),
     (
         edit("measurements/depth=6.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
         "not what euclidean makes",

@@ -219,7 +219,7 @@ def test_a_change_is_found(directory, tmp_path, what):
         changed.with_columns(pl.col(column) + many * row).write_parquet(folder / name)
         manifest["files"][name] = sha256(folder / name)
     elif what == "the scale":
-        manifest["plan"]["depths"][1]["scale"] *= 2
+        manifest["plan"]["cuboids"][1]["scale"] *= 2
     else:
         use = manifest["plan"]["guarantee"]["uses"][0]
         use["squared_norm"] = str(int(use["squared_norm"]) // 2)

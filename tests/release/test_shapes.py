@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.depths import measurable
 from hedgerow.release.descent import block, outline
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis
@@ -41,7 +41,7 @@ def some_release(seed, estimator):
     codes = tuple(rng.integers(0, a.size(a.depth), leaves).astype(np.int32) for a in tree.axes)
     counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 30, leaves))
     neighbours = [hr.Replace(), hr.AddRemove()][seed % 2]
-    if not measurable_depths(tree, neighbours, ()):
+    if not measurable(tree, hr.Chain(), neighbours, ()):
         return None
     plan = hr.make_plan(
         tree,

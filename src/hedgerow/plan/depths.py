@@ -1,26 +1,25 @@
-"""What a plan decides for one depth, and which depths of a tree can be measured."""
+"""What a plan decides for one cuboid, and which cuboids of a workload can be measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import Mechanism, check_registered
+from hedgerow.plan.workload import Chain, Workload, is_within, repeated
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A depth whose counts are measured: each gets fresh noise of ``mechanism``.
+    """A cuboid whose counts are measured: each gets fresh noise of ``mechanism``.
 
     Attributes:
         mechanism: the noise of one count.
-        share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
+        share: of the budget, above 0; relative to the other cuboids' (see `Plan.price_of_a_share`).
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -37,11 +36,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """A depth of which weighted running sums are measured: each gets fresh noise.
+    """A cuboid of which weighted running sums are measured: each gets fresh noise.
 
     Attributes:
         mechanism: the noise of one sum, in units of the sums.
-        share: of the budget, above 0; relative to the other depths' (see `Plan.price_of_a_share`).
+        share: of the budget, above 0; relative to the other cuboids' (see `Plan.price_of_a_share`).
         scale: of the weights, public: a sum in records is one of these divided by it.
 
     Example:
@@ -60,7 +59,7 @@ class Summed:
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """A depth on whose counts all neighbours agree, so that they are released exactly.
+    """A cuboid on whose counts all neighbours agree, so that they are released exactly.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -73,7 +72,7 @@ class Public:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A depth without a measurement of its own: its counts follow from other depths.
+    """A cuboid without a measurement of its own: its counts follow from others.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -109,10 +108,11 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Measure the children of nodes that were released as positive, depth by depth.
+    """Measure the cells below counts that were released as positive.
 
-    Nothing depends on the number of possible cells. What survives depends on its own noise, so
-    sums of survivors are biased and depths are not combined.
+    Along a chain these are the children of positive nodes, depth by depth. In a cube every cuboid
+    but the largest ones is measured whole, and of those the cells all of whose margins are
+    positive. What survives depends on noise, so sums of survivors are biased.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -125,7 +125,7 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Measure every node of every measured depth, which combining depths needs.
+    """Measure every cell of every measured cuboid, which combining cuboids needs.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -153,16 +153,20 @@ class RunningSums:
     name = "running-sums"
 
 
-DepthPlan = Measured | Summed | Public | Unmeasured
+CuboidPlan = Measured | Summed | Public | Unmeasured
 Measure = Survivors | All | RunningSums
 MEASURES: dict[str, Measure] = {kind.name: kind for kind in (Survivors(), All(), RunningSums())}
 """By the name that a release file and a manifest give them."""
 
 
-def check_parts(tree: object, neighbours: object, mechanism: object, measure: object) -> None:
-    """Raise unless these are the parts of a plan: ``measure="all"`` would pass for survivors."""
+def check_tree(tree: object) -> None:
+    """Raise a PlanError unless it is a tree."""
     if not isinstance(tree, Tree):
         refuse_kind("a plan's tree", "Tree([axis, …])", tree)
+
+
+def check_parts(neighbours: object, mechanism: object, measure: object, workload: object) -> None:
+    """Raise unless these are the parts of a plan: ``measure="all"`` would pass for survivors."""
     if not isinstance(neighbours, Neighbours):
         refuse_kind("neighbours", "AddRemove() or Replace()", neighbours)
     if isinstance(mechanism, type) and hasattr(mechanism, "draw"):
@@ -171,6 +175,10 @@ def check_parts(tree: object, neighbours: object, mechanism: object, measure: ob
         refuse_kind("a mechanism", "the class DiscreteGaussian or DiscreteLaplace", mechanism)
     if not isinstance(measure, Measure):
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)
+    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
+        refuse_kind("a workload", "Chain() or Cube()", workload)
+    if isinstance(measure, RunningSums) and not isinstance(workload, Chain):
+        raise PlanError('measure = "running-sums" goes with cuboids = "chain"')
 
 
 def refuse_kind(name: str, fitting: str, given: object) -> None:
@@ -181,36 +189,99 @@ def refuse_kind(name: str, fitting: str, given: object) -> None:
 MOST_CELLS = 1 << 32
 """Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
 
+MOST_WHOLE = 1 << 27
+"""Cells of a cuboid that a cube measures whole where `Survivors` are measured, at most."""
 
-def measurable_depths(
-    tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]
-) -> list[int]:
-    """Return the depths that are neither public nor made of single children.
+FEW_LEAVES = 1 << 24
+"""Leaves up to which a cube measures all of them unless told otherwise."""
 
-    A depth of single children repeats its parents' counts, so measuring it tells nothing new.
+
+def usual_measure(tree: Tree, workload: Workload) -> Measure:
+    """Return what is measured unless somebody says: all leaves of a small cube, else survivors."""
+    small = not isinstance(workload, Chain) and tree.leaves <= FEW_LEAVES
+    return All() if small else Survivors()
+
+
+def is_whole(tree: Tree, levels: Levels, measure: Measure) -> bool:
+    """Return whether a cube measures every cell of a cuboid, and not survivors alone."""
+    if not isinstance(measure, Survivors):
+        return True
+    return tree.cells(levels) < tree.leaves and tree.cells(levels) <= MOST_WHOLE
+
+
+def measurable(
+    tree: Tree,
+    workload: Workload,
+    neighbours: Neighbours,
+    invariants: Sequence[Invariant],
+) -> list[Levels]:
+    """Return the cuboids of a workload that are neither public nor the cells of a coarser one.
+
+    A cuboid with an axis at a level of only children repeats the counts above it, so measuring it
+    tells nothing new.
     """
-    first = public_depth(tree, neighbours, invariants) + 1
-    return [t for t in range(first, tree.depth + 1) if _has_siblings(tree, t)]
+    every = workload.cuboids(tree)
+    exact, again = public_cuboid(tree, workload, neighbours, invariants), repeated(tree, every)
+    return [
+        levels
+        for levels in every
+        if levels not in again and (exact is None or not is_within(levels, exact))
+    ]
 
 
-def public_depth(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> int:
-    """Return the deepest public depth; -1 if not even the total is public."""
-    deepest = 0 if neighbours.total_is_public else -1
+def public_cuboid(
+    tree: Tree,
+    workload: Workload,
+    neighbours: Neighbours,
+    invariants: Sequence[Invariant],
+) -> Levels | None:
+    """Return the finest cuboid on whose counts all neighbours agree; None for none at all.
+
+    Those of its coarsenings are public too, and no others.
+
+    Raises:
+        PlanError: invariants that neighbours do not agree on, that are no cuboids of the workload,
+            or of which none refines all the others.
+    """
     if invariants and not neighbours.total_is_public:
         raise PlanError(
             "invariants need replace neighbours and units with exactly as many records as "
             "contributions says: otherwise one unit changes the total, so neighbours would not "
             "agree on the invariant counts"
         )
-    return max([deepest, *(_depth_of(tree, invariant) for invariant in invariants)])
+    if not neighbours.total_is_public:
+        return None
+    every = workload.cuboids(tree)
+    exact = [_levels_of(tree, invariant) for invariant in invariants]
+    for invariant, levels in zip(invariants, exact, strict=True):
+        if levels not in every:
+            raise PlanError(
+                f"invariant {invariant.axis}.{invariant.level} is not a depth of this tree; put "
+                f"its axis down to that level first in refine "
+                f"(the depths are {', '.join(map(tree.name_of, every))})"
+            )
+    finest = max([every[0], *exact], key=sum)
+    for levels in exact:
+        if not is_within(levels, finest):
+            raise PlanError(
+                f"invariants must be nested: {tree.name_of(levels)} and {tree.name_of(finest)} are "
+                f"not; held exactly together, the two would leave records that cannot move alone, "
+                f"and publish their pairs"
+            )
+    return finest
 
 
-def protection(tree: Tree, neighbours: Neighbours, invariants: Sequence[Invariant]) -> Protection:
+def protection(
+    tree: Tree,
+    workload: Workload,
+    neighbours: Neighbours,
+    invariants: Sequence[Invariant],
+) -> Protection:
     """Return who is protected, and what neighbours agree on: invariants, and lists from the table.
 
     Only the finest invariant level of an axis is named: coarser counts are sums of its counts.
     """
-    public_depth(tree, neighbours, invariants)
+    public_cuboid(tree, workload, neighbours, invariants)
     restrictions = []
     for axis in tree.axes:
         levels = [axis.level_number(i.level) for i in invariants if i.axis == axis.name]
@@ -229,7 +300,7 @@ def check_size(tree: Tree, measure: Measure) -> None:
         )
 
 
-def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequence[int]) -> None:
+def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequence[Levels]) -> None:
     """Raise a PlanError unless one axis of bins is measured under Gaussian noise, and no total."""
     rule = 'measure = "running-sums" '
     if len(tree.axes) != 1 or tree.depth != 1:
@@ -238,34 +309,19 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {tree.leaves:,}; use measure = "all"')
     if mechanism.price.norm != 2:
         raise PlanError(rule + "goes with discrete Gaussian noise")
-    if list(measured) != [1]:
+    if list(measured) != [(1,)]:
         raise PlanError(
             rule + "leaves the total unmeasured, which the sums hold: use the allocation "
             '"distribution"'
         )
 
 
-def _has_siblings(tree: Tree, depth: int) -> bool:
-    """Return whether some family of a depth has a second child."""
-    if depth == 0:
-        return True
-    axis, level = tree.steps[depth - 1]
-    return bool((np.diff(tree.axes[axis].child_start[level - 1]) > 1).any())
-
-
-def _depth_of(tree: Tree, invariant: Invariant) -> int:
-    """Return the depth whose counts an invariant publishes."""
+def _levels_of(tree: Tree, invariant: Invariant) -> Levels:
+    """Return the cuboid whose counts an invariant publishes."""
     numbers = {axis.name: i for i, axis in enumerate(tree.axes)}
     if invariant.axis not in numbers:
         raise PlanError(f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(numbers)}")
-    levels = [0] * len(tree.axes)
-    axis = numbers[invariant.axis]
-    levels[axis] = tree.axes[axis].level_number(invariant.level)
-    for t in range(tree.depth + 1):
-        if tree.cuboid(t) == tuple(levels):
-            return t
-    raise PlanError(
-        f"invariant {invariant.axis}.{invariant.level} is not a depth of this tree; put "
-        f"its axis down to that level first in refine "
-        f"(the depths are {', '.join(tree.cuboid_name(t) for t in range(tree.depth + 1))})"
+    return tuple(
+        axis.level_number(invariant.level) if axis.name == invariant.axis else 0
+        for axis in tree.axes
     )

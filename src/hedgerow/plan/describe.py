@@ -5,9 +5,9 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from hedgerow.plan.depths import DepthPlan, Measured, Summed
+from hedgerow.plan.depths import CuboidPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import Exact, format_delta, format_rounded_up
 
 
@@ -36,22 +36,32 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
     }
 
 
-def describe_depth(tree: Tree, depth: int, depth_plan: DepthPlan) -> dict[str, Any]:
-    """Return one depth as JSON: cuboid, cells, kind, and where measured share and parameter."""
+def describe_cuboid(
+    tree: Tree, levels: Levels, cuboid_plan: CuboidPlan, *, whole: bool
+) -> dict[str, Any]:
+    """Return one cuboid as JSON: levels, cells, kind, and where measured share and parameter.
+
+    Args:
+        tree: the public domain.
+        levels: the cuboid.
+        cuboid_plan: what is done there.
+        whole: whether every cell is measured; else those that survive alone.
+    """
     described: dict[str, Any] = {
-        "depth": depth,
-        "cuboid": tree.cuboid_name(depth),
-        "cells": tree.nodes(depth),
-        "kind": depth_plan.kind,
+        "levels": list(levels),
+        "cuboid": tree.name_of(levels),
+        "cells": tree.cells(levels),
+        "kind": cuboid_plan.kind,
     }
-    if isinstance(depth_plan, Measured | Summed):
+    if isinstance(cuboid_plan, Measured | Summed):
         described |= {
-            "share": str(depth_plan.share),
-            "mechanism": depth_plan.mechanism.name,
-            "parameter": str(depth_plan.mechanism.parameter),
+            "share": str(cuboid_plan.share),
+            "mechanism": cuboid_plan.mechanism.name,
+            "parameter": str(cuboid_plan.mechanism.parameter),
+            "whole": whole,
         }
-    if isinstance(depth_plan, Summed):
-        described["scale"] = depth_plan.scale
+    if isinstance(cuboid_plan, Summed):
+        described["scale"] = cuboid_plan.scale
     return described
 
 

@@ -26,7 +26,7 @@ from hedgerow.picture import (
 )
 from hedgerow.plan.depths import (
     All,
-    DepthPlan,
+    CuboidPlan,
     Measure,
     Measured,
     Public,
@@ -58,7 +58,7 @@ class Planned(Protocol):
         """The public domain."""
 
     @property
-    def depths(self) -> tuple[DepthPlan, ...]:
+    def depths(self) -> tuple[CuboidPlan, ...]:
         """What is done at each depth."""
 
     @property
@@ -138,7 +138,7 @@ def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
     return variances[0], variances[1]
 
 
-def noise_variances(depths: Sequence[DepthPlan]) -> list[float]:
+def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
     """Return the variance of one noisy count a depth: 0 where public, inf where unmeasured."""
     return [
         depth_plan.mechanism.noise_variance
@@ -159,7 +159,7 @@ def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]
     return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
 
 
-def _noise(depth_plan: DepthPlan) -> dict[str, Any]:
+def _noise(depth_plan: CuboidPlan) -> dict[str, Any]:
     """Return the columns of the noise of one count."""
     if isinstance(depth_plan, Measured):
         return {

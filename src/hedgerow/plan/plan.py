@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,10 @@ from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.depths import (
     MEASURES,
-    DepthPlan,
+    CuboidPlan,
     Invariant,
     Measure,
     Measured,
@@ -25,24 +26,28 @@ from hedgerow.plan.depths import (
     check_parts,
     check_running_sums,
     check_size,
-    measurable_depths,
+    check_tree,
+    is_whole,
+    measurable,
     protection,
-    public_depth,
+    public_cuboid,
     refuse_kind,
+    usual_measure,
 )
 from hedgerow.plan.describe import (
-    describe_depth,
+    describe_cuboid,
     describe_tree,
     plan_hash,
 )
 from hedgerow.plan.forecast import forecast, forecast_table
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.workload import WORKLOADS, Chain, Workload, is_within, repeated, workload_for
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import exact
 
 
@@ -56,16 +61,18 @@ class Plan:
         budget: what may be spent.
         mechanism: the noise.
         allocation: the name of the rule that shared the budget out.
-        shares: for each depth 0..T its share of the budget, None where it is not measured.
+        shares: for each cuboid of the workload its share of the budget, None where it is not
+            measured.
         invariants: what is public by declaration.
-        measure: all nodes of a measured depth, or those below survivors alone.
+        measure: all cells of a measured cuboid, or survivors alone.
+        workload: which cuboids are measured and released.
         prior: the public table that the allocation rests on, if any; no part of what is signed.
         inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
             which is verified rather than searched for again.
 
     Raises:
-        PlanError: an impossible invariant, a share for a depth that is public or made of single
-            children, none for the deepest of the others, or more cells to measure than 2³².
+        PlanError: an impossible invariant, a share for a cuboid that is public or repeats a coarser
+            one, none for the finest of the others, or more cells to measure than 2³².
         BudgetError: a budget that the mechanism cannot spend, or invalid shares.
 
     Example:
@@ -85,38 +92,84 @@ class Plan:
     shares: tuple[Fraction | None, ...]
     invariants: tuple[Invariant, ...]
     measure: Measure
+    workload: Workload = field(default_factory=Chain)
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
 
     def __post_init__(self) -> None:
-        possible = measurable_depths(self.tree, self.neighbours, self.invariants)
+        possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
         if not possible:
             raise PlanError(
                 "this plan measures nothing: every depth is public or has single children only"
             )
-        given = [t for t, share in enumerate(self.shares) if share is not None]
-        fits = len(self.shares) == self.tree.depth + 1 and set(given) <= set(possible)
-        if not fits or possible[-1] not in given:
+        if len(self.shares) != len(self.levels):
             raise PlanError(
-                f"shares can be given for the depths {possible} and must be for the last of them, "
-                f"got shares for {given}"
+                f"a plan has one share or None for each of {len(self.levels)} cuboids, got "
+                f"{len(self.shares)}"
+            )
+        given = self.measured
+        if not set(given) <= set(possible) or possible[-1] not in given:
+            raise PlanError(
+                f"shares can be given for {'; '.join(map(self.tree.name_of, possible))} and must "
+                f"be for the last of them, got shares for "
+                f"{'; '.join(map(self.tree.name_of, given)) or 'none'}"
             )
         check_size(self.tree, self.measure)
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
+        if not self.is_chain:
+            self.cube  # noqa: B018 - likewise
 
     @cached_property
+    def levels(self) -> tuple[Levels, ...]:
+        """The cuboids of the workload, each after all that are coarser."""
+        return self.workload.cuboids(self.tree)
+
+    @cached_property
+    def measured(self) -> tuple[Levels, ...]:
+        """The cuboids that have a share."""
+        return tuple(
+            levels
+            for levels, share in zip(self.levels, self.shares, strict=True)
+            if share is not None
+        )
+
+    @cached_property
+    def public(self) -> Levels | None:
+        """The finest cuboid whose counts are public, with all its coarsenings; None for none."""
+        return public_cuboid(self.tree, self.workload, self.neighbours, self.invariants)
+
+    @property
     def public_depth(self) -> int:
-        """The deepest public depth; -1 if not even the total is public."""
-        return public_depth(self.tree, self.neighbours, self.invariants)
+        """The deepest public depth of a chain; -1 if not even the total is public."""
+        self._check_chain()
+        return -1 if self.public is None else sum(self.public)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether the cuboids are nested, so that the pass descends from depth to depth."""
+        return isinstance(self.workload, Chain)
+
+    def _check_chain(self) -> None:
+        if not self.is_chain:
+            raise PlanError("a cube has no depths: see cuboids, by name, or by_levels")
+
+    def is_public(self, levels: Levels) -> bool:
+        """Return whether the counts of a cuboid are public."""
+        return self.public is not None and is_within(levels, self.public)
+
+    def is_whole(self, levels: Levels) -> bool:
+        """Return whether every cell of a measured cuboid is measured, and not survivors alone."""
+        if self.is_chain:
+            return not isinstance(self.measure, Survivors) or levels == self.levels[0]
+        return is_whole(self.tree, levels, self.measure)
 
     @cached_property
     def guarantee(self) -> Profile:
         """The composition of all measurements, coarsest first."""
-        measured = [t for t, share in enumerate(self.shares) if share is not None]
         shares = [share for share in self.shares if share is not None]
-        changes = [self._changes(t) for t in measured]
+        changes = [self._changes(levels) for levels in self.measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
             self.mechanism,
@@ -132,10 +185,10 @@ class Plan:
         """The weights of the running sums, where these are measured."""
         return Strategy.of(self.tree.nodes(self.tree.depth))
 
-    def _changes(self, depth: int) -> tuple[Change, ...]:
-        """Return what one unit changes of the measurements of a depth, in each case."""
+    def _changes(self, levels: Levels) -> tuple[Change, ...]:
+        """Return what one unit changes of the measurements of a cuboid, in each case."""
         if not isinstance(self.measure, RunningSums):
-            return self.neighbours.changes(depth)
+            return self.neighbours.changes(sum(levels))
         columns = self.strategy
         return (self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared),)
 
@@ -147,11 +200,11 @@ class Plan:
 
     @cached_property
     def price_of_a_share(self) -> Fraction:
-        """What a depth alone costs, as a multiple of its share of the budget: at least 1.
+        """What a cuboid alone costs, as a multiple of its share of the budget: at least 1.
 
-        It is 1 where one unit can change all depths by their worst at once: then costs of depths
+        It is 1 where one unit can change all cuboids by their worst at once: then their costs
         add up to the budget. Where it cannot (`Neighbours.changes` has several cases), they add up
-        to more, the whole costs the budget, and shares say how depths compare.
+        to more, the whole costs the budget, and shares say how cuboids compare.
         """
         guarantee = self.guarantee
         whole, each = guarantee.pure_epsilon, [use.pure_epsilon for use in guarantee.uses]
@@ -168,24 +221,47 @@ class Plan:
         return 1 - rho_within(self.budget.epsilon, self.budget.delta) / guarantee.rho
 
     @cached_property
-    def depths(self) -> tuple[DepthPlan, ...]:
-        """For each depth 0..T `Measured`, `Public` or `Unmeasured`."""
+    def by_levels(self) -> dict[Levels, CuboidPlan]:
+        """For each cuboid of the workload `Measured`, `Public` or `Unmeasured`."""
         uses = iter(self.guarantee.uses)
-        return tuple(
-            Public()
-            if t <= self.public_depth
+        return {
+            levels: Public()
+            if self.is_public(levels)
             else Unmeasured()
             if share is None
             else Summed(next(uses).noise, share, self.strategy.scale)
             if isinstance(self.measure, RunningSums)
             else Measured(next(uses).noise, share)
-            for t, share in enumerate(self.shares)
-        )
+            for levels, share in zip(self.levels, self.shares, strict=True)
+        }
+
+    @property
+    def cuboids(self) -> dict[str, CuboidPlan]:
+        """The same by name, coarse to fine."""
+        return {self.tree.name_of(levels): what for levels, what in self.by_levels.items()}
+
+    @cached_property
+    def depths(self) -> tuple[CuboidPlan, ...]:
+        """The same of a chain, for each depth 0..T."""
+        self._check_chain()
+        return tuple(self.by_levels.values())
+
+    @cached_property
+    def cube(self) -> PlannedCube:
+        """The weights and variances of a cube's estimates."""
+        if self.is_chain:
+            raise PlanError("a chain is estimated along its depths: it is no cube")
+        return PlannedCube.of(self.tree, self.by_levels, self.public, self.measure)
+
+    @cached_property
+    def repeats(self) -> dict[Levels, Levels]:
+        """For each cuboid that has the cells of a coarser one, the coarsest such one."""
+        return repeated(self.tree, self.levels)
 
     @cached_property
     def protection(self) -> Protection:
         """Who is protected, and what neighbours agree on."""
-        return protection(self.tree, self.neighbours, self.invariants)
+        return protection(self.tree, self.workload, self.neighbours, self.invariants)
 
     @property
     def promise(self) -> Promise:
@@ -194,8 +270,8 @@ class Plan:
         return Promise(self.protection, self.guarantee, delta)
 
     def __repr__(self) -> str:
-        depths = ", ".join(self.tree.cuboid_name(t) for t in range(self.tree.depth + 1))
-        return f"Plan({depths}; {self.promise.label}; print() shows its table and promise)"
+        names = ", ".join(self.cuboids)
+        return f"Plan({names}; {self.promise.label}; print() shows its table and promise)"
 
     def __str__(self) -> str:
         """Return the table that `hedgerow plan` shows, and what is promised."""
@@ -228,34 +304,42 @@ class Plan:
             "allocation": self.allocation,
             "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
-            "depths": [describe_depth(self.tree, t, plan) for t, plan in enumerate(self.depths)],
+            "workload": self.workload.name,
+            "cuboids": [
+                describe_cuboid(self.tree, levels, what, whole=self.is_whole(levels))
+                for levels, what in self.by_levels.items()
+            ],
             "guarantee": self.guarantee.to_dict(),
         }
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913 - what a plan is made of
     tree: Tree,
     *,
     budget: Budget,
     neighbours: Neighbours | None = None,
     mechanism: type[Mechanism] = DiscreteGaussian,
     allocation: Allocation | None = None,
+    workload: Workload | None = None,
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Plan:
     """Return the plan of a release, made from public facts alone.
 
     The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
-    its depth and all coarser ones public. A depth at which no family has a second child repeats its
-    parents' counts, so it is left unmeasured and costs nothing.
+    its cuboid and all coarser ones public. A cuboid that has the cells of a coarser one, as no
+    family has a second child, repeats its counts: it is left unmeasured and costs nothing.
 
     Args:
         tree: the public domain.
         budget: `Rho` or `EpsilonDelta` for the discrete Gaussian, `Epsilon` for discrete Laplace.
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
-        allocation: how the measured depths share the budget; equally unless given.
-        measure: `Survivors` unless given; `All` lets estimators combine depths.
+        allocation: how the measured cuboids share the budget; equally unless given.
+        workload: which cuboids are measured: those of the tree's own `Chain` unless given, or all
+            combinations of levels (`Cube`).
+        measure: `Survivors` unless given (of a cube of up to 2²⁴ leaves `All`); `All` lets
+            estimators combine cuboids.
         invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
@@ -274,22 +358,25 @@ def make_plan(
     check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
     allocation = Uniform() if allocation is None else allocation
-    measure = Survivors() if measure is None else measure
-    check_parts(tree, neighbours, mechanism, measure)
+    check_tree(tree)
+    workload = workload_for(tree, workload)
+    measure = usual_measure(tree, workload) if measure is None else measure
+    check_parts(neighbours, mechanism, measure, workload)
     _check_rules(allocation, invariants)
-    depths = tuple(measurable_depths(tree, neighbours, invariants))
     check_size(tree, measure)
-    problem = Problem(tree, neighbours, mechanism, budget, measure, depths)
-    shares = dict(zip(depths, allocation.shares(problem) if depths else (), strict=True))
+    problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
+    found = allocation.shares(problem) if problem.cuboids else ()
+    shares = dict(zip(problem.cuboids, found, strict=True))
     return Plan(
         tree,
         neighbours,
         budget,
         mechanism,
         allocation.name,
-        tuple(shares.get(t) for t in range(tree.depth + 1)),
+        tuple(shares.get(levels) for levels in workload.cuboids(tree)),
         tuple(invariants),
         measure,
+        workload,
         prior=allocation.prior,
     )
 
@@ -318,6 +405,10 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
+    workload = WORKLOADS[described["workload"]]
+    listed = described["cuboids"]
+    if [tuple(each["levels"]) for each in listed] != list(workload.cuboids(tree)):
+        raise PlanError("the plan lists other cuboids than those of its workload")
     return Plan(
         tree,
         (Replace if "exactly" in options else AddRemove)(**options),
@@ -325,11 +416,11 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
         MECHANISMS[described["mechanism"]],
         described["allocation"],
         tuple(
-            exact(t["share"], "share", PlanError) if "share" in t else None
-            for t in described["depths"]
+            exact(each["share"], "share", PlanError) if "share" in each else None for each in listed
         ),
         tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
         MEASURES[described["measure"]],
+        workload,
         1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
         if kind is EpsilonDelta
         else None,

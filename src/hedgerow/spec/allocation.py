@@ -17,7 +17,7 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.depths import measurable_depths
+from hedgerow.plan.depths import measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection
@@ -160,8 +160,9 @@ def release_file_lines(plan: Plan) -> str:
     """
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
     others = " and ".join(name for name in BUDGETS if name not in budget)
-    depths = measurable_depths(plan.tree, plan.neighbours, plan.invariants)
-    shares = ", ".join(f'"{plan.shares[t] or 0}"' for t in depths)
+    given_to = dict(zip(plan.levels, plan.shares, strict=True))
+    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
+    shares = ", ".join(f'"{given_to[levels] or 0}"' for levels in possible)
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
         f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"

@@ -133,6 +133,12 @@ class TreeSection(Section):
     refine: list[str] | None = None
 
 
+class WorkloadSection(Section):
+    """``[workload]``: which cuboids are measured."""
+
+    cuboids: Literal["chain", "cube"] = "chain"
+
+
 class BudgetSection(Section):
     """A budget: rho, or epsilon with delta, or epsilon alone."""
 
@@ -239,6 +245,7 @@ class ReleaseFile(Section):
     table: TableSection
     axis: list[AxisSection] = Field(min_length=1)
     tree: TreeSection = TreeSection()
+    workload: WorkloadSection = WorkloadSection()
     privacy: PrivacySection
     allocation: AllocationSection = AllocationSection()
     estimate: EstimateSection = EstimateSection()

@@ -16,8 +16,16 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.allocation.cheapest import cheapest
-from hedgerow.plan.depths import MEASURES, Invariant, Measure, Survivors, protection
+from hedgerow.plan.depths import (
+    MEASURES,
+    Invariant,
+    Measure,
+    Survivors,
+    protection,
+    usual_measure,
+)
 from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.workload import WORKLOADS, Chain, Workload, workload_for
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
@@ -107,7 +115,7 @@ class ReleaseSpec:
 
     def protection(self, tree: Tree) -> Protection:
         """Return who is protected, and what neighbours agree on."""
-        return protection(tree, self.neighbours, self.invariants)
+        return protection(tree, self.workload(tree), self.neighbours, self.invariants)
 
     @property
     def estimator(self) -> Estimator:
@@ -121,11 +129,16 @@ class ReleaseSpec:
 
     @property
     def measure(self) -> Measure:
-        """From ``measure`` in ``[estimate]``; for a distribution the better one unless given."""
+        """From ``measure`` in ``[estimate]``; else the usual one, for a distribution the better."""
         given = self.file.estimate.measure
         if given is not None:
             return MEASURES[given]
-        return Survivors() if self._designed is None else self._designed.measure
+        if self._designed is not None:
+            return self._designed.measure
+        if self.file.workload.cuboids == Chain.name:
+            return Survivors()
+        tree = self.tree()
+        return usual_measure(tree, self.workload(tree))
 
     @cached_property
     def _designed(self) -> Plan | None:
@@ -173,14 +186,19 @@ class ReleaseSpec:
             )
         return listed_axis(axis, path)
 
+    def workload(self, tree: Tree) -> Workload:
+        """Return the workload of ``[workload]``."""
+        return workload_for(tree, WORKLOADS[self.file.workload.cuboids])
+
     def plan(self, tree: Tree) -> Plan:
-        """Return the plan of ``[privacy]``, ``[allocation]`` and ``[[invariant]]``."""
+        """Return the plan of ``[privacy]``, ``[workload]``, ``[allocation]``, ``[[invariant]]``."""
         return make_plan(
             tree,
             budget=budget_of(self.file.privacy),
             neighbours=self.neighbours,
             mechanism=self.mechanism,
             allocation=within("[allocation]", self.allocation.allocation, tree),
+            workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
         )

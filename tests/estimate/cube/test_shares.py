@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.nominal import NominalVariances, mean_weights
+from hedgerow.estimate.cube.coefficients import mean_weights
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.cube.shares import (
     axis_shares,
@@ -15,6 +15,7 @@ from hedgerow.estimate.cube.shares import (
     product_shares,
     squares_of,
 )
+from hedgerow.estimate.cube.variances import CubeVariances
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
 PUBLIC = [None, (0, 0), (1, 0)]
@@ -77,9 +78,9 @@ def test_the_product_of_the_axes_optima_is_optimal_among_all_shares_of_cuboids(s
     shares = [axis_shares(a, w) for a, w in zip(shape.axes, importance, strict=True)]
     squares = squares_of(shape, shares)
     each = cuboid_shares(shape, shares)
-    found = NominalVariances(squares, {c: 1 / each.get(c, np.inf) for c in shape.cuboids()})
+    found = CubeVariances(squares)
     slope = sum(
-        importance[0][c[0]] * importance[1][c[1]] * found.weights(c) for c in shape.cuboids()
+        importance[0][c[0]] * importance[1][c[1]] * found.derivatives(c) for c in shape.cuboids()
     )
     by_share = {c: slope[c] / share**2 for c, share in each.items()}  # -d error / d share
     assert min(by_share.values()) == pytest.approx(max(by_share.values()), rel=1e-4)

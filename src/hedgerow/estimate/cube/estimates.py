@@ -72,19 +72,19 @@ def upward(squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats]) -> N
     what the settled margins' multipliers absorb. The estimate of cell (i, j, …) then has the
     variance u_i u_j … (`AxisSquares.combined`).
 
-    Where the finest cuboid is missing (leaves that are measured for survivors alone) each other
-    one is combined with what lies below it along one axis after the other. Margins of leaves are
-    combined without a level of leaves; the weights of all others are those of the whole cube, which
-    no product of axes could better: unbiased, and nearly the best, as leaves say little of them.
+    Where the finest cuboids are missing (they are measured for survivors alone) each other one is
+    combined with what lies below it along one axis after the other, without the levels that are
+    missing beside it; all other weights are those of the whole cube: unbiased, and nearly the best,
+    as leaves say little of margins.
 
     Args:
         squares: one an axis.
-        tables: for every cuboid, or every one but the finest, float64 (cells along each axis).
+        tables: for every cuboid, or all but some finest ones, float64 (cells along each axis).
 
     Raises:
         EstimateError: a cuboid that is missing or of another shape.
     """
-    check_tables(squares, tables, but_leaves=True)
+    check_tables(squares, tables, but_finest=True)
     for axis in range(len(squares)):
         _upward_along(squares, tables, axis)
 
@@ -93,7 +93,7 @@ def check_tables(
     squares: Sequence[AxisSquares],
     tables: Mapping[Cuboid, Floats],
     *,
-    but_leaves: bool = False,
+    but_finest: bool = False,
 ) -> None:
     """Raise unless the tables are those of a cube.
 
@@ -102,7 +102,10 @@ def check_tables(
     """
     shape = shape_of(squares)
     for cuboid in shape.cuboids():
-        if but_leaves and cuboid == shape.finest and cuboid not in tables:
+        finer_ones_are_missing = but_finest and not any(
+            cuboid != other and is_within(cuboid, other) for other in tables
+        )
+        if finer_ones_are_missing and cuboid not in tables:
             continue
         found = tables.get(cuboid)
         if found is None or found.shape != shape.shape(cuboid) or found.dtype != np.float64:
@@ -117,7 +120,7 @@ def _upward_along(
 ) -> None:
     for rest in _others(squares, axis):
         own = squares[axis]
-        if own.depth and _at(rest, axis, own.depth) not in tables:
+        while own.depth and _at(rest, axis, own.depth) not in tables:
             own = own.without_leaves()
         for level in range(own.depth - 1, -1, -1):
             above = lines(tables[_at(rest, axis, level)], axis)

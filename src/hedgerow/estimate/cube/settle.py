@@ -17,7 +17,7 @@ inside a block the covariance given the margins is (diag u - uuᵀ/U) ⊗ (diag 
 conditioning on the margins is the projection with weights 1/(u_i v_j).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -27,12 +27,13 @@ from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import Cuboid, Floats, coarser
 from hedgerow.estimate.cube.targets import settle_with_targets
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 
 
 def settle(
     squares: Sequence[AxisSquares],
     upward: Mapping[Cuboid, Floats],
-    total: int | None = None,
+    exact: Mapping[Cuboid, Counts] | None = None,
 ) -> dict[Cuboid, Counts]:
     """Return the settled counts of every cuboid.
 
@@ -42,36 +43,31 @@ def settle(
     Args:
         squares: one an axis.
         upward: of `hedgerow.estimate.cube.estimates.upward`: what each cell's own subtree says of
-            it; without the finest cuboid, that one is not settled.
-        total: the true total where it is public; else the total is settled too.
+            it; cuboids that are missing are not settled.
+        exact: the true counts of the public cuboid and of all its coarsenings, if any.
 
     Returns:
         For every cuboid int64 (cells along each axis), records.
     """
-    shape = shape_of(squares)
-    whole = shape.finest in upward
-    found: dict[Cuboid, Counts] = {}
-    for cuboid in shape.cuboids():
-        if cuboid in upward:
-            found[cuboid] = _settled(squares, cuboid, upward[cuboid], found, total, whole=whole)
+    found: dict[Cuboid, Counts] = dict(exact or {})
+    for cuboid in shape_of(squares).cuboids():
+        if cuboid in upward and cuboid not in found:
+            found[cuboid] = _settled(squares, cuboid, upward, found)
     return found
 
 
 def _settled(
     squares: Sequence[AxisSquares],
     cuboid: Cuboid,
-    upward: Floats,
+    tables: Mapping[Cuboid, Floats],
     coarse: Mapping[Cuboid, Counts],
-    total: int | None,
-    *,
-    whole: bool,
 ) -> Counts:
     """Return the counts of a cuboid, by how many axes it refines."""
-    refined = [axis for axis, level in enumerate(cuboid) if level]
+    upward, refined = tables[cuboid], [axis for axis, level in enumerate(cuboid) if level]
     if not refined:
-        value = round(float(upward.item())) if total is None else total
-        return np.full(upward.shape, max(0, value), dtype=np.int64)
-    weights = [weight_of(squares, cuboid, axis, whole=whole) for axis in range(len(squares))]
+        value = min(max(0, round(float(upward.item()))), LARGEST_REAL_COUNT)
+        return np.full(upward.shape, value, dtype=np.int64)
+    weights = [weight_of(squares, cuboid, axis, tables) for axis in range(len(squares))]
     margins = {axis: coarse[coarser(cuboid, axis)] for axis in refined}
     starts = {axis: squares[axis].shape.child_start[cuboid[axis] - 1] for axis in refined}
     if len(refined) > 2:
@@ -88,18 +84,22 @@ def _settled(
     return settle_cuboid(table, pair, sums, (starts[first], starts[last])).reshape(upward.shape)
 
 
-def weight_of(squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, *, whole: bool) -> Floats:
+def weight_of(
+    squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, tables: Container[Cuboid]
+) -> Floats:
     """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 
     Args:
         squares: one an axis.
         cuboid: that is settled.
         axis: of the factor.
-        whole: whether the leaves are measured whole, so that all above has them in it.
+        tables: the cuboids that are measured whole, so that all above has them in it.
     """
     own = squares[axis]
-    others = [a for a in range(len(squares)) if a != axis]
-    beside_leaves = all(cuboid[a] == squares[a].depth for a in others)
-    if not whole and beside_leaves and cuboid[axis] < own.depth:
+    while own.depth > cuboid[axis] and _at(cuboid, axis, own.depth) not in tables:
         own = own.without_leaves()
     return own.combined[cuboid[axis]]
+
+
+def _at(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
+    return (*cuboid[:axis], level, *cuboid[axis + 1 :])

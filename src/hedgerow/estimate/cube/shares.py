@@ -25,8 +25,8 @@ from scipy.special import logsumexp, softmax
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.coefficients import mean_weights
 from hedgerow.estimate.cube.estimates import public_cuboids
-from hedgerow.estimate.cube.nominal import mean_weights
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats
 from hedgerow.estimate.cube.variances import CubeVariances
 

@@ -1,7 +1,7 @@
 """Allocations: which share of the budget each measured depth gets, from public facts alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
 from numbers import Real
@@ -12,11 +12,12 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import Measure
+from hedgerow.plan.depths import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.workload import Chain, Workload
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import Exact, exact
 
 
@@ -29,9 +30,11 @@ class Problem:
         neighbours: the unit of privacy; its shifts say how much noise a share buys at a depth.
         mechanism: the noise.
         budget: what all depths together may cost.
-        measure: whether all nodes are measured or survivors alone.
-        depths: the depths that can be measured, coarsest first: neither public nor made of single
-            children. The last of them must be measured.
+        measure: whether all cells are measured or survivors alone.
+        cuboids: those that can be measured, coarsest first: neither public nor with the cells of
+            a coarser one. The last of them must be measured.
+        workload: which they are of.
+        public: the finest cuboid whose counts are public, with all its coarsenings.
     """
 
     tree: Tree
@@ -39,12 +42,39 @@ class Problem:
     mechanism: type[Mechanism]
     budget: Budget
     measure: Measure
-    depths: tuple[int, ...]
+    cuboids: tuple[Levels, ...]
+    workload: Workload = field(default_factory=Chain)
+    public: Levels | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        workload: Workload,
+        neighbours: Neighbours,
+        mechanism: type[Mechanism],
+        budget: Budget,
+        measure: Measure,
+        invariants: Sequence[Invariant],
+    ) -> "Problem":
+        """Return the problem of a plan.
+
+        Raises:
+            PlanError: an impossible invariant.
+        """
+        cuboids = tuple(measurable(tree, workload, neighbours, invariants))
+        public = public_cuboid(tree, workload, neighbours, invariants)
+        return cls(tree, neighbours, mechanism, budget, measure, cuboids, workload, public)
 
     @property
-    def cuboids(self) -> list[str]:
-        """The names of the depths."""
-        return [self.tree.cuboid_name(t) for t in self.depths]
+    def names(self) -> list[str]:
+        """The names of the cuboids."""
+        return [self.tree.name_of(levels) for levels in self.cuboids]
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The depths of a chain that can be measured."""
+        return tuple(map(sum, self.cuboids))
 
     def sensitivity(self, depth: int) -> float:
         """Return the budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
@@ -70,10 +100,10 @@ class Allocation(Protocol):
         """The public table that the shares are computed from; a release refuses its own table."""
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return one share for each of `Problem.depths`, summing to exactly 1.
+        """Return one share for each of `Problem.cuboids`, summing to exactly 1.
 
         Returns:
-            Above 0, or None for a depth that stays unmeasured (never the last one).
+            Above 0, or None for a cuboid that stays unmeasured (never the last one).
         """
 
 
@@ -91,8 +121,8 @@ class Uniform:
     prior: ClassVar[Prior | None] = None
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return 1/n for each depth."""
-        return (Fraction(1, len(problem.depths)),) * len(problem.depths)
+        """Return 1/n for each cuboid."""
+        return (Fraction(1, len(problem.cuboids)),) * len(problem.cuboids)
 
 
 SHARES = 'a list of exact numbers, such as ["1/4", "3/4"]'
@@ -138,7 +168,7 @@ class Shares:
         depths = len(problem.depths)
         if len(self.given) != depths:
             raise PlanError(
-                f"this plan can measure {depths} depths ({'; '.join(problem.cuboids)}), so it "
+                f"this plan can measure {depths} depths ({'; '.join(problem.names)}), so it "
                 f"needs {depths} shares, got {len(self.given)}"
             )
         return tuple(share or None for share in self.given)
@@ -201,7 +231,7 @@ def importances(
     problem: Problem, importance: Sequence[float] | Mapping[str, float] | PerLevel | None
 ) -> Float64:
     """Return one number for each of `Problem.depths`: float64 (depths), or raise a PlanError."""
-    names = problem.cuboids
+    names = problem.names
     if importance is None:
         return np.ones(len(names))
     if isinstance(importance, PerLevel):

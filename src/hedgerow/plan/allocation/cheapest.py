@@ -19,10 +19,11 @@ from hedgerow.plan.depths import (
     RunningSums,
     Survivors,
     check_parts,
-    measurable_depths,
+    check_tree,
 )
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior, check_prior
+from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
@@ -93,12 +94,12 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     """
     neighbours = AddRemove() if neighbours is None else neighbours
     measure = Survivors() if measure is None else measure
-    check_parts(tree, neighbours, mechanism, measure)
+    check_tree(tree)
+    check_parts(neighbours, mechanism, measure, Chain())
     if isinstance(measure, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
     unit = budget_in(mechanism.price, Fraction(1))
-    depths = tuple(measurable_depths(tree, neighbours, invariants))
-    problem = Problem(tree, neighbours, mechanism, unit, measure, depths)
+    problem = Problem.of(tree, Chain(), neighbours, mechanism, unit, measure, invariants)
     budget, shares = _least(problem, target, per_level or {}, importance, prior)
     return make_plan(
         tree,
@@ -150,7 +151,7 @@ def _of_levels(
         raise PlanError("give a target: of the total squared error, or of single levels")
     if len(problem.depths) - 1 not in targets:
         raise PlanError(
-            f"give a target for {problem.cuboids[-1]!r} too: the leaves have to be measured"
+            f"give a target for {problem.names[-1]!r} too: the leaves have to be measured"
         )
     every = levels_of(problem, None, prior)[1]
     own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in targets.items()}
@@ -198,7 +199,7 @@ def _own_budget(problem: Problem, level: LevelCost, place: int, rmse: float) -> 
 
 def _targets(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:
     """Return the targets of single levels by position."""
-    names = problem.cuboids
+    names = problem.names
     for name in per_level:
         if name not in names:
             raise PlanError(

@@ -80,7 +80,7 @@ def fair_shares(
     weights = np.ones(len(problem.depths)) if importance is None else np.array(importance)
     if len(weights) != len(problem.depths):
         raise PlanError(
-            f"importance must be one number a measurable depth ({'; '.join(problem.cuboids)}), "
+            f"importance must be one number a measurable depth ({'; '.join(problem.names)}), "
             f"got {len(weights)}"
         )
     rows, mean = _coefficients(problem)

@@ -118,7 +118,7 @@ def levels_of(
     weights = importances(problem, None if isinstance(importance, Relative) else importance)
     if not weights[-1]:
         raise PlanError(
-            f"the importance of {problem.cuboids[-1]!r} must be above 0: the leaves have to be "
+            f"the importance of {problem.names[-1]!r} must be above 0: the leaves have to be "
             f'measured; objective = "released" may give them a small share'
         )
     if prior is not None:

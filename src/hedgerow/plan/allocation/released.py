@@ -145,7 +145,7 @@ class _Objective:
         if given.shape != (len(problem.depths),):
             raise PlanError(
                 f"this plan can measure {len(problem.depths)} depths "
-                f"({'; '.join(problem.cuboids)}), so it needs as many importances, got {given.size}"
+                f"({'; '.join(problem.names)}), so it needs as many importances, got {given.size}"
             )
         if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
             raise PlanError(

@@ -1,0 +1,211 @@
+"""The cube of a plan: its axes' weights, its noise, and the variances of what it estimates.
+
+The estimates of a cube are exact where the variances of its cuboids are a product over the axes
+(`hedgerow.estimate.cube.estimates`), so the shares of cuboids must be one: with s_a(k) the share of
+level k of axis a, cuboid c has a share in proportion to Π_a s_a(c_a). They are read back from the
+cuboids' shares: s_a(k) is to s_a(L) as the share of (…, L, k, L, …) is to that of the leaves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf, prod
+
+import numpy as np
+
+from hedgerow.arrays import Float64
+from hedgerow.errors import PlanError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.estimates import public_cuboids
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.variances import CubeVariances
+from hedgerow.plan.depths import CuboidPlan, Measure, Measured, Survivors, is_whole
+from hedgerow.tables.tree import Codes, Levels, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A cuboid and all its coarsenings, all measured whole: these are estimated together, exactly.
+
+    Attributes:
+        finest: the cuboid.
+        squares: for each axis its weights, down to the cuboid's level.
+        variances: of the estimates.
+        public: the finest public cuboid among them, if any.
+    """
+
+    finest: Cuboid
+    squares: tuple[AxisSquares, ...]
+    variances: CubeVariances
+    public: Cuboid | None
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedCube:
+    """What a plan decides for a cube, in the estimate room's terms.
+
+    There levels of only children are left out; `levels` translates. Nothing here is confidential.
+
+    Attributes:
+        shape: how the levels nest.
+        squares: for each axis its weights; a cuboid's nominal variance is their product, records².
+        noise: for each measured cuboid the variance of one noisy count, records².
+        public: the finest cuboid whose counts are public, if any.
+        whole: the cuboids of which every cell is measured or public; of the others, survivors.
+    """
+
+    shape: CubeShape
+    squares: tuple[AxisSquares, ...]
+    noise: Mapping[Cuboid, float]
+    public: Cuboid | None
+    whole: frozenset[Cuboid]
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        by_levels: Mapping[Levels, CuboidPlan],
+        public: Levels | None,
+        measure: Measure,
+    ) -> "PlannedCube":
+        """Return the cube of a plan.
+
+        Args:
+            tree: the public domain.
+            by_levels: what is done at each cuboid.
+            public: the finest public one.
+            measure: which cells are measured.
+
+        Raises:
+            PlanError: the shares are not a product over the axes, or survivors are to be measured
+                below a level without a share, or over other than two axes.
+        """
+        shape = cube_shape(tree)
+        measured = {
+            shape.given(levels): what
+            for levels, what in by_levels.items()
+            if isinstance(what, Measured)
+        }
+        shares = {cuboid: what.share for cuboid, what in measured.items()}
+        exact = None if public is None else shape.given(public)
+        factors = axis_factors(shape, shares, exact)
+        leaves = measured[shape.finest].mechanism
+        power, squares = leaves.price.power, []
+        for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
+            unit = leaves.noise_variance if axis == 0 else 1.0
+            variances = [unit * float(f) ** -power if f else inf for f in levels]
+            squares.append(AxisSquares(own, np.array(variances)))
+        noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
+        whole = frozenset(
+            shape.given(levels) for levels in by_levels if is_whole(tree, levels, measure)
+        )
+        found = cls(shape, tuple(squares), noise, exact, whole)
+        if isinstance(measure, Survivors):
+            found.check_survivors()
+        return found
+
+    def check_survivors(self) -> None:
+        """Raise a PlanError unless survivors can be found below settled margins."""
+        if len(self.shape.axes) != 2:
+            raise PlanError(
+                "a cube measures survivors over two axes alone: over more, measure all cells "
+                '(measure = "all"), or use cuboids = "chain"'
+            )
+        exact = public_cuboids(self.shape, self.public)
+        if any(c not in self.noise and c not in exact for c in self.shape.cuboids()):
+            raise PlanError(
+                "where a cube measures survivors, every level of every axis needs a share: they "
+                "are the cells below its counts"
+            )
+
+    def levels(self, cuboid: Cuboid) -> Levels:
+        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """The largest boxes of cuboids that are measured whole; one where all are."""
+        corners = [
+            cuboid
+            for cuboid in self.whole
+            if not any(other != cuboid and is_within(cuboid, other) for other in self.whole)
+        ]
+        return tuple(self._box(corner) for corner in sorted(corners))
+
+    def _box(self, corner: Cuboid) -> Box:
+        squares = []
+        for own, level in zip(self.squares, corner, strict=True):
+            kept = own
+            while kept.depth > level:
+                kept = kept.without_leaves()
+            squares.append(kept)
+        exact = None
+        if self.public is not None:
+            exact = tuple(min(a, b) for a, b in zip(self.public, corner, strict=True))
+        return Box(corner, tuple(squares), CubeVariances(squares, exact, self.noise), exact)
+
+    @cached_property
+    def box_of(self) -> dict[Cuboid, Box]:
+        """For each cuboid that is measured whole, the box that tells most of it."""
+        return {
+            cuboid: min(
+                (box for box in self.boxes if is_within(cuboid, box.finest)),
+                key=lambda box: box.variances.mean(cuboid),
+            )
+            for cuboid in self.shape.cuboids()
+            if cuboid in self.whole
+        }
+
+    def mean_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance of a cuboid's estimates: exact (records²)."""
+        if cuboid in self.whole:
+            return self.box_of[cuboid].variances.mean(cuboid)
+        return self.noise[cuboid]
+
+    def largest_variance(self, cuboid: Cuboid) -> float:
+        """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""
+        if cuboid in self.whole:
+            return self.box_of[cuboid].variances.largest(cuboid)
+        return self.noise[cuboid]
+
+    def variances_at(self, cuboid: Cuboid, codes: Codes) -> Float64:
+        """Return the variances of listed estimates: float64 (cells), records²."""
+        if cuboid in self.whole:
+            return self.box_of[cuboid].variances.at(cuboid, codes)
+        return np.full(len(codes[0]), self.noise[cuboid])
+
+
+def cube_shape(tree: Tree) -> CubeShape:
+    """Return how the levels of a tree's axes nest."""
+    return CubeShape.of([[np.asarray(s, np.int64) for s in axis.child_start] for axis in tree.axes])
+
+
+def axis_factors(
+    shape: CubeShape, shares: Mapping[Cuboid, Fraction], public: Cuboid | None
+) -> list[list[Fraction]]:
+    """Return for each axis the share of each level relative to that of its last one.
+
+    Args:
+        shape: of the cube.
+        shares: of the measured cuboids; those that are missing are public or have none.
+        public: the finest public cuboid, if any.
+
+    Raises:
+        PlanError: the shares are not a product over the axes.
+    """
+    finest = shape.finest
+    leaves = shares[finest]
+    factors = []
+    for a, axis in enumerate(shape.axes):
+        alone = [(*finest[:a], k, *finest[a + 1 :]) for k in range(axis.depth + 1)]
+        factors.append([shares.get(cuboid, Fraction(0)) / leaves for cuboid in alone])
+    exact = public_cuboids(shape, public)
+    for cuboid in shape.cuboids():
+        product = leaves * prod(f[k] for f, k in zip(factors, cuboid, strict=True))
+        if cuboid not in exact and shares.get(cuboid, 0) != product:
+            raise PlanError(
+                "the shares of a cube's cuboids must be a product of shares of the axes' levels, "
+                "which its estimates rest on; give shares by axis: shares = {axis = [...], ...}"
+            )
+    return factors

@@ -1,0 +1,163 @@
+"""Workloads: which cuboids are measured, which are public, and how a plan names them."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.plan.depths import measurable, public_cuboid
+from hedgerow.plan.plan import read_plan
+from hedgerow.plan.workload import MOST_CUBOIDS, repeated
+
+
+def axis(name, *sizes):
+    """An axis of even families: sizes children a node, level by level."""
+    leaves = int(np.prod(sizes))
+    columns, nodes = {}, 1
+    for level, size in enumerate(sizes, start=1):
+        nodes *= size
+        each = leaves // nodes
+        columns[f"{name}{level}"] = [f"{name}{level}-{i // each:03d}" for i in range(leaves)]
+    return hr.Axis.from_frame(name, pl.DataFrame(columns), levels=list(columns))
+
+
+PAIRS = hr.Tree([axis("o", 2, 3), axis("d", 2, 2)])
+BUDGET = hr.EpsilonDelta("1", "1e-8")
+
+
+def cube(tree=PAIRS, **options):
+    options = {"budget": BUDGET, "neighbours": hr.Replace(), **options}
+    return hr.make_plan(tree, workload=hr.Cube(), **options)
+
+
+def test_a_cube_has_every_combination_of_levels_each_after_all_that_are_coarser():
+    every = hr.Cube().cuboids(PAIRS)
+    assert sorted(every) == [(a, b) for a in range(3) for b in range(3)]
+    for i, levels in enumerate(every):
+        assert not any(
+            all(x <= y for x, y in zip(later, levels, strict=True)) for later in every[i + 1 :]
+        )
+
+
+def test_a_chain_has_the_cuboids_of_the_depths_in_their_order():
+    plan = hr.make_plan(PAIRS, budget=BUDGET)
+    assert list(plan.by_levels) == [PAIRS.cuboid(t) for t in range(PAIRS.depth + 1)]
+    assert plan.depths == tuple(plan.cuboids.values())
+
+
+def test_the_cube_over_one_axis_is_the_chain():
+    tree = hr.Tree([axis("o", 3, 4)])
+    chain = hr.make_plan(tree, budget=BUDGET)
+    assert hr.make_plan(tree, budget=BUDGET, workload=hr.Cube()).hash == chain.hash
+
+
+def test_a_cube_and_a_chain_are_different_plans_with_different_hashes():
+    assert cube().hash != hr.make_plan(PAIRS, budget=BUDGET, neighbours=hr.Replace()).hash
+
+
+def test_a_cube_that_is_read_back_is_the_same_plan():
+    for options in ({}, {"measure": hr.Survivors()}, {"neighbours": hr.AddRemove()}):
+        plan = cube(**options)
+        again = read_plan(PAIRS, json.loads(json.dumps(plan.to_dict())))
+        assert again.to_dict() == plan.to_dict()
+        assert again.hash == plan.hash
+
+
+def test_a_plan_that_lists_other_cuboids_than_its_workload_is_refused():
+    described = json.loads(json.dumps(cube().to_dict()))
+    described["cuboids"][1], described["cuboids"][2] = described["cuboids"][1:3][::-1]
+    with pytest.raises(hr.PlanError, match="other cuboids than those of its workload"):
+        read_plan(PAIRS, described)
+
+
+def test_a_cube_has_no_depths():
+    with pytest.raises(hr.PlanError, match="a cube has no depths"):
+        _ = cube().depths
+    with pytest.raises(hr.PlanError, match="a cube has no depths"):
+        _ = cube().public_depth
+
+
+def test_a_level_of_only_children_repeats_the_coarser_cuboid_and_is_not_measured():
+    tree = hr.Tree([axis("o", 2, 1, 3), axis("d", 2)])
+    plan = cube(tree)
+    assert plan.repeats == {(2, 0): (1, 0), (2, 1): (1, 1)}
+    assert isinstance(plan.by_levels[2, 1], hr.Unmeasured)
+    assert isinstance(plan.by_levels[1, 1], hr.Measured)
+
+
+def test_cells_alike_in_number_alone_repeat_nothing():
+    every = hr.Cube().cuboids(hr.Tree([axis("o", 3), axis("d", 3)]))
+    assert repeated(hr.Tree([axis("o", 3), axis("d", 3)]), every) == {}
+
+
+def test_an_invariant_level_and_all_its_coarsenings_are_public():
+    plan = cube(invariants=[hr.Invariant("o", "o1")])
+    public = {levels for levels, what in plan.by_levels.items() if isinstance(what, hr.Public)}
+    assert public == {(0, 0), (1, 0)}
+    nested = [hr.Invariant("o", "o1"), hr.Invariant("o", "o2")]
+    assert public_cuboid(PAIRS, hr.Cube(), hr.Replace(), nested) == (2, 0)
+
+
+def test_invariants_that_are_not_nested_are_refused():
+    both = [hr.Invariant("o", "o1"), hr.Invariant("d", "d1")]
+    with pytest.raises(hr.PlanError, match="invariants must be nested"):
+        cube(invariants=both)
+
+
+def test_what_add_remove_neighbours_disagree_on_is_not_public():
+    assert public_cuboid(PAIRS, hr.Cube(), hr.AddRemove(), []) is None
+    assert measurable(PAIRS, hr.Cube(), hr.AddRemove(), [])[0] == (0, 0)
+
+
+def test_the_composition_has_one_use_for_each_measured_cuboid():
+    plan = cube(neighbours=hr.AddRemove())
+    assert len(plan.guarantee.uses) == len(plan.measured) == 9
+
+
+def test_shares_that_are_no_product_over_the_axes_are_refused():
+    plan = cube(neighbours=hr.AddRemove())
+    first, second, *others = plan.shares
+    with pytest.raises(hr.PlanError, match="must be a product of shares"):
+        replace(plan, shares=(first / 2, second + first / 2, *others))
+
+
+def test_a_cuboid_without_a_share_among_others_that_have_one_is_refused():
+    plan = cube(neighbours=hr.AddRemove())
+    eighth = Fraction(1, 8)
+    shares = tuple(None if levels == (1, 1) else eighth for levels in plan.levels)
+    with pytest.raises(hr.PlanError, match="must be a product of shares"):
+        replace(plan, shares=shares)
+
+
+def test_survivors_measure_all_but_the_leaves_whole():
+    plan = cube(measure=hr.Survivors())
+    assert [levels for levels in plan.levels if not plan.is_whole(levels)] == [(2, 2)]
+    described = plan.to_dict()["cuboids"]
+    assert [each.get("whole") for each in described] == [None] + [True] * 7 + [False]
+
+
+def test_a_cube_of_few_leaves_measures_all_unless_told_otherwise():
+    assert isinstance(cube().measure, hr.All)
+    wide = hr.Tree([axis("o", 64, 80), axis("d", 64, 80)])
+    assert isinstance(cube(wide).measure, hr.Survivors)
+
+
+def test_running_sums_go_with_a_chain():
+    with pytest.raises(hr.PlanError, match='goes with cuboids = "chain"'):
+        cube(measure=hr.RunningSums())
+
+
+def test_a_workload_is_an_object():
+    for wrong in ("cube", hr.Cube):
+        with pytest.raises(hr.PlanError, match="a workload must be"):
+            hr.make_plan(PAIRS, budget=BUDGET, workload=wrong)
+
+
+def test_more_cuboids_than_can_be_measured_at_once_are_refused():
+    tree = hr.Tree([axis(f"x{i}", 2) for i in range(13)])
+    with pytest.raises(hr.PlanError, match=f"more than {MOST_CUBOIDS:,}"):
+        cube(tree)
