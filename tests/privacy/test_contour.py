@@ -1,5 +1,6 @@
 """The contour accountant against exact convolution, an independent transform and its promises."""
 
+import itertools
 import math
 import random
 import time
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import BudgetError
+from hedgerow.noise.discrete_laplace import DiscreteLaplace
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss, gather_losses
 from hedgerow.privacy.accountant import contour as contour_plan
 from hedgerow.privacy.accountant.contour import WIDEST, _evaluated, delta, delta_bounds
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.lattice_convolution import common_unit
+from hedgerow.privacy.profile import compose
 from tests.privacy import oracles_loss as oracle
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65
@@ -213,6 +216,73 @@ def test_many_distinct_losses_with_one_use_each():
     assert high - low <= 2e-8 * low
     contour = next(contour_plan.contours(losses, deviations_above(losses, 6)))
     assert contour.nodes.size < 100
+
+
+def laplace_cube(axes, shares, epsilon):
+    """The losses of a cube that `Replace` moves: two cells of each cuboid by one record."""
+    shares = [Fraction(share, 10_000) for share in shares]
+    spent = 1 - shares[0] ** axes
+    each = [math.prod(part) / spent for part in itertools.product(shares, repeat=axes)][1:]
+    scales = [2 / (share * Fraction(epsilon)) for share in each]
+    return gather_losses((LaplaceLoss(scale, 1), 2) for scale in scales)
+
+
+def two_sided(rates):
+    """All sums of ±rate with their chances e^(±rate/2)/(e^(rate/2) + e^(-rate/2))."""
+    sums, chances = np.zeros(1), np.ones(1)
+    for rate in rates:
+        up = 1 / (1 + math.exp(-rate))
+        sums = np.concatenate([sums - rate, sums + rate])
+        chances = np.concatenate([chances * (1 - up), chances * up])
+    return sums, chances
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "10"])
+def test_the_price_of_a_laplace_cube_is_that_of_all_its_outcomes(epsilon):
+    """Judge: 30 losses of ± 1/scale, the outcomes of one half against those of the other."""
+    losses = laplace_cube(2, [2931, 2107, 2073, 2889], epsilon)
+    rates = [float(1 / loss.scale) for loss, times in losses for _ in range(times)]
+    assert len(rates) == 30
+    (sums, chances), (others, their_chances) = two_sided(rates[:15]), two_sided(rates[15:])
+    order = np.argsort(others)
+    others, p = others[order], their_chances[order]
+    q = p * np.exp(-others)
+    above_p, above_q = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (p, q))
+
+    def judged(at):
+        first = np.searchsorted(others, at - sums, side="right")
+        return float(chances @ (above_p[first] - np.exp(at - sums) * above_q[first]))
+
+    for part in (0.3, 0.6, 0.9):
+        at = part * float(epsilon)
+        low, high = delta_bounds(losses, at)
+        assert low * (1 - 1e-9) <= judged(at) <= high * (1 + 1e-9)
+        assert high - low <= WIDEST * low
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_the_price_of_a_laplace_cube_takes_less_than_two_seconds(axes):
+    """The promise between those of the scales rounded to one fine lattice, up and down."""
+    losses = laplace_cube(axes, [2931, 2107, 2073, 2889], "1")
+    profile = compose((DiscreteLaplace(loss.scale), times) for loss, times in losses)
+    profile.epsilon("1e-3")  # compiles, on a machine that has not yet
+    start = time.process_time()
+    epsilon = profile.epsilon("1e-6")
+    assert time.process_time() - start < 2
+    points = 1 << 16
+    unit = 2 / points
+    for rounding, is_above in ((math.floor, False), (math.ceil, True)):
+        masses = np.zeros(points + 1)
+        masses[points // 2] = 1.0
+        for loss, times in losses:
+            steps = rounding(float(1 / loss.scale) / unit)
+            up = 1 / (1 + math.exp(-steps * unit))
+            for _ in range(times):
+                masses = up * np.roll(masses, steps) + (1 - up) * np.roll(masses, -steps)
+        found = unit * (np.arange(points + 1) - points // 2)
+        delta_there = masses @ -np.expm1(np.minimum(epsilon - found, 0.0))
+        assert (delta_there >= 1e-6) == is_above
+        assert delta_there == pytest.approx(1e-6, rel=0.15)
 
 
 def test_epsilon_zero_is_total_variation():

@@ -72,8 +72,6 @@ def epsilon_above(
     if delta < SMALLEST_DELTA:
         return sufficient
     target = -float_above(-delta)
-    if delta_above(0.0) <= target:
-        return 0.0
     high = sufficient if math.isfinite(sufficient) else 1.0
     while delta_above(high) > target:
         if math.isfinite(sufficient):
@@ -82,6 +80,8 @@ def epsilon_above(
         if high > LARGEST_EPSILON:
             return math.inf
     low = high / 2
+    if delta_above(low) <= target and delta_above(0.0) <= target:
+        return 0.0
     while delta_above(low) <= target:
         if low < SMALLEST_EPSILON:
             return low

@@ -7,8 +7,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Complex128, Float64, Int64
+from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
 
@@ -28,6 +30,19 @@ _LARGEST_SIEVE = 1 << 17
 _MOST_BLOCKS = 150
 _SMALLEST_BLOCK = 1 << 14
 _FIRST_BLOCK = 64
+_CHUNK = 1 << 14
+# Terms that are added in any order; their sums are added exactly.
+_BLOCK = 64
+# What stands for an error that no float holds: such bounds are far too wide to be reported.
+HOPELESS = 1e300
+# 2π in two parts, so that an angle loses nothing beyond its own rounding when turns are taken off.
+_TURN, _TURN_REST = math.tau, 2.4492935982947064e-16
+# Of an angle, where it is compared.
+_SLACK, _SLACK_OF_ANGLE = 1e-9, 4e-15
+# Of an angle: its own rounding, and that of its turns.
+_TURNING = 7 * UNIT_ROUNDOFF
+# Far below any bound of an error, so that nothing is divided by 0.
+_VANISHED = 1e-300
 
 
 def surviving_nodes(
@@ -135,19 +150,41 @@ def _within_room(
     low: Float64, high: Float64, waves: list[Wave], room: float
 ) -> tuple[Float64, Float64]:
     """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
-    spent = np.zeros(low.size)
-    for step, strength in waves:
-        middle = math.tau * np.rint((low + high) * (step / 2 / math.tau))
-        away = np.maximum(low * step - middle, middle - high * step) - _slack(high * step)
-        spent += 2 * strength * np.sin(np.clip(away, 0.0, math.pi) / 2) ** 2
-        keep = spent <= room
-        low, high, spent = low[keep], high[keep], spent[keep]
-    return low, high
+    steps, strengths = np.array(waves, dtype=np.float64).reshape(-1, 2).T.copy()
+    keep = np.empty(low.size, dtype=np.bool_)
+    _mark_within_room(low, high, steps, strengths, room, keep)
+    return low[keep], high[keep]
+
+
+@compiled
+def _mark_within_room(
+    low: Float64,
+    high: Float64,
+    steps: Float64,
+    strengths: Float64,
+    room: float,
+    keep: NDArray[np.bool_],
+) -> None:
+    for i in range(len(low)):
+        spent = 0.0
+        for j in range(len(steps)):
+            step = steps[j]
+            middle = _TURN * np.rint((low[i] + high[i]) * (step / 2 / _TURN))
+            away = max(low[i] * step - middle, middle - high[i] * step)
+            away = min(max(away - (_SLACK + _SLACK_OF_ANGLE * high[i] * step), 0.0), math.pi)
+            # sin y ≥ y - y³/3! + y⁵/5! - y⁷/7!, which is short of it by 2e-4 at most up to π/2
+            half = away / 2
+            square = half * half
+            sine = half * (1 - square / 6 * (1 - square / 20 * (1 - square / 42)))
+            spent += 2 * strengths[j] * sine * sine
+            if spent > room:
+                break
+        keep[i] = spent <= room
 
 
 def _slack(angle: Float64) -> Float64:
     """Return more than the round-off of an angle, so that bounds do not hang on the last digit."""
-    return 1e-9 + 4e-15 * angle
+    return _SLACK + _SLACK_OF_ANGLE * angle
 
 
 def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]) -> Int64:
@@ -163,13 +200,6 @@ def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]
 def _ranks(count: Int64) -> Int64:
     """Return 0 .. count - 1 for each count, one after the other."""
     return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
-
-
-_CHUNK = 1 << 14
-# What stands for an error that no float holds: such bounds are far too wide to be reported.
-HOPELESS = 1e300
-# 2π in two parts, so that an angle loses nothing beyond its own rounding when turns are taken off.
-_TURN_REST = 2.4492935982947064e-16
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +232,18 @@ def weighted_sums(
         with np.errstate(over="ignore", invalid="ignore"):
             modulus, angle, error = _polar(product, height)
         values = (modulus * np.exp(1j * angle) * kernel.weights(tilt, height)).real * share
-        sums.append([math.fsum(row) for row in values])
-        # A weight is right to 200 units (sums and products of a few elementary functions).
-        bound = kernel.envelope(tilt, height) * share * (error + 200 * UNIT_ROUNDOFF * modulus)
-        errors.append(math.fsum(np.fmin(bound, HOPELESS)))
+        sums.append([_sum(row) for row in values])
+        # A weight is right to 200 units (sums and products of a few elementary functions), a sum of
+        # _BLOCK terms, in any order, to _BLOCK units of its terms.
+        units = (200 + _BLOCK) * UNIT_ROUNDOFF
+        bound = kernel.envelope(tilt, height) * share * (error + units * modulus)
+        errors.append(_sum(np.fmin(bound, HOPELESS)))
     total = np.array([math.fsum(column) for column in zip(*sums, strict=True)])
     return total, math.fsum(errors) * (1 + 1e-6)
+
+
+def _sum(terms: Float64) -> float:
+    return math.fsum(np.add.reduceat(terms, np.arange(0, terms.size, _BLOCK)))
 
 
 def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
@@ -219,13 +255,17 @@ def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64
     most k + 10 units of the sum of their moduli.
     """
     lag = float(product.lag)
+    coins, reach = _coins(product, height)
     log_sum = np.zeros(height.shape, dtype=np.complex128)
     angle, turned = height * lag, np.abs(height * lag)
-    blurred, inflated, logs = np.zeros_like(height), np.zeros_like(height), np.zeros_like(height)
+    blurred, logs = np.zeros_like(height), np.zeros_like(height)
+    inflated = np.log(reach / np.maximum(np.abs(coins), _VANISHED))
     for factor, times in product.factors:
+        if factor.chance is not None:
+            continue
         full = height * factor.step
         reduced = _reduced(full)
-        doubt = 7 * UNIT_ROUNDOFF * np.abs(full)
+        doubt = _TURNING * np.abs(full)
         log_factor = factor.log_characteristic(reduced)
         log_sum += times * log_factor
         logs += times * np.abs(log_factor)
@@ -234,11 +274,53 @@ def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64
         blurred += times * abs(factor.centre) * doubt
         error = factor.error * UNIT_ROUNDOFF + factor.spread * doubt
         inflated += times * np.log1p(error * np.exp(-log_factor.real))
-    modulus = np.exp(log_sum.real)
-    units = (len(product.factors) + 10) * (turned + logs) + 10
+    modulus = np.exp(log_sum.real) * np.maximum(np.abs(coins), _VANISHED)
+    units = (len(product.factors) + 10) * (turned + logs) + 20
     blurred += units * UNIT_ROUNDOFF
     error = modulus * (np.expm1(inflated) + np.exp(inflated) * blurred)
-    return modulus, angle + log_sum.imag, error
+    return modulus, angle + log_sum.imag + np.angle(coins), error
+
+
+def _coins(product: Product, height: Float64) -> tuple[Complex128, Float64]:
+    """Return the product of all φ₀^times of losses with two atoms, and Π (|φ₀| + error)^times."""
+    coins = [(factor, times) for factor, times in product.factors if factor.chance is not None]
+    steps = np.array([factor.step for factor, _ in coins])
+    chances = np.array([factor.chance for factor, _ in coins], dtype=np.float64)
+    errors = np.array([factor.error for factor, _ in coins]) * UNIT_ROUNDOFF
+    often = np.array([times for _, times in coins], dtype=np.int64)
+    value, reach = np.empty(height.shape, dtype=np.complex128), np.empty_like(height)
+    _multiply_coins(height, steps, chances, errors, often, value, reach)
+    # 3u a product of complex numbers, u and a rounded sum in the other, for each of Σ times
+    reach *= 1 + (8 * float(often.sum()) + 20) * UNIT_ROUNDOFF
+    return value, np.maximum(reach, _VANISHED)
+
+
+@compiled
+def _multiply_coins(
+    height: Float64,
+    steps: Float64,
+    chances: Float64,
+    errors: Float64,
+    often: Int64,
+    value: Complex128,
+    reach: Float64,
+) -> None:
+    for node in range(len(height)):
+        product, farthest = 1.0 + 0.0j, 1.0
+        for i in range(len(steps)):
+            full = height[node] * steps[i]
+            turns = np.rint(full / _TURN)
+            reduced = (full - turns * _TURN) - turns * _TURN_REST
+            chance, times = chances[i], often[i]
+            factor = complex(1 - chance + chance * np.cos(reduced), chance * np.sin(reduced))
+            far = np.sqrt(factor.real**2 + factor.imag**2) + errors[i] + _TURNING * abs(full)
+            while times:  # powers by squaring
+                if times & 1:
+                    product, farthest = product * factor, farthest * far
+                times >>= 1
+                if times:
+                    factor, far = factor * factor, far * far
+        value[node], reach[node] = product, farthest
 
 
 def _reduced(angle: Float64) -> Float64:

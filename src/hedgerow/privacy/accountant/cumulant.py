@@ -40,6 +40,7 @@ class TiltedLoss:
         sharpness: B with |φ(v)| ≤ exp(-2B sin²(v/2)) for all v, rounded down.
         error: of the computed φ₀, absolute, in units of round-off.
         log_characteristic: a logarithm of φ₀ at angles in [-π, π].
+        chance: P(X = 1) where X is 0 or 1, and centre is 0; else None.
     """
 
     step: float
@@ -49,6 +50,7 @@ class TiltedLoss:
     sharpness: float
     error: float
     log_characteristic: Callable[[Float64], Complex128]
+    chance: float | None = None
 
 
 def cumulant(losses: Losses, tilt: Float64) -> Float64:
@@ -214,6 +216,7 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
         sharpness=_neighbouring(rate, shift, falling) / total**2 * (1 - 1e-9),
         error=200 + 30 * shift,
         log_characteristic=log_characteristic,
+        chance=math.exp(-falling) / (1 + math.exp(-falling)) if shift == 1 else None,
     )
 
 
