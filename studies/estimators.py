@@ -31,8 +31,7 @@ from hedgerow.evaluate.baselines import stability_histogram
 from hedgerow.evaluate.metrics import error_of_nodes, picture_of_errors
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
-from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.allocation.optimal import rounded_shares
+from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid

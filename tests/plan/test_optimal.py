@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation.allocation import Problem, Relative, mean_importances
-from hedgerow.plan.allocation.optimal import Optimal, levels_of, rounded_shares
+from hedgerow.plan.allocation.allocation import Problem, Relative, mean_importances, rounded_shares
+from hedgerow.plan.allocation.optimal import Optimal, levels_of
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior
 from tests.made import fixed_axis, random_counts
@@ -225,7 +225,7 @@ def test_importances_that_do_not_fit_the_depths_are_refused(importance, said):
 
 
 def test_unknown_objectives_are_refused():
-    with pytest.raises(hr.PlanError, match="cells or released, got 'best'"):
+    with pytest.raises(hr.PlanError, match="cells, released or largest, got 'best'"):
         Optimal(objective="best")
 
 

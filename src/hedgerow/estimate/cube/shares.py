@@ -16,6 +16,7 @@ and are near-optimal among all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import chain, combinations
 from math import prod
 
@@ -28,7 +29,6 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import mean_weights
 from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats
-from hedgerow.estimate.cube.variances import CubeVariances
 
 NEGLIGIBLE = 1e-5
 """Shares below it are none: the level is not measured."""
@@ -39,6 +39,12 @@ AGREED = 1e-9
 
 MOST_TRIED = 6
 """Levels above the leaves up to which all subsets are tried, where there may be several optima."""
+
+SHARPNESS = 1.0, 4.0, 16.0, 64.0, 256.0
+"""Exponents of the p-norms that stand in for a maximum, one after the other."""
+
+SMALLEST, LARGEST = -14.0, 3.0
+"""Logarithms of shares, up to a factor: no share vanishes, as 0 has no logarithm."""
 
 Shares = Sequence[Floats]
 """For each axis float64 (levels), at least 0, summing to 1, the last above 0."""
@@ -78,8 +84,39 @@ def mean_variances(
     shape: CubeShape, shares: Shares, public: Cuboid | None = None, *, power: int = 1
 ) -> dict[Cuboid, float]:
     """Return the mean variance of every cuboid's estimates, a share of 1 buying 1."""
-    found = CubeVariances(squares_of(shape, shares, public, power=power), public)
-    return {cuboid: found.mean(cuboid) for cuboid in shape.cuboids()}
+    means = _Means(shape, public, power).of(shares)
+    return {cuboid: float(means[cuboid]) for cuboid in shape.cuboids()}
+
+
+class _Means:
+    """The mean variances at given shares, each axis's factors computed once for its shares."""
+
+    def __init__(self, shape: CubeShape, public: Cuboid | None, power: int) -> None:
+        self.shape, self.public, self.power = shape, public, power
+        self._factors: list[tuple[bytes, tuple[Floats, Floats]]] = [
+            (b"", (np.empty(0), np.empty(0))) for _ in shape.axes
+        ]
+
+    def of(self, shares: Shares) -> Floats:
+        """Return the mean variance of every cuboid: float64 (levels of each axis)."""
+        factors = [self._of_axis(axis, np.asarray(s)) for axis, s in enumerate(shares)]
+        found = reduce(np.multiply.outer, [whole for whole, _ in factors])
+        if self.public is not None:
+            found = found - reduce(np.multiply.outer, [explained for _, explained in factors])
+        cost: float = measured_part(shares, self.public) ** self.power
+        return np.maximum(found, 0.0) * cost
+
+    def _of_axis(self, axis: int, shares: Floats) -> tuple[Floats, Floats]:
+        """Return an axis's factors: float64 (levels) twice, the second of what is explained."""
+        if self._factors[axis][0] != shares.tobytes():
+            own = AxisSquares(self.shape.axes[axis], _variances(shares, self.power))
+            whole = np.array([each.mean() for each in own.final])
+            explained = whole
+            if self.public is not None:
+                exact, levels = self.public[axis], range(own.depth + 1)
+                explained = np.array([own.explained(k, exact).mean() for k in levels])
+            self._factors[axis] = shares.tobytes(), (whole, explained)
+        return self._factors[axis][1]
 
 
 def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power: int = 1) -> Floats:
@@ -156,54 +193,130 @@ def product_shares(
 ) -> list[Floats]:
     """Return the product shares that make Σ_c w_c V_c least, for any importance of cuboids.
 
+    Begins at equal shares, and at the optima of single axes for importances summed over the others;
+    where importances are a product and nothing is public, these are the optimum.
+
     Args:
         shape: the cube.
         importance: w, at least 0, one above; cuboids that are not named have 0.
         public: a cuboid whose counts are known exactly, if any.
         power: of the noise.
+
+    Raises:
+        EstimateError: no cuboid that is measured has an importance above 0.
     """
-    exact = public_cuboids(shape, public)
-    wanted = {c: w for c, w in importance.items() if w and c not in exact}
-    if not wanted:
+    weights = _of_measured(shape, importance, public)
+    if not weights.any():
         raise EstimateError("importances of cuboids that are measured must not all be 0")
+    means = _Means(shape, public, power)
 
     def error(shares: Shares) -> float:
-        found = mean_variances(shape, shares, public, power=power)
-        return float(np.log(sum(w * found[c] for c, w in wanted.items())))
+        return float(np.log((weights * means.of(shares)).sum()))
 
-    return _least(shape, error)
+    alone = []
+    for axis, own in enumerate(shape.axes):
+        others = tuple(a for a in range(len(shape.axes)) if a != axis)
+        alone.append(axis_shares(own, weights.sum(axis=others), power=power))
+    found = [alone, _least(shape, error, alone), _least(shape, error)]
+    return min(found, key=error)
 
 
-def level_shares(shape: CubeShape, public: Cuboid | None = None, *, power: int = 1) -> list[Floats]:
+def level_shares(
+    shape: CubeShape,
+    public: Cuboid | None = None,
+    *,
+    power: int = 1,
+    targets: Mapping[Cuboid, float] | None = None,
+) -> list[Floats]:
     """Return the product shares that make the largest mean variance of a cuboid least.
 
     Where shares can make them so, all cuboids then have the same root mean square error. Minimises
-    a smooth stand-in of the maximum, the p-norm, that is sharpened step by step.
+    a smooth stand-in of the maximum, the p-norm, that is sharpened step by step; then the maximum
+    itself, by sequential quadratic programming.
+
+    Args:
+        shape: the cube.
+        public: a cuboid whose counts are known exactly, if any.
+        power: of the noise.
+        targets: variances in whose units those of single cuboids count, above 0; cuboids that are
+            not named do not count. All count alike unless given.
+
+    Raises:
+        EstimateError: no cuboid that is measured has a target.
     """
-    exact, found = public_cuboids(shape, public), None
-    for sharpness in (1.0, 4.0, 16.0, 64.0, 256.0):
+    alike = dict.fromkeys(shape.cuboids(), 1.0) if targets is None else targets
+    wanted = _of_measured(shape, alike, public)
+    counts = wanted > 0
+    if not counts.any():
+        raise EstimateError("a cuboid that is measured must have a target")
+    means, offset = _Means(shape, public, power), np.log(wanted[counts])
+
+    def logs(shares: Shares) -> Floats:
+        return np.asarray(np.log(means.of(shares)[counts]) - offset)
+
+    found: list[Floats] | None = None
+    for sharpness in SHARPNESS:
 
         def error(shares: Shares, sharpness: float = sharpness) -> float:
-            means = mean_variances(shape, shares, public, power=power)
-            logs = np.log([v for c, v in means.items() if c not in exact])
-            return float(logsumexp(sharpness * logs)) / sharpness
+            return float(logsumexp(sharpness * logs(shares))) / sharpness
 
         found = _least(shape, error, found)
-    return [] if found is None else found
+    return _least_maximum(shape, logs, found or [])
+
+
+def _of_measured(shape: CubeShape, given: Mapping[Cuboid, float], public: Cuboid | None) -> Floats:
+    """Return numbers of cuboids, 0 where public or not named: float64 (levels of each axis)."""
+    found = np.zeros([axis.depth + 1 for axis in shape.axes])
+    exact = public_cuboids(shape, public)
+    for cuboid, number in given.items():
+        found[cuboid] = 0.0 if cuboid in exact else number
+    return found
+
+
+def _split(shape: CubeShape, logs: Floats) -> list[Floats]:
+    """Return the shares of each axis from logarithms of all, which count up to a factor."""
+    ends = np.cumsum([axis.depth + 1 for axis in shape.axes])[:-1]
+    return [softmax(each) for each in np.split(logs, ends)]
+
+
+def _joined(shares: Shares) -> Floats:
+    """Return the logarithms of the shares of all axes, end to end."""
+    with np.errstate(divide="ignore"):
+        logs = np.concatenate([np.log(each) - np.log(np.max(each)) for each in shares])
+    found: Floats = np.maximum(logs, SMALLEST)
+    return found
 
 
 def _least(
     shape: CubeShape, error: Callable[[Shares], float], begin: Shares | None = None
 ) -> list[Floats]:
     """Return the shares at which an error is least, starting at equal ones or those given."""
-    ends = np.cumsum([axis.depth + 1 for axis in shape.axes])[:-1]
-
-    def shares_of(logs: Floats) -> list[Floats]:
-        return [softmax(each) for each in np.split(logs, ends)]
-
     start = np.zeros(sum(axis.depth + 1 for axis in shape.axes))
-    if begin is not None:
-        start = np.concatenate([np.log(each) for each in begin])
-    bounds = [(-14.0, 3.0)] * len(start)  # no share vanishes: 0 would have no logarithm
-    found = minimize(lambda logs: error(shares_of(logs)), start, method="L-BFGS-B", bounds=bounds)
-    return shares_of(found.x)
+    start = start if begin is None else _joined(begin)
+    found = minimize(
+        lambda logs: error(_split(shape, logs)),
+        start,
+        method="L-BFGS-B",
+        bounds=[(SMALLEST, LARGEST)] * len(start),
+        options={"ftol": 1e-13, "gtol": 1e-9, "maxfun": 50_000},
+    )
+    return _split(shape, found.x)
+
+
+def _least_maximum(
+    shape: CubeShape, logs: Callable[[Shares], Floats], begin: Shares
+) -> list[Floats]:
+    """Return the shares at which the largest of several errors is least, if no worse than given."""
+    start = _joined(begin)
+    most = float(logs(begin).max())
+    found = minimize(
+        lambda x: float(x[-1]),
+        np.append(start, most),
+        jac=lambda x: np.append(np.zeros(len(x) - 1), 1.0),
+        constraints={"type": "ineq", "fun": lambda x: x[-1] - logs(_split(shape, x[:-1]))},
+        bounds=[*[(SMALLEST, LARGEST)] * len(start), (None, None)],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 300},
+    )
+    better = _split(shape, found.x[:-1])
+    return better if float(logs(better).max()) < most else list(begin)

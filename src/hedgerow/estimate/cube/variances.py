@@ -100,6 +100,8 @@ class CubeVariances:
             codes: for each axis int (cells): the cell's node.
         """
         terms, found = self._terms(cuboid), np.zeros(len(codes[0]))
+        if self.true is not None:  # the sum over levels of the first axis, once for each node
+            terms = [(s, [np.tensordot(p[0], self.true, axes=1), *p[1:]]) for s, p in terms]
         for begin in range(0, len(found), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for sign, parts in terms:
@@ -209,7 +211,7 @@ class CubeVariances:
         """Return a term at listed nodes, one an axis for each cell: float64 (cells)."""
         if self.true is None:
             return np.asarray(reduce(np.multiply, parts))
-        found = np.tensordot(parts[0], self.true, axes=1)
+        found = parts[0]
         for part in parts[1:]:
             found = np.einsum("il,il...->i...", part, found)
         return found
