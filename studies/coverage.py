@@ -20,10 +20,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from studies.page import markdown
 
 Floats = NDArray[np.float64]
@@ -100,18 +100,19 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
     found = {t: Simulated.none(sizes[t]) for t in depths}
     for run in range(RUNS):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, noisy = by_depth(Pass(outline, source, estimator).results())
+        nodes, noisy = by_cuboid(Pass(outline, source, estimator).results())
         for t, here in found.items():
+            listed, levels = nodes[tree.cuboid(t)], tree.cuboid(t)
             below = np.ones(sizes[t], dtype=bool)
             if t > 0 and not outline.everything:
                 start = tree.axes[0].child_start[t - 1]
                 lives = np.zeros(sizes[t - 1], dtype=bool)
-                lives[nodes[t - 1].codes[0]] = True
+                lives[nodes[tree.cuboid(t - 1)].codes[0]] = True
                 below = np.repeat(lives, np.diff(start))
             here.measured[run] = below
-            here.noisy[run, below] = noisy[t]
-            here.listed[run, nodes[t].codes[0]] = True
-            here.stated[run, nodes[t].codes[0]] = nodes[t].estimate
+            here.noisy[run, below] = noisy[levels]
+            here.listed[run, listed.codes[0]] = True
+            here.stated[run, listed.codes[0]] = listed.estimate
     return found
 
 
@@ -185,7 +186,7 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
         truth = np.zeros(plan.tree.nodes(t))
         codes, values = counts.roll_up(t)
         truth[codes[0]] = values
-        errors = DepthErrors.of(plan, t, counts.total)
+        errors = CuboidErrors.of(plan, plan.tree.cuboid(t), counts.total)
         estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
         assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
         holds, width = _held(errors, estimate, variance, truth, hr.Confidence())
@@ -208,7 +209,7 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
 
 
 def _held(
-    errors: DepthErrors,
+    errors: CuboidErrors,
     estimate: Floats,
     variance: Floats,
     truth: Floats,

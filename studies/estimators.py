@@ -34,10 +34,12 @@ from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.stored import noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
+from hedgerow.tables.tree import Levels
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise
@@ -129,7 +131,7 @@ ESTIMATORS: dict[str, Estimator] = {
 
 def released(
     counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
-) -> tuple[Stored, dict[str, dict[int, Nodes]]]:
+) -> tuple[Stored, dict[str, dict[Levels, Nodes]]]:
     """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
     outline, source = Outline.of(plan), Drawn(counts, plan, seeded_bits(seed))
     found = {}
@@ -139,14 +141,9 @@ def released(
             uncut = replace(outline, cut=outline.first)
             found[name] = estimated(stored, uncut, estimator)
             continue
-        found[name], noisy = by_depth(Pass(outline, source, estimator).results())
-        variance = {
-            t: d.mechanism.noise_variance
-            for t, d in enumerate(plan.depths)
-            if isinstance(d, hr.Measured)
-        }
-        public = {t: found[name][t] for t in range(plan.public_depth + 1)}
-        stored = Stored(plan.tree, noisy, variance, public)
+        found[name], noisy = by_cuboid(Pass(outline, source, estimator).results())
+        public = public_nodes(plan, found[name])
+        stored = Stored(plan.tree, noisy, noise_variances(plan), public)
     if stored is None:
         raise ValueError("give an estimator")
     return stored, found
@@ -232,7 +229,7 @@ def rmse_of(
     frames = []
     for seed in range(first, first + runs):
         source = Drawn(table.counts, plan, seeded_bits(seed))
-        nodes, _ = by_depth(Pass(Outline.of(plan), source, setting.estimator).results())
+        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())
         frames.append(error_of_nodes(table.counts, nodes))
     return pooled(frames)["rmse"].to_numpy()
 

@@ -5,7 +5,7 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Int64
-from hedgerow.evaluate.baselines import check_leaves, leaf_mechanism, noisy_leaves, sum_to_depth
+from hedgerow.evaluate.baselines import check_leaves, leaf_mechanism, noisy_leaves, sum_to_cuboid
 from hedgerow.evaluate.metrics import errors_of_cells
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian
@@ -29,7 +29,7 @@ def error_of_leaves(counts: hr.Counts, leaves: Int64) -> pl.DataFrame:
     tree, truth = counts.tree, np.zeros_like(leaves)
     truth[counts.codes] = counts.values
     rows = []
-    for depth in range(tree.depth + 1):
-        given, true = (sum_to_depth(tree, table, depth).ravel() for table in (leaves, truth))
+    for depth, levels in enumerate(tree.chain):
+        given, true = (sum_to_cuboid(tree, table, levels).ravel() for table in (leaves, truth))
         rows.append(errors_of_cells(tree, depth, given, true))
     return pl.DataFrame(rows)

@@ -26,11 +26,12 @@ from hedgerow.plan.depths import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.stored import noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
-from hedgerow.tables.tree import Codes
+from hedgerow.tables.tree import Codes, Levels
 from studies.page import markdown
 
 Floats = NDArray[np.float64]
@@ -187,15 +188,13 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
     """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
     outline = Outline.of(plan)
     found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
-    noise = {t: d.mechanism for t, d in enumerate(plan.depths) if isinstance(d, hr.Measured)}
-    variance = {t: mechanism.noise_variance for t, mechanism in noise.items()}
+    variance, chain = noise_variances(plan), plan.tree.chain
     for run in range(runs):
         source = Drawn(table.counts, plan, seeded_bits(run))
-        nodes, noisy = by_depth(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
-        public = {t: nodes[t] for t in range(plan.public_depth + 1)}
-        stored = Stored(plan.tree, noisy, variance, public)
-        best = dict(enumerate(least_squares_of(stored, outline, nodes)[0]))
-        other, _ = by_depth(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
+        nodes, noisy = by_cuboid(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
+        stored = Stored(plan.tree, noisy, variance, public_nodes(plan, nodes))
+        best = dict(zip(chain, least_squares_of(stored, outline, nodes)[0], strict=True))
+        other, _ = by_cuboid(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
         found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
         found["Chebyshev"].append(_errors(table, other, lambda each: each.counts))
@@ -203,13 +202,13 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
 
 
 def _errors(
-    table: Table, nodes: Mapping[int, Nodes], values: Callable[[Nodes], NDArray[np.generic]]
+    table: Table, nodes: Mapping[Levels, Nodes], values: Callable[[Nodes], NDArray[np.generic]]
 ) -> list[float]:
     """The mean squared error of each depth over all possible cells."""
     errors = []
-    for t, true in enumerate(table.truth):
+    for t, (true, here) in enumerate(zip(table.truth, nodes.values(), strict=True)):
         given = np.zeros(len(true))
-        given[table.places(t, nodes[t].codes)] = values(nodes[t])
+        given[table.places(t, here.codes)] = values(here)
         errors.append(float(np.square(given - true).mean()))
     return errors
 

@@ -29,9 +29,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.tables.tree import Levels
 from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import Row
 
@@ -166,9 +167,9 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
     """The errors of releases under the seeds 0, 1, … ."""
     plan = setting.plan(counts, epsilon)
 
-    def release(seed: int) -> dict[int, Nodes]:
+    def release(seed: int) -> dict[Levels, Nodes]:
         source = Drawn(counts, plan, seeded_bits(seed))
-        return by_depth(Pass(Outline.of(plan), source, setting.estimator).results())[0]
+        return by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())[0]
 
     return _found(release, lambda nodes: error_of_nodes(counts, nodes), runs)
 
@@ -233,9 +234,10 @@ def every_method(counts: hr.Counts, epsilon: str, runs: int) -> dict[str, Found]
     return found
 
 
-def nodes_of(counts: hr.Counts) -> dict[int, Nodes]:
+def nodes_of(counts: hr.Counts) -> dict[Levels, Nodes]:
     """The nodes of a table of leaves."""
-    return {t: Nodes.exact(*counts.roll_up(t)) for t in range(counts.tree.depth + 1)}
+    chain = enumerate(counts.tree.chain)
+    return {levels: Nodes.exact(*counts.roll_up(t)) for t, levels in chain}
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:

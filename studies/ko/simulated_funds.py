@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.evaluate.funds import Rule
-from hedgerow.evaluate.method import DepthCounts, Method
+from hedgerow.evaluate.method import CuboidCounts, Method
 from hedgerow.evaluate.simulate import check_simulation, run_bits
 from hedgerow.kernels import core_count
 from hedgerow.release.descent.jobs import LocalEngine
@@ -64,20 +64,20 @@ def simulated_misallocation(  # noqa: PLR0913 - what is shared, how, and what is
     names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
     if level not in names:
         raise PlanError(f"no level is called {level!r}; there are {', '.join(names)}")
-    depth = names.index(level)
-    cells = tree.nodes(depth)
+    levels = tree.chain[names.index(level)]
+    cells = tree.cells(levels)
     if runs * cells > MOST_NUMBERS:
         raise PlanError(
             f"{runs:,} runs of {cells:,} counts at {level} fill the memory; simulate fewer, or "
             "share at a coarser level"
         )
-    truth = DepthCounts.true(counts, depth).dense(cells)
+    truth = CuboidCounts.true(counts, levels).dense(cells)
     engine = LocalEngine(workers or core_count())
 
     def found(setting: Method) -> pl.DataFrame:
         def run(r: int) -> Int64:
             made = setting.released(counts, run_bits(seed, r))
-            here = next(given for t, given in made if t == depth)
+            here = next(given for one, given in made if one == levels)
             return np.maximum(here.dense(cells), 0)
 
         released = np.array(list(engine.run(range(runs), run)))

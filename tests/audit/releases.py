@@ -140,7 +140,7 @@ class Rows:
 def released(tree: Tree, release: Release, depth: int) -> tuple[Codes, NDArray[np.int64]]:
     """The nodes and counts of a depth; in a directory a node's label is its number."""
     if isinstance(release.content, InMemory):
-        nodes = release.content.nodes[depth]
+        nodes = release.content.nodes[tree.cuboid(depth)]
         return nodes.codes, nodes.counts
     frame = release.level(depth=depth)
     labels = [

@@ -238,7 +238,8 @@ def test_a_replaced_record_that_is_priced_as_one_shift_is_found(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["moved", "added", "a trip added"])
-def test_noise_that_is_reused_between_depths_is_found(monkeypatch, name):
+def test_noise_that_is_reused_between_cuboids_is_found(monkeypatch, name):
+    """The place of a stream lacks one level."""
     stream = ReleaseKey.stream
     monkeypatch.setattr(ReleaseKey, "stream", lambda key, *place: stream(key, *place[:-1]))
     plan, events = Audit(name).run()

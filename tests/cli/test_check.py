@@ -87,15 +87,15 @@ def test_a_forged_page_of_this_version_fails(out, run):
 
 def test_what_could_not_be_verified_does_not_hide_what_failed(out, run):
     claim(out, made_by="0.0.9", page=forged)
-    (out / "counts" / "depth=2.parquet").unlink()
+    (out / "counts" / "cuboid=2.parquet").unlink()
     code, said, _ = run("check", out)
     assert code == 2
-    assert "depth=2.parquet is missing" in said
+    assert "cuboid=2.parquet is missing" in said
     assert "passed" not in said
 
 
 def test_a_failure_beside_a_page_that_could_not_be_verified_is_a_failure(out, run):
-    path = out / "measurements" / "depth=2.parquet"
+    path = out / "measurements" / "cuboid=2.parquet"
     pl.read_parquet(path).with_columns(-pl.col("noisy_count")).write_parquet(path)
     claim(out, made_by="0.0.9", page=forged)
     code, said, err = run("check", out)

@@ -496,11 +496,11 @@ def test_an_existing_output_is_refused_before_the_table_is_read(run, commuting):
 
 def test_a_spoiled_release_fails_its_check(run, census):
     run("release", census)
-    (census.parent / "out" / "counts" / "depth=2.parquet").unlink()
+    (census.parent / "out" / "counts" / "cuboid=2.parquet").unlink()
     code, out, err = run("check", census.parent / "out")
     assert code == 2
     assert "FAIL" in out
-    assert "depth=2.parquet is missing" in out
+    assert "cuboid=2.parquet is missing" in out
     assert "checks failed" in err
 
 

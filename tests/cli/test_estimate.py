@@ -60,7 +60,7 @@ def noisy(depth, change):
     """A change of the noisy counts of a depth, given as a list."""
 
     def spoil(out):
-        path = out / "measurements" / f"depth={depth}.parquet"
+        path = out / "measurements" / f"cuboid={depth}.parquet"
         values = pq.ParquetFile(path).read()["noisy_count"].to_pylist()
         pq.write_table(pa.table({"noisy_count": change(values)}), path)
 
@@ -69,7 +69,7 @@ def noisy(depth, change):
 
 def listed(depth, change):
     def spoil(out):
-        path = out / "counts" / f"depth={depth}.parquet"
+        path = out / "counts" / f"cuboid={depth}.parquet"
         pq.write_table(change(pq.ParquetFile(path).read()), path)
 
     return spoil
@@ -88,10 +88,10 @@ DAMAGES = {
     "noisy is too small": noisy(2, lambda v: [-(2**63)] * len(v)),
     "noisy is doubled": noisy(0, lambda v: v + v),
     "total listed twice": listed(0, lambda t: pa.concat_tables([t, t])),
-    "no depth 1": lambda out: (out / "counts/depth=1.parquet").unlink(),
-    "no noise of depth 1": lambda out: (out / "measurements/depth=1.parquet").unlink(),
+    "no depth 1": lambda out: (out / "counts/cuboid=1.parquet").unlink(),
+    "no noise of depth 1": lambda out: (out / "measurements/cuboid=1.parquet").unlink(),
     "no domain": lambda out: (out / "domain/geo.parquet").unlink(),
-    "no Parquet": lambda out: (out / "counts/depth=1.parquet").write_bytes(b"PAR1xxxxPAR1"),
+    "no Parquet": lambda out: (out / "counts/cuboid=1.parquet").write_bytes(b"PAR1xxxxPAR1"),
 }
 
 
@@ -254,7 +254,7 @@ def test_a_public_total_of_0_is_a_total(tmp_path, method):
     file = measured(tmp_path, [("c", LEAVES)], "total = 0")
     assert run(["estimate", file, "--method", method]) == 0
     column = "estimate" if method == "least-squares" else "count"
-    leaves = pl.read_parquet(tmp_path / f"m.{method}" / "depth=2.parquet")
+    leaves = pl.read_parquet(tmp_path / f"m.{method}" / "cuboid=2.parquet")
     assert leaves[column].sum() == pytest.approx(0, abs=1e-9)
     if method == "least-squares":
         assert leaves["estimate"].to_list() == pytest.approx([-1.5, -0.5, 0.5, 1.5])

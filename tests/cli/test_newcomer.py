@@ -278,7 +278,7 @@ def test_forced_colours_do_not_make_a_log_a_terminal(run, tmp_path, monkeypatch)
     monkeypatch.setattr(terminal.stderr, "_force_terminal", True)
     assert not terminal.on_terminal()
     with terminal.bar("measuring") as progress:
-        progress.on_depth(1, 5, 5, 1.0)
+        progress.on_cuboid("county", 5, 5, 1.0)
     assert run("example", "census", tmp_path / "c")[0] == 0
     _, _, said = run("release", tmp_path / "c" / "release.toml")
     assert "core seconds" not in said

@@ -257,7 +257,7 @@ def test_a_release_is_estimated_again_beside_itself(run, census, measure):
     code, out, _ = run("estimate", folder, "--method", "least-squares")
     assert code == 0
     assert ("conditional" in out) is (measure == "survivors")
-    frame = pl.read_parquet(census.parent / "out.least-squares" / "depth=4.parquet")
+    frame = pl.read_parquet(census.parent / "out.least-squares" / "cuboid=4.parquet")
     assert frame.columns[-5:] == ["released", "estimate", "standard_error", "low", "high"]
     code, out, _ = run("estimate", folder, "--method", "sparse", "--penalty", "1")
     assert (code, "on average" in out) == (0, True)
@@ -299,7 +299,7 @@ def test_noisy_counts_from_elsewhere_are_estimated(run, tmp_path):
     code, out, err = run("estimate", file, "--method", "chebyshev")
     assert code == 0, err
     assert "add up" in out
-    counties = pl.read_parquet(tmp_path / "noisy.chebyshev" / "depth=2.parquet")
+    counties = pl.read_parquet(tmp_path / "noisy.chebyshev" / "cuboid=2.parquet")
     assert counties["count"].sum() == 12
     assert (counties["count"] > 0).all()
     code, _, err = run("estimate", tmp_path / "nowhere.toml")

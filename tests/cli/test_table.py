@@ -121,7 +121,7 @@ def test_what_is_no_table_of_the_release_is_refused(run, tmp_path, monkeypatch, 
 
 
 def test_a_damaged_release_is_named(run, out):
-    (out / "counts" / "depth=1.parquet").write_bytes(b"PAR1")
+    (out / "counts" / "cuboid=0-1.parquet").write_bytes(b"PAR1")
     code, _, err = run("table", out, "--depth", "1")
     assert code in {1, 2}
     assert "internal error" not in err

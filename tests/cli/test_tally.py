@@ -1,4 +1,4 @@
-"""What a release has done by depth."""
+"""What a release has done by cuboid."""
 
 import numpy as np
 
@@ -13,18 +13,18 @@ def test_the_tally_counts_what_is_released_and_measured(tmp_path):
     counts = random_counts(np.random.default_rng(0), tree)
     tally = Tally()
     plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
-    progress = Progress(on_depth=tally.on_depth)
+    progress = Progress(on_cuboid=tally.on_cuboid)
     release = hr.release(counts, plan, directory=tmp_path / "out", progress=progress)
-    assert sorted(tally.work) == [0, 1, 2, 3]
-    for depth, (cells, survivors, seconds) in tally.work.items():
+    assert list(tally.work) == ["total", "level1", "level2", "level3"], "coarse to fine"
+    for depth, (cells, survivors, seconds) in enumerate(tally.work.values()):
         assert cells == len(release.measurements(depth))
         assert survivors == release.level(depth=depth).height
         assert seconds >= 0
     assert all(len(row) == len(HEADINGS) for row in tally.rows())
 
 
-def test_parts_of_a_depth_are_added_up():
+def test_parts_of_a_cuboid_are_added_up():
     tally = Tally()
-    tally.on_depth(2, 1000, 10, 0.5)
-    tally.on_depth(2, 500, 5, 1.0)
-    assert tally.rows() == [("2", "1,500", "15", "1.5")]
+    tally.on_cuboid("o.region × d.state", 1000, 10, 0.5)
+    tally.on_cuboid("o.region × d.state", 500, 5, 1.0)
+    assert tally.rows() == [("o.region × d.state", "1,500", "15", "1.5")]

@@ -8,7 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import metrics as error_picture
-from hedgerow.evaluate.baselines import sum_to_depth
+from hedgerow.evaluate.baselines import sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     error_by_depth,
@@ -73,7 +73,7 @@ def test_leaf_noise_is_the_truth_plus_noise_for_the_whole_budget(made):
     noise = (noisy - truth).ravel()
     n, sigma2 = noise.size, 2
     assert abs((noise**2).mean() - sigma2) < 4.9 * sigma2 * np.sqrt(2 / n)
-    upper = sum_to_depth(tree, noisy, 2)
+    upper = sum_to_cuboid(tree, noisy, tree.cuboid(2))
     assert upper.shape == tuple(axis.size(1) for axis in tree.axes)
     assert upper.sum() == noisy.sum()
     first = tree.axes[0].descendant_start(1, 3)[1], tree.axes[1].descendant_start(1, 3)[1]

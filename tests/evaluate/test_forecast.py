@@ -13,7 +13,7 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from tests.made import fixed_axis, random_axis
@@ -40,8 +40,8 @@ def least_squares_rmse(plan, counts, runs):
     squares = np.zeros((runs, plan.tree.depth + 1))
     for run in range(runs):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_depth(Pass(Outline.of(plan), source, hr.LeastSquares()).results())
-        for t, here in nodes.items():
+        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, hr.LeastSquares()).results())
+        for t, here in enumerate(nodes.values()):
             truth = counts.roll_up(t)[1]
             squares[run, t] = np.square(here.estimate - truth).mean()
     return np.sqrt(squares.mean(axis=0))
@@ -88,9 +88,10 @@ def test_simulated_errors_are_the_errors_of_the_same_seeds():
     squares = []
     for run in (4, 5):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_depth(Pass(Outline.of(plan), source, hr.Euclidean()).results())
+        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, hr.Euclidean()).results())
         released = np.zeros(counts.tree.leaves)
-        released[nodes[last].codes[0]] = nodes[last].counts
+        leaves = nodes[counts.tree.cuboid(last)]
+        released[leaves.codes[0]] = leaves.counts
         truth = np.zeros(counts.tree.leaves)
         truth[counts.codes[0]] = counts.values
         squares.append(np.square(released - truth).mean())

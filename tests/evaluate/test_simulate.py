@@ -130,7 +130,7 @@ def test_cumulative_errors_are_those_of_running_sums_over_all_cells():
         truth = counts.codes[0], counts.values
         squares = []
         for r in range(4):
-            cells = dict(method.released(counts, run_bits(0, r)))[2].dense(100).copy()
+            cells = dict(method.released(counts, run_bits(0, r)))[2,].dense(100).copy()
             cells[truth[0]] -= truth[1]
             squares.append((np.cumsum(cells) ** 2).mean())
         assert errors["cumulative_rmse"][i] == pytest.approx(np.sqrt(np.mean(squares)))
@@ -321,7 +321,7 @@ def test_independent_noise_repeats_single_children_and_needs_all_other_depths():
     counts = hr.Counts.from_leaves(tree, (np.arange(2, dtype=np.int32),), np.array([50, 70]))
     plan = hr.make_plan(tree, budget=hr.Rho(1))
     found = dict(IndependentNoise(plan).released(counts, seeded_bits(0)))
-    assert found[3].values.tolist() == found[2].values.tolist() == found[1].values.tolist()
+    assert found[3,].values.tolist() == found[2,].values.tolist() == found[1,].values.tolist()
     gap = hr.make_plan(
         hr.Tree([fixed_axis("a", 3, 4)]), budget=hr.Rho(1), allocation=hr.Shares([1, 0, 0][::-1])
     )

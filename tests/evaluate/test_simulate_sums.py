@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.evaluate import moments
-from hedgerow.evaluate.method import DepthCounts, align_cells
+from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.evaluate.moments import ErrorSums
 
 CELLS = 30
@@ -15,7 +15,7 @@ lists = st.dictionaries(st.integers(0, CELLS - 1), st.integers(-50, 50), max_siz
 
 def cells_of(given):
     number = np.array(sorted(given), dtype=np.int64)
-    return DepthCounts(number, np.array([given[n] for n in number], dtype=np.int64))
+    return CuboidCounts(number, np.array([given[n] for n in number], dtype=np.int64))
 
 
 @given(lists, lists)
@@ -28,7 +28,7 @@ def test_two_lists_stand_align_cells(one, other):
 
 @given(lists, lists)
 def test_a_list_of_all_cells_lays_the_other_out(one, other):
-    every = DepthCounts(None, cells_of(one).dense(CELLS))
+    every = CuboidCounts(None, cells_of(one).dense(CELLS))
     number, a, b = align_cells(every, cells_of(other), CELLS)
     assert number is None
     assert a.tolist() == [one.get(n, 0) for n in range(CELLS)]

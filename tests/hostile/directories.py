@@ -25,8 +25,8 @@ from hedgerow.tables import axis
 from tests.hostile.commands import listing, write
 
 COUNTS, NOISY, DOMAIN = (
-    "counts/depth=2.parquet",
-    "measurements/depth=2.parquet",
+    "counts/cuboid=2.parquet",
+    "measurements/cuboid=2.parquet",
     "domain/place.parquet",
 )
 CODES = [(f"c{c}", f"c{c}t{t}") for c in range(4) for t in range(5)]
@@ -289,7 +289,7 @@ WORDS: dict[str, Edit] = {
     "another key": in_manifest(lambda m: m.update({ESC: 1})),
     "the promise": in_manifest(lambda m: m.update(promise=ESC)),
     "the restriction": in_manifest(lambda m: m.update(restriction=ESC)),
-    "the format": in_text('"hedgerow-release-1"', '"hedgerow-release-1\\u001b[2J"'),
+    "the format": in_text('"hedgerow-release-2"', '"hedgerow-release-2\\u001b[2J"'),
     "a file": in_manifest(lambda m: m["files"].update({ESC: "0" * 64})),
     "the mechanism": plan_of(lambda p: p.update(mechanism=ESC)),
     "the allocation": plan_of(lambda p: p.update(allocation=ESC)),
@@ -346,7 +346,7 @@ PARQUET: dict[str, Edit] = {
     "40 million counts": bomb(COUNTS),
     "40 million noisy counts": bomb(NOISY),
     "40 million areas": bomb(DOMAIN),
-    "40 million totals": bomb("counts/depth=0.parquet"),
+    "40 million totals": bomb("counts/cuboid=0.parquet"),
     "21 counts": bomb(COUNTS, 21),
     "a long code in each row": in_file(
         COUNTS, replaced("tract", lambda t: pa.array(["c" * 20_000_000] * len(t)))

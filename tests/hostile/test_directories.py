@@ -109,16 +109,17 @@ def manifest(folder, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "hedgerow-release-1", "a": 1, "a": 2}', "a key is there twice"),
-        ('{"format": "hedgerow-release-1", "a": {"b": 1, "b": 1}}', "a key is there twice"),
-        ('{"format": "hedgerow-release-1", "a": NaN}', "NaN is no number"),
-        ('{"format": "hedgerow-release-1", "a": -Infinity}', "-Infinity is no number"),
-        ('{"format": "hedgerow-release-1", "a": 1e999}', "1e999 is no number"),
-        ('{"format": "hedgerow-release-1", "a": ["\\u001b"]}', "not seen"),
-        ('{"format": "hedgerow-release-1", "a\\u202e": 1}', "not seen"),
-        ('{"format": "hedgerow-release-1", "a": "\\ud800"}', "not seen"),
+        ('{"format": "hedgerow-release-2", "a": 1, "a": 2}', "a key is there twice"),
+        ('{"format": "hedgerow-release-2", "a": {"b": 1, "b": 1}}', "a key is there twice"),
+        ('{"format": "hedgerow-release-2", "a": NaN}', "NaN is no number"),
+        ('{"format": "hedgerow-release-2", "a": -Infinity}', "-Infinity is no number"),
+        ('{"format": "hedgerow-release-2", "a": 1e999}', "1e999 is no number"),
+        ('{"format": "hedgerow-release-2", "a": ["\\u001b"]}', "not seen"),
+        ('{"format": "hedgerow-release-2", "a\\u202e": 1}', "not seen"),
+        ('{"format": "hedgerow-release-2", "a": "\\ud800"}', "not seen"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ('{"format": "hedgerow-release-1"}' + " " * MOST_BYTES, "larger than 16 MB"),
+        ('{"format": "hedgerow-release-2"}' + " " * MOST_BYTES, "larger than 16 MB"),
+        ('{"format": "hedgerow-release-1"}', "no manifest of the format 'hedgerow-release-2'"),
     ],
 )
 def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
@@ -127,11 +128,11 @@ def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
 
 
 def test_the_code_of_a_leaf_that_is_not_stated_may_hold_anything(tmp_path):
-    text = json.dumps({"format": "hedgerow-release-1", "not_stated": "\x1b"})
+    text = json.dumps({"format": "hedgerow-release-2", "not_stated": "\x1b"})
     assert read_manifest(manifest(tmp_path / "out", text))["not_stated"] == "\x1b"
 
 
-NAME = "counts/depth=2.parquet"
+NAME = "counts/cuboid=2.parquet"
 COLUMNS = {
     "county": TEXT,
     "tract": TEXT,
@@ -341,16 +342,16 @@ def test_a_footer_that_contradicts_itself_is_refused(tmp_path, rows):
 def test_nothing_but_plain_files_in_plain_folders_is_opened(tmp_path):
     folder = honest(tmp_path / "out")
     (tmp_path / "elsewhere").mkdir()
-    shutil.copy(folder / NAME, tmp_path / "elsewhere" / "depth=2.parquet")
+    shutil.copy(folder / NAME, tmp_path / "elsewhere" / "cuboid=2.parquet")
     layout = Layout(COLUMNS, 20)
     (folder / NAME).unlink()
-    with pytest.raises(ReleaseError, match=r"counts/depth=2\.parquet is missing"):
+    with pytest.raises(ReleaseError, match=r"counts/cuboid=2\.parquet is missing"):
         read_parquet(folder, NAME, layout)
     os.mkfifo(folder / NAME)
     with pytest.raises(ReleaseError, match="is no plain file"):
         read_parquet(folder, NAME, layout)
     (folder / NAME).unlink()
-    (folder / NAME).symlink_to(tmp_path / "elsewhere" / "depth=2.parquet")
+    (folder / NAME).symlink_to(tmp_path / "elsewhere" / "cuboid=2.parquet")
     with pytest.raises(ReleaseError, match="is no plain file"):
         read_parquet(folder, NAME, layout)
     with pytest.raises(ReleaseError, match="is no plain file"):
@@ -430,10 +431,10 @@ def test_noisy_counts_below_survivors_are_no_more_than_these_have(tmp_path):
     counts = hr.Counts.from_frame(tree, table, count="n")
     folder = tmp_path / "out"
     hr.release(counts, plan, directory=folder)
-    listed = {t: read_nodes(folder, tree, t) for t in range(3)}
-    assert len(listed[1]) == 2
-    assert len(read_stored(folder, plan, listed).noisy[2]) == 10
-    pq.write_table(pa.table({"noisy_count": [1] * 11}), folder / "measurements/depth=2.parquet")
+    listed = {levels: read_nodes(folder, tree, levels) for levels in tree.chain}
+    assert len(listed[1,]) == 2
+    assert len(read_stored(folder, plan, listed).noisy[2,]) == 10
+    pq.write_table(pa.table({"noisy_count": [1] * 11}), folder / "measurements/cuboid=2.parquet")
     with pytest.raises(ReleaseError, match="it has 11 rows, and the plan has room for 10"):
         read_stored(folder, plan, listed)
 

@@ -50,7 +50,7 @@ def journey(folder, files, described):
     assert ends_well(folder, "plan", folder / "release.toml") == 0
     assert ends_well(folder, "release", folder / "release.toml", makes="manifest.json") == 0
     assert ends_well(folder, "check", folder / "out") == 0
-    return pl.read_parquet(folder / "out" / "counts" / "depth=1.parquet")
+    return pl.read_parquet(folder / "out" / "counts" / "cuboid=1.parquet")
 
 
 def test_labels_are_released_as_they_are(tmp_path):

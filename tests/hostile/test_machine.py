@@ -105,7 +105,7 @@ def test_a_parquet_file_cut_anywhere_is_refused(tmp_path, name):
 def test_a_released_file_cut_anywhere_fails_the_check(tmp_path):
     write(tmp_path, files_of("trips"))
     assert ran("release", tmp_path / "release.toml")[0] == 0
-    for file in ("counts/depth=4.parquet", "measurements/depth=4.parquet", "manifest.json"):
+    for file in ("counts/cuboid=2-2.parquet", "measurements/cuboid=2-2.parquet", "manifest.json"):
         path = tmp_path / "out" / file
         whole = path.read_bytes()
         for length in range(0, len(whole) - 8, max(50, len(whole) // 10)):

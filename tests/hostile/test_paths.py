@@ -64,7 +64,7 @@ def test_a_file_beside_the_release_file_is_read_whatever_its_name(
     for file in ("release.toml", folder / "release.toml"):
         code, _, err = ran("release", file)
         assert code == 0, err
-        counts = pl.read_parquet(folder / "out" / "counts" / "depth=0.parquet")["count"]
+        counts = pl.read_parquet(folder / "out" / "counts" / "cuboid=0.parquet")["count"]
         assert counts.to_list() == [37]
         (folder / "out").rename(folder / f"out {file == 'release.toml'}")
 

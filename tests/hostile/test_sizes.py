@@ -99,7 +99,7 @@ def test_a_table_beyond_the_limit_is_refused_only_where_its_size_is_public(
     is_released = fits or relation == "add-remove"
     assert released(tmp_path, table, TOWNS, spec(relation)) == (0 if is_released else 2)
     if is_released:
-        found = pl.read_parquet(tmp_path / "out" / "counts" / "depth=0.parquet")["count"].item()
+        found = pl.read_parquet(tmp_path / "out" / "counts" / "cuboid=0.parquet")["count"].item()
         assert abs(found - sum(min(n, LARGEST_LEAF) for n in counts)) < 100
 
 
@@ -111,7 +111,7 @@ def test_whether_real_estimates_are_released_does_not_depend_on_the_number_of_re
     half = records // 2
     table = pa.table({**TOWNS, "n": pa.array([records - half, half, 7], pa.int64())})
     assert released(tmp_path, table, TOWNS, spec("add-remove", "all", method)) == 0
-    found = pl.read_parquet(tmp_path / "out" / "counts" / "depth=0.parquet")["count"].item()
+    found = pl.read_parquet(tmp_path / "out" / "counts" / "cuboid=0.parquet")["count"].item()
     assert abs(found - min(records + 7, 2**40)) < 100
 
 

@@ -152,7 +152,7 @@ def test_what_is_no_plain_file_is_refused_wherever_a_file_names_it(here, place, 
 
 
 @pytest.mark.parametrize("odd", ["/dev/zero", "pipe", "folder"])
-@pytest.mark.parametrize("name", ["manifest.json", "counts/depth=0.parquet", "report.html"])
+@pytest.mark.parametrize("name", ["manifest.json", "counts/cuboid=0.parquet", "report.html"])
 def test_what_is_no_plain_file_is_refused_within_a_release(here, name, odd):
     place = here / "out" / name
     place.unlink()

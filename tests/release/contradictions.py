@@ -45,4 +45,4 @@ def uneven():
     )  # fmt: skip
     codes = (np.arange(12, dtype=np.int32),)
     counts = hr.Counts.from_leaves(tree, codes, np.arange(200, 1400, 100))
-    return counts, in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
+    return counts, in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))

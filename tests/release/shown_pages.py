@@ -24,6 +24,7 @@ from hedgerow.plan.depths import All, Invariant, Measured, RunningSums
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.release.directory.measurements import counts_file, noisy_file
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page
 from hedgerow.tables.counts import Counts
@@ -94,23 +95,20 @@ def released(place):
     found = {}
     for kind, plan, counts, estimator in planned():
         folder = place / kind
-        in_memory(counts, plan, estimator=estimator, bits=seeded_bits(3)).write(folder)
+        in_memory(counts, plan, estimator=estimator, bits=seeded_bits(2)).write(folder)
         found[kind] = SimpleNamespace(
             plan=plan,
             tree=plan.tree,
             seen=read(page(folder, plan, estimator, "9.8.7")),
-            files=[
-                pl.read_parquet(folder / "counts" / f"depth={t}.parquet")
-                for t in range(plan.tree.depth + 1)
-            ],
-            noisy=[noisy_of(folder, t) for t in range(plan.tree.depth + 1)],
+            files=[pl.read_parquet(folder / counts_file(levels)) for levels in plan.tree.chain],
+            noisy=[noisy_of(folder, levels) for levels in plan.tree.chain],
         )
     assert list(found) == KINDS
     return found
 
 
-def noisy_of(folder, depth):
-    path = folder / "measurements" / f"depth={depth}.parquet"
+def noisy_of(folder, levels):
+    path = folder / noisy_file(levels)
     return pl.read_parquet(path)["noisy_count"].to_numpy() if path.exists() else None
 
 

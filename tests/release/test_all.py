@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.depths import Measured
 from hedgerow.release.descent import block, outline
-from hedgerow.release.descent.outline import Outline, by_depth, cut_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid, cut_depth
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
@@ -44,9 +44,9 @@ def noisy_counts(counts, plan, bits, cut):
     for depth, nodes in enumerate(nodes_by_depth(tree)):
         what, here, cell = plan.depths[depth], {}, {}
         for node in nodes if isinstance(what, Measured) else ():
-            place = (0, 0) if depth == 0 else (first, depth)
+            place = tree.cuboid(depth)
             if cut is not None and depth > cut:
-                place = (cut, *ancestor(tree, node, depth, cut), depth)
+                place = (*place, *ancestor(tree, node, depth, cut))
             elif plan.public_depth > 0 and not truth[first].get(
                 ancestor(tree, node, depth, first), 0
             ):
@@ -116,7 +116,7 @@ def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, ki
     solved = np.linalg.lstsq(matrix, values, rcond=None)[0]
     covariance = np.linalg.inv(matrix.T @ matrix)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
-    for t, nodes in release.content.nodes.items():
+    for t, nodes in enumerate(release.content.nodes.values()):
         expected = sums(tree, leaves, solved, t)
         for i, node in enumerate(zip(*nodes.codes, strict=True)):
             assert nodes.estimate[i] == pytest.approx(expected[node], abs=1e-4)
@@ -134,7 +134,7 @@ def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, ki
     projected = hr.Euclidean().project(
         np.array(combined), np.array([0, len(first)]), whole, np.array(variances)
     )
-    nodes = release.content.nodes[1]
+    nodes = release.content.nodes[1,]
     assert dict(zip(nodes.codes[0].tolist(), nodes.counts.tolist(), strict=True)) == {
         node[0]: y for node, y in zip(first, projected.tolist(), strict=True) if y
     }
@@ -152,21 +152,19 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     monkeypatch.setattr(outline, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
-    cut, noisy = by_depth(Pass(Outline.of(plan), source, estimator).results())
-    stored = Stored(
-        tree,
-        noisy,
-        {t: plan.depths[t].mechanism.noise_variance for t in noisy},
-        {t: cut[t] for t in range(plan.public_depth + 1)},
-    )
+    cut, noisy = by_cuboid(Pass(Outline.of(plan), source, estimator).results())
+    public = {tree.cuboid(t): cut[tree.cuboid(t)] for t in range(plan.public_depth + 1)}
+    variance = {c: plan.depths[sum(c)].mechanism.noise_variance for c in noisy}
+    stored = Stored(tree, noisy, variance, public)
     whole = estimated(stored, replace(Outline.of(plan), cut=max(plan.public_depth, 0)), estimator)
     for t in range(tree.depth + 1):
-        assert np.array_equal(cut[t].counts, whole[t].counts)
-        assert np.array_equal(cut[t].estimate, whole[t].estimate)
-        assert (cut[t].counts > 0).all()
-        assert cut[t].counts.sum() == cut[0].counts.sum()
+        c = tree.cuboid(t)
+        assert np.array_equal(cut[c].counts, whole[c].counts)
+        assert np.array_equal(cut[c].estimate, whole[c].estimate)
+        assert (cut[c].counts > 0).all()
+        assert cut[c].counts.sum() == cut[tree.cuboid(0)].counts.sum()
         if isinstance(plan.depths[t], Measured):
-            assert len(noisy[t]) == tree.nodes(t)
+            assert len(noisy[c]) == tree.nodes(t)
 
 
 def test_a_written_release_of_all_nodes_passes_its_check(tmp_path):
@@ -214,7 +212,7 @@ def test_survivors_of_an_unmeasured_depth_are_sums_of_what_is_measured_below(see
     shares = hr.Shares(["1/2", 0, "1/2"])
     plan = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace(), allocation=shares)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
-    nodes = release.content.nodes
+    nodes = {t: here for (t,), here in release.content.nodes.items()}
     noisy = release.measurements(3).reshape(-1, 3, 5)
     place = {code: i for i, code in enumerate(nodes[1].codes[0].tolist())}
     for code, estimate, variance in zip(

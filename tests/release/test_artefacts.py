@@ -41,7 +41,7 @@ def test_a_release_on_disk_passes_its_own_check(made, tmp_path):
     hr.release(counts, plan, directory=tmp_path / "out")
     assert failures(tmp_path / "out") == []
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
-    assert "out/counts/depth=6.parquet" in names
+    assert "out/counts/cuboid=3-3.parquet" in names
     assert not any("key" in name or "staging" in name for name in names)
 
 
@@ -448,26 +448,26 @@ SPOILED = [
     (rewrite(lambda m: m["plan"]["cuboids"][6].update(parameter="1")), "contradicts itself"),
     (rewrite(lambda m: m["plan"]["cuboids"][6].pop("share")), "shares can be given for"),
     (
-        edit("measurements/depth=6.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
+        edit("measurements/cuboid=3-3.parquet", lambda f: f.with_columns(-pl.col("noisy_count"))),
         "not what euclidean makes",
     ),
-    (lambda f: (f / "counts/depth=2.parquet").write_bytes(b"PAR1"), "was changed after"),
-    (lambda f: (f / "counts/depth=2.parquet").unlink(), "is missing"),
+    (lambda f: (f / "counts/cuboid=1-1.parquet").write_bytes(b"PAR1"), "was changed after"),
+    (lambda f: (f / "counts/cuboid=1-1.parquet").unlink(), "is missing"),
     (lambda f: (f / "counts/more.parquet").touch(), "is not in the manifest"),
-    (edit("counts/depth=6.parquet", add_to_first(1)), "do not add up"),
-    (edit("counts/depth=6.parquet", lambda f: f.slice(1)), "do not add up"),
-    (edit("counts/depth=6.parquet", lambda f: f.reverse()), "not in tree order"),
-    (edit("counts/depth=6.parquet", add_to_first(-(10**9))), "not above 0"),
-    (edit("counts/depth=6.parquet", lambda f: f.cast({"count": pl.Float64})), "its columns are"),
+    (edit("counts/cuboid=3-3.parquet", add_to_first(1)), "do not add up"),
+    (edit("counts/cuboid=3-3.parquet", lambda f: f.slice(1)), "do not add up"),
+    (edit("counts/cuboid=3-3.parquet", lambda f: f.reverse()), "not in tree order"),
+    (edit("counts/cuboid=3-3.parquet", add_to_first(-(10**9))), "not above 0"),
+    (edit("counts/cuboid=3-3.parquet", lambda f: f.cast({"count": pl.Float64})), "its columns are"),
     (
-        edit("counts/depth=6.parquet", lambda f: f.with_columns(a0_level3=pl.lit("nowhere"))),
+        edit("counts/cuboid=3-3.parquet", lambda f: f.with_columns(a0_level3=pl.lit("nowhere"))),
         "is not in the domain",
     ),
     (
-        edit("counts/depth=6.parquet", lambda f: f.with_columns(a0_level1=pl.lit("a0.9"))),
+        edit("counts/cuboid=3-3.parquet", lambda f: f.with_columns(a0_level1=pl.lit("a0.9"))),
         "is not the parent in the domain",
     ),
-    (edit("measurements/depth=6.parquet", lambda f: f.slice(1)), "more or fewer"),
+    (edit("measurements/cuboid=3-3.parquet", lambda f: f.slice(1)), "more or fewer"),
     (edit("domain/a0.parquet", lambda f: f.slice(1)), "not those of the plan"),
     (rewrite(lambda m: m["software"].pop("hedgerow")), "does not say which version"),
     (rewrite(lambda m: m["software"].update(hedgerow=[1])), "more than names and versions"),
@@ -476,9 +476,9 @@ SPOILED = [
     (rewrite(lambda m: m.update(software="hedgerow")), "does not say which version"),
     (rewrite(lambda m: m.update(note="x")), "other keys than a release's: note"),
     (list_another, "more.parquet is no file of this plan's release"),
-    (edit("counts/depth=6.parquet", twice("standard_error")), "column standard_error does not"),
-    (edit("counts/depth=6.parquet", twice("estimate")), "column estimate does not"),
-    (edit("counts/depth=6.parquet", twice("high")), "column high does not"),
+    (edit("counts/cuboid=3-3.parquet", twice("standard_error")), "column standard_error does not"),
+    (edit("counts/cuboid=3-3.parquet", twice("estimate")), "column estimate does not"),
+    (edit("counts/cuboid=3-3.parquet", twice("high")), "column high does not"),
 ]
 
 
@@ -657,7 +657,7 @@ def test_check_survives_any_damage(made, tmp_path):
     """Bytes changed at random and digests made to fit: a finding or nothing, never a crash."""
     hr.release(*made, directory=tmp_path / "out")
     rng = np.random.default_rng(0)
-    path = tmp_path / "out" / "counts" / "depth=6.parquet"
+    path = tmp_path / "out" / "counts" / "cuboid=3-3.parquet"
     whole = path.read_bytes()
     found = 0
     for _ in range(150):

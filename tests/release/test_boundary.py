@@ -8,7 +8,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices
-from hedgerow.release.descent.outline import DepthResult
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import Counts
 from tests.made import random_counts, random_tree
@@ -52,4 +52,4 @@ def test_released_nodes_have_no_attribute_for_a_slice():
     assert [field.name for field in dataclasses.fields(Nodes)] == [
         "codes", "counts", "estimate", "variance"
     ]  # fmt: skip
-    assert DepthResult.__annotations__["nodes"] is Nodes
+    assert Found.__annotations__["nodes"] is Nodes

@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.evaluate.funds import Proportional
 from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.release.cuboid import cuboid_errors
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.release import read_release
 from tests.release.contradictions import counts_of, made, small_group, uneven
 
@@ -70,8 +70,8 @@ def test_true_counts_are_flagged_in_one_table_of_twenty_at_most():
     flagged = {"leaves": 0, "sums": 0}
     for seed in range(runs):
         release = made(counts, seed)
-        leaves = release.content.nodes[3]
-        known = DepthErrors.of(release.plan, 3, int(values.sum()))
+        leaves = release.content.nodes[release.plan.tree.cuboid(3)]
+        known = CuboidErrors.of(release.plan, release.plan.tree.cuboid(3), int(values.sum()))
         told = known.contradicted(values.ravel(), leaves.estimate, leaves.variance)
         flagged["leaves"] += told.any()
         off = cuboid_errors(release.content, {"group": "level1"}, hr.Confidence(simultaneous=True))
@@ -98,8 +98,8 @@ def test_the_flag_reaches_as_far_as_a_normal_quantile_over_all_cells_says():
     """Independent of the intervals: Bonferroni and Gauss, with half a record for rounding."""
     values = np.random.default_rng(5).integers(5000, 9000, (40, 6))
     release = made(counts_of(values))
-    leaves = release.content.nodes[3]
-    known = DepthErrors.of(release.plan, 3, int(values.sum()))
+    leaves = release.content.nodes[release.plan.tree.cuboid(3)]
+    known = CuboidErrors.of(release.plan, release.plan.tree.cuboid(3), int(values.sum()))
     cells = values.size
     reach = NormalDist().inv_cdf(1 - 0.05 / (2 * cells)) * np.sqrt(leaves.variance)
     for step, wanted in ((-2.5, False), (2.5, True)):

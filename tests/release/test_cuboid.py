@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import cuboid
-from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid, levels_of
+from hedgerow.release.cuboid import cuboid_errors, levels_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
@@ -113,7 +113,7 @@ def test_whoever_asks_a_release_again_gets_the_same_intervals(counts, measure, t
 
 def test_simulated_errors_of_one_release_say_nothing_of_another_release(counts):
     one, other = (made(counts, seed=n, measure=hr.Survivors()) for n in (0, 1))
-    keys = [cuboid._digest(release.plan, release.content.nodes[4]) for release in (one, other)]
+    keys = [cuboid._digest(release.plan, release.content.nodes[2, 2]) for release in (one, other)]
     assert keys[0] != keys[1]
 
 
@@ -122,7 +122,7 @@ def test_standard_errors_of_survivors_are_those_of_simulations(monkeypatch, coun
     monkeypatch.setattr(cuboid, "RUNS", 200)
     release = made(counts, measure=hr.Survivors())
     found = cuboid_errors(release.content, ORIGIN, Confidence())
-    leaves = release.content.nodes[4]
+    leaves = release.content.nodes[2, 2]
     table = hr.Counts.from_leaves(counts.tree, leaves.codes, leaves.counts)
     squares = np.zeros(len(found))
     for seed in range(200):
@@ -187,7 +187,7 @@ def test_sums_add_up_to_a_public_total(counts, first):
     codes = tuple(code[kept] for code in counts.codes)
     table = hr.Counts.from_leaves(tree, codes, counts.values[kept])
     release = made(table, invariants=[hr.Invariant("d", "level1")])
-    assert depth_of_cuboid(tree, (1, 0)) is None
+    assert tree.depth_at((1, 0)) is None
     found = cuboid_errors(release.content, {"o": "level1"}, Confidence())
     assert found["estimate"].sum() == pytest.approx(table.total)
     assert len(found) == 3
@@ -197,7 +197,7 @@ def test_sums_add_up_to_a_public_total(counts, first):
 def test_cuboids_of_the_chain_are_found(counts):
     tree = counts.tree
     names = [{}, {"o": "level1", "d": "level1"}, {"d": "level1"}, {"o": "level1"}]
-    assert [depth_of_cuboid(tree, levels_of(tree, each)) for each in names] == [0, 2, 1, None]
+    assert [tree.depth_at(levels_of(tree, each)) for each in names] == [0, 2, 1, None]
 
 
 def test_nothing_released_has_no_rows(counts):
@@ -228,7 +228,7 @@ def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_
 def test_where_nodes_are_measured_errors_follow_from_the_noisy_counts_alone(counts):
     release = made(counts)
     nodes = {
-        t: Nodes.exact(n.codes, n.counts) for t, n in release.content.nodes.items()
+        c: Nodes.exact(n.codes, n.counts) for c, n in release.content.nodes.items()
     }  # without estimates
     bare = replace(release.content, nodes=nodes)
     known = cuboid_errors(release.content, ORIGIN, Confidence())

@@ -8,6 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.directory.measurements import cuboid_slug
 from hedgerow.release.execution import in_memory
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.reestimate.reestimate import estimate_measurements, reestimate
@@ -45,7 +46,7 @@ def test_another_method_stands_side_by_side_with_the_release(written, tmp_path):
     assert hr.check(folder), "the release is as it was"
     last = plan.tree.depth
     direct = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(5))
-    frame = pl.read_parquet(tmp_path / "again" / f"depth={last}.parquet")
+    frame = pl.read_parquet(tmp_path / "again" / f"{cuboid_slug(plan.tree.chain[-1])}.parquet")
     columns = plan.tree.columns(last)
     new = frame.filter(pl.col("count") > 0).sort(columns)
     old = frame.filter(pl.col("released") > 0).sort(columns)
@@ -72,7 +73,7 @@ def test_least_squares_has_every_measured_node_and_adds_up(written):
             columns = plan.tree.columns(depth - 1)
             sums = lower.group_by(columns).agg(pl.col("estimate").sum()) if columns else lower
             assert sums["estimate"].sum() == pytest.approx(upper["estimate"].sum())
-            listed = release.content.nodes[depth]
+            listed = release.content.nodes[plan.tree.cuboid(depth)]
             found = label_nodes(
                 plan.tree, plan.tree.cuboid(depth), listed.codes, estimate=listed.estimate
             )

@@ -8,7 +8,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent import block, jobs, outline
 from hedgerow.release.descent import job_cache as kept
 from hedgerow.release.descent.job_cache import DiskCache
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from tests.made import random_counts, random_tree
@@ -53,14 +53,14 @@ def same(one, other):
 @pytest.mark.parametrize("rows", [1, 1 << 20])
 def test_what_is_kept_is_what_was_found(made, tmp_path, monkeypatch, rows):
     monkeypatch.setattr(kept, "ROWS_A_BATCH", rows)
-    plain = by_depth(made().results())
-    same(by_depth(made(tmp_path).results()), plain)
+    plain = by_cuboid(made().results())
+    same(by_cuboid(made(tmp_path).results()), plain)
     assert 2 <= len(list(tmp_path.glob("down-*.arrow"))) <= 4
-    same(by_depth(made(tmp_path).results()), plain)
+    same(by_cuboid(made(tmp_path).results()), plain)
 
 
 def test_a_finished_job_is_not_run_again(made, tmp_path, monkeypatch):
-    whole = by_depth(made(tmp_path).results())
+    whole = by_cuboid(made(tmp_path).results())
     files = sorted(tmp_path.iterdir())
     ran = []
     for job in ("release_subtree", "estimate_upward"):
@@ -68,26 +68,26 @@ def test_a_finished_job_is_not_run_again(made, tmp_path, monkeypatch):
         monkeypatch.setattr(
             Pass, job, lambda run, root, m=method, j=job: (ran.append(j), m(run, root))[1]
         )
-    same(by_depth(made(tmp_path).results()), whole)
+    same(by_cuboid(made(tmp_path).results()), whole)
     assert ran == []
     files[0].unlink()
-    same(by_depth(made(tmp_path).results()), whole)
+    same(by_cuboid(made(tmp_path).results()), whole)
     assert set(ran) == {"release_subtree"}, "the first file in the alphabet is of a job down"
     assert sorted(tmp_path.iterdir()) == files
 
 
 def test_half_a_file_is_no_finished_job(made, tmp_path):
-    whole = by_depth(made(tmp_path).results())
+    whole = by_cuboid(made(tmp_path).results())
     path = next(tmp_path.glob("down-*"))
     path.rename(path.with_suffix(kept.UNFINISHED))
     path.with_suffix(kept.UNFINISHED).write_bytes(b"half")
-    same(by_depth(made(tmp_path).results()), whole)
+    same(by_cuboid(made(tmp_path).results()), whole)
     assert not path.with_suffix(kept.UNFINISHED).exists()
 
 
 @pytest.mark.parametrize("damage", ["empty", "nonsense", "no end", "cut off", "changed"])
 def test_a_damaged_file_is_refused_with_a_way_out(made, tmp_path, damage):
-    by_depth(made(tmp_path).results())
+    by_cuboid(made(tmp_path).results())
     for path in tmp_path.glob("down-*"):
         whole = path.read_bytes()
         spoiled = {
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_refused_with_a_way_out(made, tmp_path, damage):
         }
         path.write_bytes(spoiled[damage])
     with pytest.raises(hr.ReleaseError, match="damaged; delete it, and its jobs are redone"):
-        by_depth(made(tmp_path).results())
+        by_cuboid(made(tmp_path).results())
 
 
 def test_runs_cover_all_jobs_once_whatever_their_counts():

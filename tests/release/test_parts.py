@@ -11,6 +11,7 @@ from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.manifest import part_files, whole_names
+from hedgerow.release.directory.measurements import cuboid_slug
 from hedgerow.spark.executors import read_notes, take_parts, write_run
 from hedgerow.spark.subtree import Subtrees, first_leaves, jobs_of, runs_of
 from hedgerow.tables.counts import Counts
@@ -94,7 +95,9 @@ def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
     assert list((tmp_path / "attempts").iterdir()) == []
     (note,) = read_notes(tmp_path).values()
     assert (note.run, note.sums) == (7, (1, 2))
-    assert set(note.survivors) == set(range(jobs.outline.cut + 1, jobs.plan.tree.depth + 1))
+    assert set(note.survivors) == set(
+        map(cuboid_slug, jobs.plan.tree.chain[jobs.outline.cut + 1 :])
+    )
 
 
 @pytest.mark.parametrize("lost", ["counts", "measurements"])
@@ -121,34 +124,37 @@ def test_a_run_that_breaks_off_leaves_nothing(subtrees, tmp_path):
     assert read_notes(tmp_path) == {}
 
 
-def test_parts_take_the_place_of_their_depth(tmp_path):
+def test_parts_take_the_place_of_their_cuboid(tmp_path):
     for name in (
-        "parts/counts/depth=2/part-00001.parquet",
-        "parts/counts/depth=2/part-00000.parquet",
+        "parts/counts/cuboid=1-1/part-00001.parquet",
+        "parts/counts/cuboid=1-1/part-00000.parquet",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     content = tmp_path / "content"
     (content / "counts").mkdir(parents=True)
-    for depth in (1, 2):
-        (content / "counts" / f"depth={depth}.parquet").touch()
+    for levels in ("1-0", "1-1"):
+        (content / "counts" / f"cuboid={levels}.parquet").touch()
     take_parts(tmp_path, content)
     counts = content / "counts"
-    assert part_files(content, "counts/depth=1.parquet") == [counts / "depth=1.parquet"]
-    names = [path.name for path in part_files(content, "counts/depth=2.parquet")]
+    assert part_files(content, "counts/cuboid=1-0.parquet") == [counts / "cuboid=1-0.parquet"]
+    names = [path.name for path in part_files(content, "counts/cuboid=1-1.parquet")]
     assert names == ["part-00000.parquet", "part-00001.parquet"]
-    assert not (counts / "depth=2.parquet").exists()
+    assert not (counts / "cuboid=1-1.parquet").exists()
 
 
 @pytest.mark.parametrize(
     ("names", "whole"),
     [
-        (["a", "counts/depth=3/part-00000.parquet"], ["a", "counts/depth=3.parquet"]),
-        (["counts/depth=3/part-00001.parquet"], None),
-        (["counts/depth=3.parquet", "counts/depth=3/part-00000.parquet"], None),
-        (["counts/depth=3/part-0.parquet"], None),
-        (["other/depth=3/part-00000.parquet"], None),
-        (["counts/depth=3/x/part-00000.parquet"], None),
+        (["a", "counts/cuboid=3/part-00000.parquet"], ["a", "counts/cuboid=3.parquet"]),
+        (["counts/cuboid=3/part-00001.parquet"], None),
+        (["counts/cuboid=3.parquet", "counts/cuboid=3/part-00000.parquet"], None),
+        (["counts/cuboid=3/part-0.parquet"], None),
+        (["other/cuboid=3/part-00000.parquet"], None),
+        (["counts/cuboid=3/x/part-00000.parquet"], None),
+        (["counts/cuboid=/part-00000.parquet"], None),
+        (["counts/cuboid=3-/part-00000.parquet"], None),
+        (["counts/cuboid=3-11-0/part-00000.parquet"], ["counts/cuboid=3-11-0.parquet"]),
     ],
 )  # fmt: skip
 def test_parts_stand_for_their_file_if_all_are_there_and_it_is_not(names, whole):

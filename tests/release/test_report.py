@@ -30,6 +30,7 @@ from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import compose
 from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page import carried as blocks
 from hedgerow.release.page import carried as carried_module
@@ -219,7 +220,7 @@ def test_numbers_of_variable_length_read_back(values):
 def test_the_counts_in_a_page_are_those_of_the_files(pages, kind):
     made = pages[kind]
     for t, axis, level, rows in carried_rows(made):
-        file = pq.read_table(made.folder / "counts" / f"depth={t}.parquet").to_pydict()
+        file = pq.read_table(made.folder / counts_file(made.plan.tree.cuboid(t))).to_pydict()
         column = made.plan.tree.axes[axis].columns[level - 1]
         names = [visible(code) for code in file[column]]
         if kind == "numeric":
@@ -358,13 +359,13 @@ def test_the_true_table_does_not_change_a_page_of_the_same_files(pages, tmp_path
 
 def test_deep_levels_are_left_to_the_files(pages, monkeypatch):
     made = pages["geography"]
-    rows = [pq.read_metadata(made.folder / "counts" / f"depth={t}.parquet").num_rows
+    rows = [pq.read_metadata(made.folder / counts_file(made.plan.tree.cuboid(t))).num_rows
             for t in range(4)]  # fmt: skip
     monkeypatch.setattr(carried_module, "MOST_NODES", sum(rows[:3]))
     text = page_of(made)
     seen = Seen(text)
     assert "This page carries the counts of depths 0 to 2" in seen.said
-    assert "counts/depth=3.parquet" in seen.said
+    assert "counts/cuboid=3.parquet" in seen.said
     assert set(blocks_of(SimpleNamespace(seen=seen))) == {
         f"{what}{k}" for what in ("depth-", "level-0-") for k in (1, 2)
     }
@@ -381,9 +382,11 @@ def test_a_page_has_room_for_so_many_characters(pages, monkeypatch):
 
 
 def test_files_too_large_to_read_are_said_to_be(pages, monkeypatch):
-    monkeypatch.setattr(facts_module, "MOST_ROWS", 12)
-    monkeypatch.setattr(carried_module, "MOST_NODES", 12)
-    seen = Seen(page_of(pages["geography"]))
+    made = pages["geography"]
+    rows = pq.read_metadata(made.folder / counts_file((2,))).num_rows
+    monkeypatch.setattr(facts_module, "MOST_ROWS", rows)
+    monkeypatch.setattr(carried_module, "MOST_NODES", rows)
+    seen = Seen(page_of(made))
     assert "Too large to read for this page: level3" in seen.said
 
 
@@ -391,7 +394,7 @@ def changed(made, tmp_path, depth, change):
     """The release with another file of counts."""
     folder = tmp_path / "changed"
     shutil.copytree(made.folder, folder)
-    path = folder / "counts" / f"depth={depth}.parquet"
+    path = folder / counts_file(made.plan.tree.cuboid(depth))
     table = pq.read_table(path)
     frame = change(pl.DataFrame(table))
     pq.write_table(frame.to_arrow().cast(table.schema), path)

@@ -249,7 +249,7 @@ def test_a_page_of_some_levels_ends_where_the_files_begin(opened, census, tmp_pa
     path.write_text(page(folder, plan, Chebyshev(), "1"), encoding="utf-8")
     tab = opened(path, "#at-2-3-2")
     tab.wait_for_selector(".crumbs")
-    assert "The counts below are in counts/depth=3.parquet" in tab.inner_text("#explorer")
+    assert "The counts below are in counts/cuboid=3.parquet" in tab.inner_text("#explorer")
 
 
 @pytest.mark.parametrize("name", ["census", "flows", "incomes"])

@@ -106,7 +106,7 @@ def test_a_release_in_memory_holds_nothing_of_the_table_but_noisy_counts():
         counts = hr.Counts.from_leaves(tree, (leaves.astype(np.int32),), values)
         plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
         release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(1))
-        pickled.append(pickle.dumps(release.content.nodes[0]))
+        pickled.append(pickle.dumps(release.content.nodes[0,]))
     assert pickled[0] == pickled[1], "the total alone is the same in both, and so is its node"
 
 

@@ -40,14 +40,14 @@ def inftda(counts, plan, bits, cut=None):
     """Algorithms 1 and 3 of Boninsegna & Silvestri, line by line, on dictionaries.
 
     The noise of a family is the next stretch of its job's stream at that depth. A tree that is cut
-    at a depth has one job a node there, under the place (cut, codes of the node, depth).
+    at a depth has one job a node there, whose place are the levels and then the codes of the node.
     """
     tree, truth = plan.tree, truth_of(counts)
     root = (0,) * len(tree.axes)
     first = max(plan.public_depth, 0)
     if plan.public_depth < 0:
         noise = np.empty(1, dtype=np.int64)
-        plan.depths[0].mechanism.draw(bits.stream(0, 0), 0, noise)
+        plan.depths[0].mechanism.draw(bits.stream(*root), 0, noise)
         released = [{root: max(0, counts.total + int(noise[0]))}]
     else:
         released = truth[: first + 1]
@@ -58,9 +58,9 @@ def inftda(counts, plan, bits, cut=None):
         for parent, total in released[-1].items():
             if total == 0:
                 continue
-            place = (first, depth)
+            place = tree.cuboid(depth)
             if cut is not None and depth > cut:
-                place = (cut, *ancestor(tree, parent, depth - 1, cut), depth)
+                place = (*place, *ancestor(tree, parent, depth - 1, cut))
             children = range(start[parent[axis]], start[parent[axis] + 1])
             nodes = [(*parent[:axis], child, *parent[axis + 1 :]) for child in children]
             noise = np.empty(len(nodes), dtype=np.int64)
@@ -129,8 +129,9 @@ def test_the_pass_is_the_papers_algorithm(monkeypatch, seed, cut, kind):
     expected = inftda(counts, plan, seeded_bits(seed), at)
     for depth in range(tree.depth + 1):
         positive = {n: y for n, y in expected[depth].items() if y > 0}
-        assert as_table(released[depth]) == positive
-        assert list(as_table(released[depth])) == list(positive), "tree order"
+        found = as_table(released[tree.cuboid(depth)])
+        assert found == positive
+        assert list(found) == list(positive), "tree order"
 
 
 @pytest.mark.parametrize("estimator", [hr.Chebyshev(), hr.Euclidean()], ids=lambda e: e.name)
@@ -235,7 +236,7 @@ def test_chunks_and_workers_change_nothing(monkeypatch, seed):
         source = Drawn(counts, plan, seeded_bits(seed))
         run = Pass(Outline.of(plan), source, hr.Chebyshev(), LocalEngine(workers))
         return [
-            (found.depth, found.nodes.counts.tolist(), np.asarray(found.noisy).tolist())
+            (found.levels, found.nodes.counts.tolist(), np.asarray(found.noisy).tolist())
             for found in run.results()
         ]
 
@@ -322,7 +323,7 @@ def test_memory_grows_with_what_is_there_and_not_with_what_could_be():
     progress = Progress(on_cells=measured.append)
     run = Pass(Outline.of(plan), source, hr.Chebyshev(), progress=progress)
     results = list(run.results())
-    leaves = sum(len(found.nodes) for found in results if found.depth == tree.depth)
+    leaves = sum(len(found.nodes) for found in results if found.levels == tree.cuboid(tree.depth))
     assert leaves < 2_000
     assert sum(measured) < 1_000_000
 

@@ -31,6 +31,7 @@ from hedgerow.release.descent import outline
 from hedgerow.release.directory import keys, staging
 from hedgerow.release.directory.check import check
 from hedgerow.release.directory.keys import Charging
+from hedgerow.release.directory.measurements import counts_file, cuboid_slug
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
@@ -136,7 +137,8 @@ def table_of(frame_of):
 
 def assert_same(released, local, plan):
     for depth, what in enumerate(plan.depths):
-        assert released.content.counts(depth).equals(local.content.counts(depth)), depth
+        levels = plan.tree.cuboid(depth)
+        assert released.content.counts(levels).equals(local.content.counts(levels)), depth
         if isinstance(what, hr.Measured):
             assert np.array_equal(released.measurements(depth), local.measurements(depth)), depth
 
@@ -166,7 +168,7 @@ def test_the_same_key_gives_the_release_of_the_local_engine(table_of, tmp_path, 
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert_same(found, local, plan)
     assert (
-        tmp_path / "out" / "counts" / f"depth={plan.tree.depth}" / "part-00000.parquet"
+        tmp_path / "out" / "counts" / cuboid_slug(plan.tree.chain[-1]) / "part-00000.parquet"
     ).exists()
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
     assert not (tmp_path / "out.staging").exists()
@@ -197,7 +199,7 @@ def test_subtrees_without_records_are_noise_alone(table_of, tmp_path, leaves):
     counts = hr.Counts.from_leaves(counts.tree, codes, counts.values[:leaves])
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
-    assert len(local.content.nodes[outline.cut_depth(plan)]) > leaves
+    assert len(local.content.nodes[plan.tree.cuboid(outline.cut_depth(plan))]) > leaves
     assert_same(found, local, plan)
 
 
@@ -217,7 +219,7 @@ def test_a_tree_that_is_not_cut_is_released_by_the_driver(table_of, tmp_path, mo
     monkeypatch.undo()
     counts, plan = made(1)
     release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
-    assert (tmp_path / "out" / "counts" / f"depth={plan.tree.depth}.parquet").is_file()
+    assert (tmp_path / "out" / counts_file(plan.tree.chain[-1])).is_file()
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
 
 
@@ -527,7 +529,7 @@ def test_a_release_file_asks_for_spark(tmp_path, run):
     code, said, failed = run("release", file)
     assert (code, failed.count("Traceback")) == (0, 0), failed
     assert "Released" in said
-    assert (tmp_path / "out" / "counts" / "depth=3").is_dir()
+    assert (tmp_path / "out" / "counts" / "cuboid=3").is_dir()
     code, said, _ = run("check", tmp_path / "out")
     assert code == 0, said
     assert read_release(tmp_path / "out").level(depth=3)["count"].sum() > 0

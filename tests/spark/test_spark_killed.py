@@ -45,5 +45,5 @@ def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
     found = read_release(tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
-    for depth in range(plan.tree.depth + 1):
-        assert found.content.counts(depth).equals(local.content.counts(depth))
+    for levels in plan.tree.chain:
+        assert found.content.counts(levels).equals(local.content.counts(levels))

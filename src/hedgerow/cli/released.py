@@ -22,7 +22,7 @@ from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
-from hedgerow.release.directory.depth_errors import USUAL
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import made_by, read_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,

@@ -26,25 +26,29 @@ from hedgerow.text import visible
 # The numbers of cells and survivors are confidential until the release appears, and timings always:
 # they go to a terminal alone, never to a file.
 
-HEADINGS = ("depth", "cells", "survivors", "core seconds")
+HEADINGS = ("cuboid", "cells", "survivors", "core seconds")
 
 
 @dataclass(slots=True)
 class Tally:
-    """Sums by depth of the reports to `hedgerow.release.descent.jobs.Progress.on_depth`."""
+    """Sums by cuboid of the reports to `hedgerow.release.descent.jobs.Progress.on_cuboid`.
 
-    work: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+    Attributes:
+        work: by the cuboid's name, coarse to fine: cells, survivors and seconds.
+    """
 
-    def on_depth(self, depth: int, cells: int, survivors: int, seconds: float) -> None:
-        """Add a report of a depth."""
-        before = self.work.get(depth, (0, 0, 0.0))
-        self.work[depth] = before[0] + cells, before[1] + survivors, before[2] + seconds
+    work: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+
+    def on_cuboid(self, name: str, cells: int, survivors: int, seconds: float) -> None:
+        """Add a report of a cuboid."""
+        before = self.work.get(name, (0, 0, 0.0))
+        self.work[name] = before[0] + cells, before[1] + survivors, before[2] + seconds
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return one row a depth: `HEADINGS` in words."""
+        """Return one row a cuboid: `HEADINGS` in words."""
         return [
-            (str(depth), f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")
-            for depth, (cells, survivors, seconds) in sorted(self.work.items())
+            (name, f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")
+            for name, (cells, survivors, seconds) in self.work.items()
         ]
 
 
@@ -193,7 +197,7 @@ def stage(task: str) -> Iterator[None]:
 
 @contextmanager
 def bar(task: str) -> Iterator[PassProgress]:
-    """Show a bar with rate and time left on a terminal, and then the work at each depth.
+    """Show a bar with rate and time left on a terminal, and then the work on each cuboid.
 
     Elsewhere show a plain line: the work depends on the table, and logs may be published.
     """
@@ -224,7 +228,7 @@ def bar(task: str) -> Iterator[PassProgress]:
         yield PassProgress(
             on_cells,
             lambda fraction: progress.update(number, completed=fraction),
-            tally.on_depth,
+            tally.on_cuboid,
         )
     if tally.work:
         stderr.print(f"\n{aligned([HEADINGS, *tally.rows()])}")

@@ -13,7 +13,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.method import DepthCounts, Setting, budget_text
+from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text
 from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -25,7 +25,7 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 CHUNK_CELLS = 1 << 22
 
@@ -54,23 +54,20 @@ def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
     tree = counts.tree
     shape = tuple(axis.size(axis.depth) for axis in tree.axes)
     noisy = np.empty(prod(shape), dtype=np.int64)
-    stream = bits.stream(tree.depth)
+    stream = bits.stream(*tree.chain[-1])
     for start in range(0, len(noisy), CHUNK_CELLS):
         noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
     noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
     return noisy.reshape(shape)
 
 
-def sum_to_depth(
-    tree: Tree, leaves: Int64, depth: int, given: tuple[int, ...] | None = None
-) -> Int64:
-    """Return the counts of a depth from finer ones: int64, one dimension an axis (its nodes).
+def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
+    """Return the counts of a cuboid from finer ones: int64, one dimension an axis (its nodes).
 
     ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
     """
     given = tuple(axis.depth for axis in tree.axes) if given is None else given
-    levels = zip(tree.axes, tree.cuboid(depth), given, strict=True)
-    for i, (axis, level, finer) in enumerate(levels):
+    for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
         if level < finer:
             start = axis.descendant_start(level, finer)[:-1]
             leaves = np.add.reduceat(leaves, start, axis=i)
@@ -106,12 +103,13 @@ class LeafNoise:
         """Raise a TableError if the table has too many leaves."""
         check_leaves(counts.tree)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
-        """Yield all cells of every depth."""
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+        """Yield all cells of every cuboid."""
         leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
-        for depth in range(tree.depth, -1, -1):
-            leaves = sum_to_depth(tree, leaves, depth, tree.cuboid(min(depth + 1, tree.depth)))
-            yield depth, DepthCounts(None, leaves.ravel())
+        given = tree.chain[-1]
+        for levels in reversed(tree.chain):
+            leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
+            yield levels, CuboidCounts(None, leaves.ravel())
 
 
 def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> Counts:
@@ -126,7 +124,7 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     """
     noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
     noisy = np.empty(len(counts.values), dtype=np.int64)
-    noise.draw(bits.stream(counts.tree.depth), 0, noisy)
+    noise.draw(bits.stream(*counts.tree.chain[-1]), 0, noisy)
     noisy += counts.values
     kept = noisy >= cut
     return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
@@ -171,11 +169,11 @@ class StabilityHistogram:
     def check(self, counts: Counts) -> None:
         """Accept any table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
-        """Yield what is left at every depth."""
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+        """Yield what is left of every cuboid."""
         left = stability_histogram(counts, bits, budget=self.for_one_replaced())
-        for depth in range(counts.tree.depth + 1):
-            yield depth, DepthCounts.true(left, depth)
+        for levels in counts.tree.chain:
+            yield levels, CuboidCounts.true(left, levels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,19 +213,20 @@ class IndependentNoise:
         if self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
-        """Yield the noisy counts of every depth."""
-        cells = DepthCounts.true(counts, 0)
-        for depth, depth_plan in enumerate(self.plan.depths):
-            if isinstance(depth_plan, Measured):
-                noisy = np.empty(counts.tree.nodes(depth), dtype=np.int64)
-                depth_plan.mechanism.draw(bits.stream(depth), 0, noisy)
-                true = DepthCounts.true(counts, depth)
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+        """Yield the noisy counts of every cuboid."""
+        tree = counts.tree
+        cells = CuboidCounts.true(counts, tree.cuboid(0))
+        for levels, what in zip(tree.chain, self.plan.depths, strict=True):
+            if isinstance(what, Measured):
+                noisy = np.empty(tree.cells(levels), dtype=np.int64)
+                what.mechanism.draw(bits.stream(*levels), 0, noisy)
+                true = CuboidCounts.true(counts, levels)
                 noisy[true.number] += true.values
-                cells = DepthCounts(None, noisy)
-            elif isinstance(depth_plan, Public):
-                cells = DepthCounts.true(counts, depth)
-            yield depth, cells
+                cells = CuboidCounts(None, noisy)
+            elif isinstance(what, Public):
+                cells = CuboidCounts.true(counts, levels)
+            yield levels, cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.descent.outline import by_depth
+from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.distribution.running_sums import pass_of
@@ -55,9 +55,9 @@ def simulated_releases(
     truth = {levels: _sums(tree, levels, *prior.counts.roll_up(tree.depth)) for levels in sums}
     for run in range(runs):
         source = Drawn(prior.counts, own, seeded_bits(seed + run))
-        nodes, _ = by_depth(pass_of(own, source, estimator).results())
+        nodes, _ = by_cuboid(pass_of(own, source, estimator).results())
         errors.append(error_of_nodes(prior.counts, nodes))
-        leaves = nodes[tree.depth]
+        leaves = nodes[tree.chain[-1]]
         for levels, frames in sums.items():
             released = _sums(tree, levels, leaves.codes, leaves.counts)
             frames.append(_errors_of_sums(released, truth[levels]))

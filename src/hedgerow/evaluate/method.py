@@ -14,23 +14,23 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine
-from hedgerow.release.descent.outline import by_depth
+from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.distribution.running_sums import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Codes, Levels, Tree
 
 MOST_NUMBERED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DepthCounts:
-    """Counts of a depth: sparse (all other cells being 0) or dense.
+class CuboidCounts:
+    """Counts of a cuboid: sparse (all other cells being 0) or dense.
 
     Attributes:
-        number: int64 (cells), ascending: the row-major numbers of the cells over the depth's axes;
+        number: int64 (cells), ascending: the row-major numbers of the cells over its axes;
             None for all possible ones.
         values: int64 (cells), records.
     """
@@ -39,9 +39,9 @@ class DepthCounts:
     values: Int64
 
     @classmethod
-    def of(cls, tree: Tree, depth: int, codes: Codes, values: Int64) -> "DepthCounts":
-        """Return the cells of some nodes of a depth, in whatever order."""
-        shape = shape_of(tree, depth)
+    def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
+        """Return some cells of a cuboid, in whatever order."""
+        shape = shape_of(tree, levels)
         number = np.zeros(len(values), dtype=np.int64)
         for code, size in zip(codes, shape, strict=True):
             number = number * size + code
@@ -51,9 +51,9 @@ class DepthCounts:
         return cls(number[order], values[order])
 
     @classmethod
-    def true(cls, counts: Counts, depth: int) -> "DepthCounts":
-        """Return the true counts of a depth that are not 0."""
-        return cls.of(counts.tree, depth, *counts.roll_up(depth))
+    def true(cls, counts: Counts, levels: Levels) -> "CuboidCounts":
+        """Return the true counts of a cuboid of the chain that are not 0."""
+        return cls.of(counts.tree, levels, *counts.roll_up(counts.tree.chain.index(levels)))
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
@@ -64,11 +64,9 @@ class DepthCounts:
         return every
 
 
-def shape_of(tree: Tree, depth: int) -> tuple[int, ...]:
-    """Return how many nodes each axis has at a depth."""
-    return tuple(
-        axis.size(level) for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True)
-    )
+def shape_of(tree: Tree, levels: Levels) -> tuple[int, ...]:
+    """Return how many nodes each axis has in a cuboid."""
+    return tuple(axis.size(level) for axis, level in zip(tree.axes, levels, strict=True))
 
 
 def check_numbered(tree: Tree) -> None:
@@ -81,7 +79,7 @@ def check_numbered(tree: Tree) -> None:
 
 
 def align_cells(
-    one: DepthCounts, other: DepthCounts, cells: int
+    one: CuboidCounts, other: CuboidCounts, cells: int
 ) -> tuple[Int64 | None, Int64, Int64]:
     """Return the numbers of the cells that either holds, and both values: int64 (cells) each.
 
@@ -131,8 +129,8 @@ class Method(Protocol):
     def check(self, counts: Counts) -> None:
         """Raise a HedgerowError unless the method can release such a table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
-        """Yield each depth 0..T once with its released counts, a pure and thread-safe function."""
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+        """Yield each cuboid of the chain once with its counts, a pure and thread-safe function."""
 
 
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")
@@ -177,15 +175,15 @@ class Setting:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
         check_public_total(counts.unwrapped_total, self.plan)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[int, DepthCounts]]:
-        """Return the survivors of every depth."""
+    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+        """Return the survivors of every cuboid."""
         tree, source = counts.tree, Drawn(counts, self.plan, bits)
         run = pass_of(self.plan, source, self.estimator)
         if isinstance(run, Pass):
             run = replace(run, engine=LocalEngine(1))
-        nodes, _ = by_depth(run.results())
-        for depth, here in nodes.items():
-            yield depth, DepthCounts.of(tree, depth, here.codes, here.counts)
+        nodes, _ = by_cuboid(run.results())
+        for levels, here in nodes.items():
+            yield levels, CuboidCounts.of(tree, levels, here.codes, here.counts)
 
 
 def budget_text(budget: Budget) -> str:

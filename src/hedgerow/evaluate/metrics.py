@@ -17,7 +17,7 @@ from hedgerow.release.directory.manifest import check_outside
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
@@ -43,15 +43,15 @@ def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def error_of_nodes(counts: Counts, nodes: Mapping[int, Nodes]) -> pl.DataFrame:
-    """Return the frame of `error_by_depth` for the survivors of a simulated pass, by depth."""
+def error_of_nodes(counts: Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
+    """Return the frame of `error_by_depth` for the survivors of a simulated pass, by cuboid."""
     tree, rows = counts.tree, []
-    for depth in range(tree.depth + 1):
+    for depth, levels in enumerate(tree.chain):
         true, given = (
             pl.DataFrame({**{str(i): code for i, code in enumerate(codes)}, COUNT: values})
             for codes, values in (
                 counts.roll_up(depth),
-                (nodes[depth].codes, nodes[depth].counts),
+                (nodes[levels].codes, nodes[levels].counts),
             )
         )
         rows.append(errors_of_cells(tree, depth, *_aligned(true, given, true.columns[:-1])))

@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.evaluate.method import DepthCounts, align_cells
+from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.kernels import kernel
 
 GROUPS = 8
@@ -48,7 +48,7 @@ class ErrorSums:
 
     cells: int
     runs: int
-    _sums: list[DepthCounts] = field(init=False)
+    _sums: list[CuboidCounts] = field(init=False)
     _locks: list[Lock] = field(init=False)
     _full: bool = field(init=False, default=False)
 
@@ -57,7 +57,7 @@ class ErrorSums:
         if self.cells <= MOST_DENSE:
             groups = min(groups, MOST_SUMS // self.cells)
         nothing = np.empty(0, dtype=np.int64)
-        self._sums = [DepthCounts(nothing, nothing)] * groups
+        self._sums = [CuboidCounts(nothing, nothing)] * groups
         self._locks = [Lock() for _ in range(groups)]
 
     def add(self, run: int, number: Int64 | None, errors: Int64) -> None:
@@ -71,7 +71,7 @@ class ErrorSums:
             self._full = held > MOST_SUMS // len(self._sums)
             self._sums[group] = sums
 
-    def _added(self, before: DepthCounts, number: Int64 | None, errors: Int64) -> DepthCounts:
+    def _added(self, before: CuboidCounts, number: Int64 | None, errors: Int64) -> CuboidCounts:
         """Return the sums of a group with one more run; dense where that takes less memory."""
         if number is None or before.number is None:
             sums = before.dense(self.cells)
@@ -79,10 +79,10 @@ class ErrorSums:
                 sums += errors
             else:
                 sums[number] += errors
-            return DepthCounts(None, sums)
-        both, one, other = align_cells(before, DepthCounts(number, errors), self.cells)
-        after = DepthCounts(both, one + other)
-        return after if 2 * len(one) < self.cells else DepthCounts(None, after.dense(self.cells))
+            return CuboidCounts(None, sums)
+        both, one, other = align_cells(before, CuboidCounts(number, errors), self.cells)
+        after = CuboidCounts(both, one + other)
+        return after if 2 * len(one) < self.cells else CuboidCounts(None, after.dense(self.cells))
 
     def moments(self, squares: Float64) -> BiasVariance | None:
         """Return bias² and variance from each run's sum of squared errors: float64 (R), records².
@@ -123,7 +123,7 @@ class ErrorSums:
         return gram
 
 
-def _product(one: DepthCounts, other: DepthCounts, cells: int) -> float:
+def _product(one: CuboidCounts, other: CuboidCounts, cells: int) -> float:
     _, a, b = align_cells(one, other, cells)
     return float(np.dot(a.astype(np.float64), b.astype(np.float64)))
 

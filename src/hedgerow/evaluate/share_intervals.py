@@ -24,13 +24,13 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Codes
+from hedgerow.tables.tree import Codes, Levels
 
 SHARE, AMOUNT = "share", "amount"
 DRAWS = 2000
@@ -71,6 +71,7 @@ def share_intervals(
     rank = _rank(confidence, 2 * pairs)
     content = release.content
     areas = _areas(content, depth)
+    tree = content.plan.tree
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
     if areas.noise:
@@ -93,7 +94,7 @@ def share_intervals(
         LOW: low, HIGH: high,
         CONTRADICTED: _contradicted(content, depth, areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(content.plan.tree, content.plan.tree.cuboid(depth), areas.codes, **columns)
+    return label_nodes(tree, tree.cuboid(depth), areas.codes, **columns)
 
 
 def _depth_of(release: Release, level: str) -> int:
@@ -138,8 +139,8 @@ class _Areas:
         estimate: float64 (cells), records: unbiased.
         variance: float64 (cells), records²: of the estimates.
         layers: from the root to the level, the last with the estimates from each area's own
-        subtree. noise: of each layer, None where it has none of its own; empty where counts are
-        public. raw: whether the estimates are noisy counts as they are.
+        subtree. cuboids: of each layer. noise: of each layer, None where it has none of its own;
+        empty where counts are public. raw: whether the estimates are noisy counts as they are.
     """
 
     codes: Codes
@@ -147,6 +148,7 @@ class _Areas:
     estimate: Float64
     variance: Float64
     layers: tuple[Layer, ...]
+    cuboids: tuple[Levels, ...]
     noise: tuple[Mechanism | None, ...]
     raw: bool = False
 
@@ -155,10 +157,10 @@ def _areas(content: Content, depth: int) -> _Areas:
     """Return the areas of a level, from the release."""
     outline = Outline.of(content.plan)
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
-    here, name = nodes[depth], content.plan.tree.cuboid_name(depth)
+    here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:
         exact = here.counts.astype(float)
-        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), ())
+        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), (), ())
     noise = tuple(
         depth_plan.mechanism if isinstance(depth_plan, Measured) else None
         for depth_plan in content.plan.depths[: depth + 1]
@@ -170,8 +172,9 @@ def _areas(content: Content, depth: int) -> _Areas:
         lone = Layer(own.noisy, own.variance, np.array([0, own.nodes]))
         estimate = np.asarray(own.noisy, dtype=np.float64)
         variance = np.full(own.nodes, own.variance, dtype=np.float64)
-        tree, drawn = (Layer(None), lone), (None, noise[depth])
-        return _Areas(here.codes, here.counts, estimate, variance, tree, drawn, raw=True)
+        ends, drawn = (chain[0], chain[depth]), (None, noise[depth])
+        tree = (Layer(None), lone)
+        return _Areas(here.codes, here.counts, estimate, variance, tree, ends, drawn, raw=True)
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
@@ -179,12 +182,15 @@ def _areas(content: Content, depth: int) -> _Areas:
         raise ReleaseError(
             f"the measurements do not determine {name}; name a level that was measured"
         )
-    return _Areas(here.codes, here.counts, final.estimate, final.variance, top, noise)
+    above = chain[: depth + 1]
+    return _Areas(here.codes, here.counts, final.estimate, final.variance, top, above, noise)
 
 
 def _contradicted(content: Content, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
-    errors = DepthErrors.of(content.plan, depth, int(content.nodes[0].counts.sum()))
+    tree = content.plan.tree
+    total = int(content.nodes[tree.cuboid(0)].counts.sum())
+    errors = CuboidErrors.of(content.plan, tree.cuboid(depth), total)
     return replace(errors, raw=areas.raw).contradicted(
         areas.counts, areas.estimate, areas.variance, level
     )
@@ -198,11 +204,11 @@ def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:
     layers = areas.layers
     key = ReleaseKey(hashlib.sha256(f"hedgerow/share intervals/{seed}".encode()).digest())
     drawn = []
-    for t, (layer, mechanism) in enumerate(zip(layers, areas.noise, strict=True)):
+    for levels, layer, mechanism in zip(areas.cuboids, layers, areas.noise, strict=True):
         noise = np.zeros((pairs, layer.nodes))
         if mechanism is not None:
             whole = np.empty(noise.size, dtype=np.int64)
-            mechanism.draw(key.stream(t), 0, whole)
+            mechanism.draw(key.stream(*levels), 0, whole)
             noise += whole.reshape(noise.shape)
         drawn.append(noise)
     drawn[-1] = _of_subtrees(layers[-1], areas.noise[-1], drawn[-1], seed)

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,13 +12,13 @@ import polars as pl
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.evaluate.method import FACTS, DepthCounts, Method, align_cells, check_numbered
+from hedgerow.evaluate.method import FACTS, CuboidCounts, Method, align_cells, check_numbered
 from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 FEWEST_RUNS = 3
 
@@ -75,7 +75,7 @@ def simulate(
         `hedgerow.evaluate.moments` (null for a size class without cells); ``seconds`` of one run.
     """
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
-    truth = [DepthCounts.true(counts, t) for t in range(counts.tree.depth + 1)]
+    truth = {levels: CuboidCounts.true(counts, levels) for levels in counts.tree.chain}
     engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
@@ -91,9 +91,9 @@ def simulate(
 def _run(counts: Counts, setting: Method, tally: "_Tally", seed: int, run: int) -> None:
     """Release the table once and tally its errors."""
     start = time.perf_counter()
-    for depth, cells in setting.released(counts, run_bits(seed, run)):
+    for levels, cells in setting.released(counts, run_bits(seed, run)):
         tally.seconds[run] += time.perf_counter() - start
-        tally.add(run, depth, cells)
+        tally.add(run, levels, cells)
         start = time.perf_counter()
 
 
@@ -137,37 +137,37 @@ class _Tally:
     """The errors of the runs of one setting; each writes its own part, so threads may share it."""
 
     tree: Tree
-    truth: list[DepthCounts]
-    scores: Float64  # (runs, depths, SCORES)
-    cumulative: Float64  # (runs, depths), NaN for several axes
-    sums: list[ErrorSums]
+    truth: Mapping[Levels, CuboidCounts]
+    scores: Float64  # (runs, cuboids, SCORES)
+    cumulative: Float64  # (runs, cuboids), NaN for several axes
+    sums: Mapping[Levels, ErrorSums]
     seconds: Float64  # (runs)
 
     @classmethod
-    def of(cls, tree: Tree, truth: list[DepthCounts], runs: int) -> "_Tally":
-        depths = range(tree.depth + 1)
-        sums = [ErrorSums(tree.nodes(t), runs) for t in depths]
-        scores = np.zeros((runs, len(depths), len(SCORES)))
-        cumulative = np.full((runs, len(depths)), np.nan)
+    def of(cls, tree: Tree, truth: Mapping[Levels, CuboidCounts], runs: int) -> "_Tally":
+        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in tree.chain}
+        scores = np.zeros((runs, len(sums), len(SCORES)))
+        cumulative = np.full((runs, len(sums)), np.nan)
         return cls(tree, truth, scores, cumulative, sums, np.zeros(runs))
 
-    def add(self, run: int, depth: int, cells: DepthCounts) -> None:
-        possible = self.tree.nodes(depth)
-        number, given, true = align_cells(cells, self.truth[depth], possible)
+    def add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
+        possible, depth = self.tree.cells(levels), self.tree.chain.index(levels)
+        number, given, true = align_cells(cells, self.truth[levels], possible)
         self.scores[run, depth] = score(given, true, possible)
         errors = given - true
         if len(self.tree.axes) == 1:
             self.cumulative[run, depth] = cumulative_square(number, errors, possible)
-        self.sums[depth].add(run, number, errors)
+        self.sums[levels].add(run, number, errors)
 
     def rows(self) -> Iterator[dict[str, object]]:
         runs = len(self.seconds)
-        for t in range(self.tree.depth + 1):
-            cells = self.tree.nodes(t)
+        for t, levels in enumerate(self.tree.chain):
+            cells = self.tree.cells(levels)
             mse, others = self.scores[:, t, 0], self.scores[:, t, 1:]
             columns = dict(zip(SCORES[1:], others.T, strict=True), seconds=self.seconds)
             row: dict[str, object] = {
-                "runs": runs, "depth": t, "cuboid": self.tree.cuboid_name(t), "cells": float(cells),
+                "runs": runs, "depth": t, "cuboid": self.tree.name_of(levels),
+                "cells": float(cells),
             }  # fmt: skip
             row["rmse"], row["rmse_error"] = _root(mse)
             row["cumulative_rmse"], row["cumulative_rmse_error"] = _root(self.cumulative[:, t])
@@ -176,7 +176,7 @@ class _Tally:
                     continue
                 row[name] = float(values.mean())
                 row[f"{name}_error"] = float(values.std(ddof=1) / math.sqrt(runs))
-            moments = self.sums[t].moments(mse * cells)
+            moments = self.sums[levels].moments(mse * cells)
             for name in ("bias2", "variance", "bias2_error", "variance_error"):
                 row[name] = None if moments is None else getattr(moments, name)
             yield row

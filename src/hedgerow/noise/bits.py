@@ -1,7 +1,7 @@
 """Keyed random bits: one secret key, any number of independent streams of 64-bit words.
 
 Every random number of a release is a function of one secret `ReleaseKey` and of the *place* where
-it is used (a tuple of integers: subtree job, depth, …). So whoever repeats a job draws the same
+it is used (a tuple of integers: levels, subtree job, …). So whoever repeats a job draws the same
 noise, in any order and from any word on, and nobody who lacks the key can tell the words from
 uniform ones. Keys come from the operating system; there is no seed here. Simulations on public
 data bring their own `Bits`.

@@ -89,7 +89,7 @@ class Mechanism(Protocol):
         """Write the noise of cells ``start .. start + len(out) - 1`` of a stream to ``out``.
 
         The noise of a cell is a function of (stream, cell), however the range is cut. The draw owns
-        the stream's words and branches: a second mechanism or depth needs a stream of its own.
+        the stream's words and branches: a second mechanism or cuboid needs a stream of its own.
         """
         ...
 

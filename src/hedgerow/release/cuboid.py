@@ -6,7 +6,7 @@ A cuboid of the tree's own chain has the errors of its depth. Off the chain ther
 the same sum from all measurements: unbiased, with an exact variance (`hedgerow.estimate.tree.sums`)
 and an interval as on the tree. The sum of released leaves is not unbiased: each is kept from
 falling below 0, which adds up (`hedgerow.plan.cost`). Where it lies outside the intervals that hold
-for all sums at once it is ``contradicted`` (`hedgerow.release.directory.depth_errors`).
+for all sums at once it is ``contradicted`` (`hedgerow.release.directory.cuboid_errors`).
 
 *Survivors alone were measured.* Noise decided which leaves of a sum were measured, so no unbiased
 estimate of it exists. Then a parametric bootstrap: the released leaves stand for the truth, and the
@@ -37,10 +37,10 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import outside
+from hedgerow.release.directory.cuboid_errors import outside
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
@@ -52,14 +52,14 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Codes, Levels, Tree
 
 RUNS = 60
 MOST_CELLS = 1 << 24
 MOST_SIMULATED_CELLS = 300_000_000
 
 
-def levels_of(tree: Tree, levels: Mapping[str, str]) -> tuple[int, ...]:
+def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
     """Return the level of each axis, 0 for those that are not named and so summed over.
 
     Raises:
@@ -67,11 +67,6 @@ def levels_of(tree: Tree, levels: Mapping[str, str]) -> tuple[int, ...]:
     """
     return tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
                  for axis in tree.axes)  # fmt: skip
-
-
-def depth_of_cuboid(tree: Tree, levels: tuple[int, ...]) -> int | None:
-    """Return the depth of the tree that has these levels; None for a cuboid off its chain."""
-    return next((t for t in range(tree.depth + 1) if tree.cuboid(t) == levels), None)
 
 
 def cuboid_errors(
@@ -92,14 +87,12 @@ def cuboid_errors(
     """
     _check_size(content, confidence)
     wanted = levels_of(content.plan.tree, levels)
-    if isinstance(content.plan.measure, All) and len(content.nodes[0]):
+    if isinstance(content.plan.measure, All) and len(content.nodes[content.plan.tree.cuboid(0)]):
         return _least_squares(content, wanted, confidence)
     return _bootstrap(content, wanted, confidence)
 
 
-def _least_squares(
-    content: Content, wanted: tuple[int, ...], confidence: Confidence
-) -> pl.DataFrame:
+def _least_squares(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
     """Return all sums of what was measured, by least squares."""
     plan = content.plan
     every, layers = measured_nodes(content.stored, Outline.of(plan), content.nodes)
@@ -129,10 +122,10 @@ def _least_squares(
     )
 
 
-def _bootstrap(content: Content, wanted: tuple[int, ...], confidence: Confidence) -> pl.DataFrame:
+def _bootstrap(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
     """Return the listed sums, by simulating the release of the released table."""
     plan = content.plan
-    tree, released = plan.tree, content.nodes[plan.tree.depth]
+    tree, released = plan.tree, content.nodes[plan.tree.chain[-1]]
     listed = _sums(tree, wanted, released)
     labels = listed.drop(COUNT)
     counts = listed[COUNT].to_numpy()
@@ -142,8 +135,8 @@ def _bootstrap(content: Content, wanted: tuple[int, ...], confidence: Confidence
     for number, run in enumerate(errors):
         key = ReleaseKey(hashlib.sha256(digest + number.to_bytes(8, "big")).digest())
         simulation = Pass(Outline.of(plan), Drawn(table, plan, key), content.estimator)
-        nodes, _ = by_depth(simulation.results())
-        simulated = _sums(tree, wanted, nodes[tree.depth])
+        nodes, _ = by_cuboid(simulation.results())
+        simulated = _sums(tree, wanted, nodes[tree.chain[-1]])
         joined = labels.join(simulated, on=labels.columns, how="left", maintain_order="left")
         run[:] = np.abs(joined[COUNT].fill_null(0).to_numpy() - counts)
     deviation = np.sqrt((errors.astype(np.float64) ** 2).mean(axis=0))
@@ -187,7 +180,8 @@ def _runs(confidence: Confidence) -> int:
 
 def _total(content: Content) -> int | None:
     """Return the number of records where it is public."""
-    return int(content.nodes[0].counts.sum()) if content.plan.public_depth >= 0 else None
+    root = content.nodes[content.plan.tree.cuboid(0)]
+    return int(root.counts.sum()) if content.plan.public_depth >= 0 else None
 
 
 def _check_size(content: Content, confidence: Confidence) -> None:
@@ -209,7 +203,7 @@ def _widest(plan: Plan) -> Mechanism:
     return min(noise, key=lambda mechanism: mechanism.noise_variance)
 
 
-def _at_levels(tree: Tree, wanted: tuple[int, ...], codes: Codes) -> pl.DataFrame:
+def _at_levels(tree: Tree, wanted: Levels, codes: Codes) -> pl.DataFrame:
     """Return the nodes of a cuboid's levels that leaves belong to: one column an axis."""
     return pl.DataFrame({
         f"axis {a}": axis.ancestors(level)[code]
@@ -217,14 +211,14 @@ def _at_levels(tree: Tree, wanted: tuple[int, ...], codes: Codes) -> pl.DataFram
     })  # fmt: skip
 
 
-def _sums(tree: Tree, wanted: tuple[int, ...], leaves: Nodes) -> pl.DataFrame:
+def _sums(tree: Tree, wanted: Levels, leaves: Nodes) -> pl.DataFrame:
     """Return the positive sums of leaves by the cuboid's levels, sorted."""
     cells = _at_levels(tree, wanted, leaves.codes)
     frame = cells.with_columns(pl.Series(COUNT, leaves.counts))
     return frame.group_by(cells.columns).agg(pl.col(COUNT).sum()).sort(cells.columns)
 
 
-def _labelled(tree: Tree, wanted: tuple[int, ...], cells: pl.DataFrame) -> pl.DataFrame:
+def _labelled(tree: Tree, wanted: Levels, cells: pl.DataFrame) -> pl.DataFrame:
     """Return the cells' codes in words, under the table's own column names."""
     series = []
     for axis, level, code in zip(tree.axes, wanted, cells.iter_columns(), strict=True):

@@ -16,7 +16,7 @@ from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.outline import by_depth
+from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
@@ -115,7 +115,7 @@ def release_into(
     with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
         with ReleaseFiles(staging.content, plan) as files:
             for result in run.results():
-                files.add(result.depth, result.nodes, result.noisy)
+                files.add(result.levels, result.nodes, result.noisy)
         collect()
         write_report(staging.content, plan, run.estimator)
         write_manifest(staging.content, plan, run.estimator, ledger)
@@ -133,5 +133,5 @@ def in_memory(
     """Make a release in memory from given random bits (a seed in simulations alone)."""
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
-    nodes, noisy = by_depth(run.results())
+    nodes, noisy = by_cuboid(run.results())
     return Release(InMemory(plan, estimator, nodes, noisy))

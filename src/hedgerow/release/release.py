@@ -14,10 +14,10 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cuboid import cuboid_errors, depth_of_cuboid, levels_of
+from hedgerow.release.cuboid import cuboid_errors, levels_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
-from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -30,10 +30,15 @@ from hedgerow.release.directory.measurements import (
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import Content, verified_release
+from hedgerow.release.directory.stored import (
+    Content,
+    noise_variances,
+    public_nodes,
+    verified_release,
+)
 from hedgerow.release.page.report import write_report
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 
 @dataclass(frozen=True)
@@ -43,48 +48,44 @@ class InMemory:
     Attributes:
         plan: what was measured with which noise.
         estimator: what made the counts.
-        nodes: for each depth the listed nodes with their counts.
-        measured: for each measured depth its noisy counts.
+        nodes: for each cuboid the listed nodes with their counts.
+        measured: for each measured cuboid its noisy counts.
     """
 
     plan: Plan
     estimator: Estimator
-    nodes: Mapping[int, Nodes]
-    measured: Mapping[int, Noisy]
+    nodes: Mapping[Levels, Nodes]
+    measured: Mapping[Levels, Noisy]
 
     @property
     def stored(self) -> Stored:
         """All noisy counts."""
         plan = self.plan
-        variance = {
-            t: depth_plan.mechanism.noise_variance
-            for t, depth_plan in enumerate(plan.depths)
-            if isinstance(depth_plan, Measured | Summed)
-        }
-        public = {t: self.nodes[t] for t in range(plan.public_depth + 1)}
-        return Stored(plan.tree, self.measured, variance, public)
+        public = public_nodes(plan, self.nodes)
+        return Stored(plan.tree, self.measured, noise_variances(plan), public)
 
     @property
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
         return sum(len(noisy) for noisy in self.measured.values())
 
-    def counts(self, depth: int) -> pl.DataFrame:
-        """Return the listed counts of a depth, in tree order: the columns of its file."""
-        nodes, total = self.nodes[depth], int(self.nodes[0].counts.sum())
-        columns = released_columns(nodes, DepthErrors.of(self.plan, depth, total), USUAL)
-        return label_nodes(self.plan.tree, self.plan.tree.cuboid(depth), nodes.codes, **columns)
+    def counts(self, levels: Levels) -> pl.DataFrame:
+        """Return the listed counts of a cuboid, in tree order: the columns of its file."""
+        tree, nodes = self.plan.tree, self.nodes[levels]
+        total = int(self.nodes[tree.cuboid(0)].counts.sum())
+        columns = released_columns(nodes, CuboidErrors.of(self.plan, levels, total), USUAL)
+        return label_nodes(tree, levels, nodes.codes, **columns)
 
-    def noisy(self, depth: int) -> Int64:
-        """Return the noisy counts of a measured depth."""
-        return cast("Int64", self.measured[depth])
+    def noisy(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a measured cuboid."""
+        return cast("Int64", self.measured[levels])
 
     def write(self, directory: Path) -> None:
         """Write a release directory."""
         with whole_or_not(directory) as folder:
             with ReleaseFiles(folder, self.plan) as files:
-                for t, nodes in self.nodes.items():
-                    files.add(t, nodes, self.measured.get(t))
+                for levels, nodes in self.nodes.items():
+                    files.add(levels, nodes, self.measured.get(levels))
             write_report(folder, self.plan, self.estimator)
             write_manifest(folder, self.plan, self.estimator)
 
@@ -150,16 +151,16 @@ class Release:
             measured nodes and not only those listed, the true count is one of low..high (see
             `hedgerow.estimate.intervals`). The count itself may lie outside by chance; where it is
             ``contradicted``, that is no chance: it lies outside the intervals that hold for all
-            nodes of the depth at once (see `hedgerow.release.directory.depth_errors`), and the
+            nodes of the depth at once (see `hedgerow.release.directory.cuboid_errors`), and the
             estimate is the better number. A node that is not listed has a count of 0.
 
         Raises:
             ReleaseError: no such depth, or a confidence that is a bare number.
         """
         check_confidence(confidence)
-        number = self._depth(level, depth)
-        frame = self.content.counts(number)
-        errors = DepthErrors.of(self.plan, number, self._total())
+        levels = self._levels(level, depth)
+        frame = self.content.counts(levels)
+        errors = CuboidErrors.of(self.plan, levels, self._total())
         estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
             low, high = errors.interval(estimate, variance, confidence)
@@ -169,7 +170,7 @@ class Release:
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def _total(self) -> int:
-        return int(self.content.counts(0)[COUNT].sum())
+        return int(self.content.counts(self.plan.tree.cuboid(0))[COUNT].sum())
 
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
         """Return the released counts by any choice of one level an axis, with their errors.
@@ -192,11 +193,11 @@ class Release:
         check_confidence(confidence)
         columns, tree = self._columns(levels), self.plan.tree
         if confidence is None:
-            leaves = self.content.counts(tree.depth)
+            leaves = self.content.counts(tree.chain[-1])
             if not columns:
                 return leaves.select(pl.col(COUNT).sum())
             return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
-        depth = depth_of_cuboid(tree, levels_of(tree, levels))
+        depth = tree.depth_at(levels_of(tree, levels))
         if depth is not None:
             listed = self.level(depth=depth, confidence=confidence)
         else:
@@ -229,10 +230,11 @@ class Release:
         Raises:
             ReleaseError: no such depth, or it was not measured.
         """
-        depth_plan = self.plan.depths[self._depth(None, depth)]
+        levels = self._levels(None, depth)
+        depth_plan = self.plan.depths[depth]
         if not isinstance(depth_plan, Measured | Summed):
             raise ReleaseError(f"depth {depth} is {depth_plan.kind}; it has no noisy counts")
-        return self.content.noisy(depth)
+        return self.content.noisy(levels)
 
     def write(self, directory: str | Path) -> None:
         """Write a release directory; it appears whole or not at all.
@@ -243,15 +245,15 @@ class Release:
         """
         self.content.write(Path(directory))
 
-    def _depth(self, level: str | None, depth: int | None) -> int:
+    def _levels(self, level: str | None, depth: int | None) -> Levels:
         tree = self.plan.tree
         names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
         if (level is None) == (depth is None):
             raise ReleaseError('name one depth: level("county") or level(depth=2)')
         if level is not None and level in names:
-            return names.index(level)
+            return tree.chain[names.index(level)]
         if depth is not None and 0 <= depth < len(names):
-            return depth
+            return tree.chain[depth]
         off_chain = None if level is None else axis_level(tree, level)
         if off_chain is not None:
             axis, name = off_chain

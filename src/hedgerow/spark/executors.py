@@ -24,10 +24,10 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress, UpwardEstimate, concatenate_estimates
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
-from hedgerow.release.descent.outline import DepthResult
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
     NOISY_SCHEMA,
@@ -35,6 +35,7 @@ from hedgerow.release.directory.measurements import (
     _labelled,
     _noisy,
     count_schema,
+    cuboid_slug,
 )
 from hedgerow.spark.session import (
     FAULT,
@@ -51,10 +52,10 @@ from hedgerow.spark.table import leaf_schema
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
 
-# Parts of a release that were written apart: ``counts/depth=K/part-00000.parquet`` and so on.
+# Parts of a release that were written apart: ``counts/cuboid=2-3/part-00000.parquet`` etc.
 #
-# Below the cut each run of subtree jobs writes one part a depth, numbered in tree order: a depth is
-# its parts one after the other. A part is written under a name of its own attempt and then renamed;
+# Below the cut each run of subtree jobs writes one part a cuboid, numbered in tree order: a cuboid
+# is its parts one after the other. A part is written under a name of its own attempt, then renamed;
 # a second attempt writes the same bytes, as it draws the same noise, so it does not matter which of
 # them is there in the end. A run is finished when its note is there, which comes last.
 
@@ -69,14 +70,14 @@ class Note:
     Attributes:
         run: its number.
         sums: of its records; see `hedgerow.tables.ordered`.
-        cells: by depth, how many cells were measured.
-        survivors: by depth, how many nodes have a positive count.
+        cells: by the name of a cuboid's files, how many cells were measured.
+        survivors: likewise, how many nodes have a positive count.
     """
 
     run: int
     sums: tuple[int, ...]
-    cells: dict[int, int]
-    survivors: dict[int, int]
+    cells: dict[str, int]
+    survivors: dict[str, int]
 
 
 def write_run(
@@ -85,7 +86,7 @@ def write_run(
     total: int,
     run: int,
     sums: tuple[int, ...],
-    results: Iterable[DepthResult],
+    results: Iterable[Found],
 ) -> None:
     """Write the parts of a run, then its note; whoever does it again changes nothing.
 
@@ -103,8 +104,7 @@ def write_run(
         note = Note(run, sums, {}, {})
         _write(attempt, plan, total, note, results)
         for path in sorted(attempt.glob("*/*")):
-            depth = int(path.name.removeprefix("depth="))
-            _appear(path, _part(folder, path.parent.name, depth, run))
+            _appear(path, _part(folder, path.parent.name, path.name, run))
         written = attempt / "note.json"
         written.write_text(json.dumps(asdict(note)), encoding="utf-8")
         _appear(written, folder / NOTES / f"run-{run:05d}.json")
@@ -112,28 +112,26 @@ def write_run(
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _write(
-    folder: Path, plan: Plan, total: int, note: Note, results: Iterable[DepthResult]
-) -> None:
+def _write(folder: Path, plan: Plan, total: int, note: Note, results: Iterable[Found]) -> None:
     """Write the parts as files of a folder, and what they are into the note."""
-    files: dict[tuple[str, int], GrowingFile[Any]] = {}
+    files: dict[tuple[str, str], GrowingFile[Any]] = {}
     for kind in KINDS:
         (folder / kind).mkdir()
     try:
         for result in results:
-            t, nodes = result.depth, result.nodes
-            if ("counts", t) not in files:
-                build = partial(_labelled, plan.tree, t, DepthErrors.of(plan, t, total))
-                path = folder / "counts" / f"depth={t}"
-                files["counts", t] = GrowingFile(path, count_schema(plan.tree, t), build)
-            files["counts", t].add(nodes, len(nodes))
-            note.survivors[t] = note.survivors.get(t, 0) + len(nodes)
+            levels, nodes, slug = result.levels, result.nodes, cuboid_slug(result.levels)
+            if ("counts", slug) not in files:
+                build = partial(_labelled, plan.tree, levels, CuboidErrors.of(plan, levels, total))
+                schema = count_schema(plan.tree, levels)
+                files["counts", slug] = GrowingFile(folder / "counts" / slug, schema, build)
+            files["counts", slug].add(nodes, len(nodes))
+            note.survivors[slug] = note.survivors.get(slug, 0) + len(nodes)
             if result.noisy is not None:
-                if ("measurements", t) not in files:
-                    path = folder / "measurements" / f"depth={t}"
-                    files["measurements", t] = GrowingFile(path, NOISY_SCHEMA, _noisy)
-                files["measurements", t].add(cast("Int64", result.noisy), len(result.noisy))
-                note.cells[t] = note.cells.get(t, 0) + len(result.noisy)
+                if ("measurements", slug) not in files:
+                    path = folder / "measurements" / slug
+                    files["measurements", slug] = GrowingFile(path, NOISY_SCHEMA, _noisy)
+                files["measurements", slug].add(cast("Int64", result.noisy), len(result.noisy))
+                note.cells[slug] = note.cells.get(slug, 0) + len(result.noisy)
     except BaseException:
         for file in files.values():
             file.abandon()
@@ -156,8 +154,7 @@ def read_notes(folder: Path) -> dict[int, Note]:
     notes = {}
     for path in sorted((folder / NOTES).glob("run-*.json")):
         note = json.loads(path.read_text(encoding="utf-8"))
-        numbers = [{int(t): n for t, n in note[name].items()} for name in ("cells", "survivors")]
-        read = Note(note["run"], tuple(note["sums"]), *numbers)
+        read = Note(note["run"], tuple(note["sums"]), note["cells"], note["survivors"])
         if all(part.exists() for part in _parts(folder, read)):
             notes[read.run] = read
     return notes
@@ -166,15 +163,15 @@ def read_notes(folder: Path) -> dict[int, Note]:
 def _parts(folder: Path, note: Note) -> list[Path]:
     """Return the files that a run has written, but for what was moved since."""
     kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
-    return [_part(folder, kind, t, note.run) for kind, depths in kinds for t in depths]
+    return [_part(folder, kind, slug, note.run) for kind, slugs in kinds for slug in slugs]
 
 
-def _part(folder: Path, kind: str, depth: int, run: int) -> Path:
-    return folder / PARTS / kind / f"depth={depth}" / f"part-{run:05d}.parquet"
+def _part(folder: Path, kind: str, slug: str, run: int) -> Path:
+    return folder / PARTS / kind / slug / f"part-{run:05d}.parquet"
 
 
 def take_parts(folder: Path, content: Path) -> None:
-    """Move all parts to their place in a release, instead of the empty files of their depths."""
+    """Move all parts to their place in a release, instead of the empty files of their cuboids."""
     for part in sorted((folder / PARTS).glob("*/*")):
         place = content / part.parent.name / part.name
         place.with_name(f"{place.name}.parquet").unlink()
@@ -242,7 +239,7 @@ class Cluster:
         halves = (np.frombuffer(estimates[run]).reshape(2, -1) for run in range(len(runs)))
         return concatenate_estimates((estimate, variance) for estimate, variance in halves)
 
-    def down(self, roots: Roots, _on_fraction: Callable[[float], None]) -> Iterable[DepthResult]:
+    def down(self, roots: Roots, _on_fraction: Callable[[float], None]) -> Iterable[Found]:
         """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:
@@ -280,10 +277,12 @@ class Cluster:
         each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
         if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(self.subtrees.outline, roots):
             raise ReleaseError(CHANGED)
-        for t in notes[0].survivors:
-            cells = sum(note.cells.get(t, 0) for note in notes.values())
-            survivors = sum(note.survivors[t] for note in notes.values())
-            self.progress.on_depth(t, cells, survivors, 0.0)
+        tree = self.subtrees.plan.tree
+        for levels in tree.chain[self.subtrees.outline.cut + 1 :]:
+            slug = cuboid_slug(levels)
+            cells = sum(note.cells.get(slug, 0) for note in notes.values())
+            survivors = sum(note.survivors[slug] for note in notes.values())
+            self.progress.on_cuboid(tree.name_of(levels), cells, survivors, 0.0)
 
     def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
         """Return the leaves below the roots of some runs, those of each run together, by a shuffle.

@@ -22,7 +22,7 @@ from hedgerow.release.descent.jobs import (
     equal_runs,
 )
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
-from hedgerow.release.descent.outline import DepthResult, Outline
+from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
@@ -50,7 +50,7 @@ class Subtrees:
     estimator: Estimator
     bits: Bits
 
-    def down(self, roots: Nodes, leaves: Counts) -> Iterator[DepthResult]:
+    def down(self, roots: Nodes, leaves: Counts) -> Iterator[Found]:
         """Yield the results of consecutive jobs *down*."""
         for run, root in self._jobs(roots, leaves):
             yield from run.release_subtree(root)

@@ -142,6 +142,16 @@ class Tree:
             levels[axis] = level
         return tuple(levels)
 
+    @cached_property
+    def chain(self) -> tuple[Levels, ...]:
+        """The cuboids of the depths 0..T."""
+        return tuple(self.cuboid(depth) for depth in range(self.depth + 1))
+
+    def depth_at(self, levels: Levels) -> int | None:
+        """Return the depth whose cuboid it is; None for one off the chain."""
+        depth = sum(levels)
+        return depth if depth <= self.depth and self.chain[depth] == levels else None
+
     def cuboid_name(self, depth: int) -> str:
         """Return a depth in words: ``total``, ``county``, ``origin.region × age.band``."""
         return self.name_of(self.cuboid(depth))

@@ -2,10 +2,11 @@
 
 They lie in the staging folder, one file a run of jobs, under the one release key of that folder: a
 file appears whole, in one rename, once it has reached the disk; what was half written is written
-again, with the same noise. Inside are the survivors of each depth with their released counts, and
+again, with the same noise. Inside are the survivors of each cuboid with their released counts, and
 the noisy counts: nothing that the release will not show.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import UpwardEstimate
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import DepthResult
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.keys import sync
+from hedgerow.tables.tree import Levels
 
 UNFINISHED = ".unfinished"
 END = b"the end\n"
@@ -30,7 +32,7 @@ ROWS_WORTH_COMPRESSING = 1 << 15
 COMPRESSED = pa.ipc.IpcWriteOptions(
     compression="lz4"
 )  # read once and thrown away: quick, not small
-METADATA = (b"depth", b"measured")
+METADATA = (b"levels", b"measured")
 VALUES = ("count", "estimate", "variance")
 
 
@@ -57,8 +59,8 @@ class DiskCache:
             table = pa.ipc.open_stream(file).read_all()
         return table["estimate"].to_numpy(), table["variance"].to_numpy()
 
-    def down(self, jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
-        """Return the results of these jobs, to be read one depth at a time."""
+    def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
+        """Return the results of these jobs, to be read one cuboid at a time."""
         path = self._path("down", jobs)
         seconds: list[float] = []
         if not path.exists():
@@ -82,42 +84,41 @@ class _Results:
     axes: int
     seconds: Sequence[float]
 
-    def __iter__(self) -> Iterator[DepthResult]:
+    def __iter__(self) -> Iterator[Found]:
         with _opened(self.path) as file:
             size = file.size() - len(END)
             for i in count():
                 if file.tell() >= size:
                     return
                 table = pa.ipc.open_stream(file).read_all()
-                depth, measured = (int(table.schema.metadata[name]) for name in METADATA)
+                levels, measured = (json.loads(table.schema.metadata[name]) for name in METADATA)
                 noisy: Noisy | None = None
                 if measured:
                     noisy = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
                 seconds = self.seconds[i] if self.seconds else 0.0
-                yield DepthResult(depth, _nodes(table, self.axes), noisy, seconds)
+                yield Found(tuple(levels), _nodes(table, self.axes), noisy, seconds)
 
 
-def _in_batches(results: Iterable[DepthResult]) -> Iterator[DepthResult]:
-    """Yield the same results in larger pieces: those of one depth end to end."""
-    waiting: dict[int, list[DepthResult]] = {}
+def _in_batches(results: Iterable[Found]) -> Iterator[Found]:
+    """Yield the same results in larger pieces: those of one cuboid end to end."""
+    waiting: dict[Levels, list[Found]] = {}
     rows = 0
     for result in results:
-        waiting.setdefault(result.depth, []).append(result)
+        waiting.setdefault(result.levels, []).append(result)
         rows += len(result.nodes) + (0 if result.noisy is None else len(result.noisy))
         if rows >= ROWS_A_BATCH:
-            yield from map(DepthResult.concatenate, waiting.values())
+            yield from map(Found.concatenate, waiting.values())
             waiting, rows = {}, 0
-    yield from map(DepthResult.concatenate, waiting.values())
+    yield from map(Found.concatenate, waiting.values())
 
 
-def _survivors(result: DepthResult) -> pa.Table:
+def _survivors(result: Found) -> pa.Table:
     nodes = result.nodes
     columns = {f"code{a}": pa.array(code) for a, code in enumerate(nodes.codes)}
     values: tuple[NDArray[Any], ...] = nodes.counts, nodes.estimate, nodes.variance
     columns |= {name: pa.array(value) for name, value in zip(VALUES, values, strict=True)}
-    metadata = dict(
-        zip(METADATA, (str(result.depth), str(int(result.noisy is not None))), strict=True)
-    )
+    known = (result.levels, result.noisy is not None)
+    metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
 
 

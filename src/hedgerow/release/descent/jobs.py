@@ -18,7 +18,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
 from hedgerow.release.descent.nodes import Roots
-from hedgerow.release.descent.outline import DepthResult
+from hedgerow.release.descent.outline import Found
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -66,14 +66,14 @@ class Progress:
     Attributes:
         on_cells: called with the number of cells just measured.
         on_fraction: called with the finished share of the pass, 0 to 1.
-        on_depth: called with each result of a depth: its number of measured cells and of survivors
-            and the seconds of work in it. These are confidential until the release appears, and
-            the seconds for ever.
+        on_cuboid: called with each result of a cuboid: its name, its number of measured cells and
+            of survivors and the seconds of work in it. The numbers are confidential until the
+            release appears, and the seconds for ever.
     """
 
     on_cells: Callable[[int], None] = lambda _cells: None
     on_fraction: Callable[[float], None] = lambda _fraction: None
-    on_depth: Callable[[int, int, int, float], None] = lambda _depth, _cells, _kept, _seconds: None
+    on_cuboid: Callable[[str, int, int, float], None] = lambda _name, _cells, _kept, _seconds: None
 
 
 RUNS = 128
@@ -92,7 +92,7 @@ class Jobs(Protocol):
     def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
         """Return what the jobs *up* tell of their roots."""
 
-    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterable[DepthResult]:
+    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterable[Found]:
         """Return the results of the jobs *down* in tree order, but for those written elsewhere."""
 
 
@@ -102,7 +102,7 @@ class JobCache(Protocol):
     def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
         """Return what these jobs tell of their roots."""
 
-    def down(self, jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
+    def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs."""
 
 
@@ -113,7 +113,7 @@ class NoCache:
         """Return what these jobs tell of their roots."""
         return work()
 
-    def down(self, _jobs: range, results: Iterator[DepthResult]) -> Iterable[DepthResult]:
+    def down(self, _jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs."""
         return list(results)
 
@@ -130,7 +130,7 @@ class EngineJobs:
     """
 
     estimate_upward: Callable[[Roots], UpwardEstimate]
-    release_subtree: Callable[[Roots], Iterator[DepthResult]]
+    release_subtree: Callable[[Roots], Iterator[Found]]
     engine: Engine
     cache: JobCache
 
@@ -148,10 +148,10 @@ class EngineJobs:
             on_fraction(jobs.stop / len(roots.nodes))
         return concatenate_estimates(estimates)
 
-    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterator[DepthResult]:
+    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterator[Found]:
         """Yield the results of the jobs *down*."""
 
-        def run(jobs: range) -> Iterable[DepthResult]:
+        def run(jobs: range) -> Iterable[Found]:
             roots_of_run = (roots.take(slice(i, i + 1)) for i in jobs)
             each = (result for root in roots_of_run for result in self.release_subtree(root))
             return self.cache.down(jobs, each)

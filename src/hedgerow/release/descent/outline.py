@@ -14,7 +14,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.descent.steps import Refinement
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
@@ -99,40 +99,40 @@ def cut_depth(plan: Plan) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthResult:
-    """What a pass or a job of it releases at one depth, in tree order.
+class Found:
+    """What a pass or a job of it releases of one cuboid, in tree order.
 
     Attributes:
-        depth: the depth.
+        levels: the cuboid.
         nodes: the survivors with their released counts and unbiased estimates.
         noisy: int64 (measured cells): the noisy counts, families end to end, of surviving parents
             or (`All`) of all; None where nothing was measured.
         seconds: of work; confidential, for the terminal alone. 0 where the result had been kept.
     """
 
-    depth: int
+    levels: Levels
     nodes: Nodes
     noisy: Noisy | None
     seconds: float = 0.0
 
     @staticmethod
-    def concatenate(parts: Sequence["DepthResult"]) -> "DepthResult":
-        """Return the results of one depth from chunks or jobs that follow each other."""
+    def concatenate(parts: Sequence["Found"]) -> "Found":
+        """Return the results of one cuboid from chunks or jobs that follow each other."""
         noisy = [part.noisy for part in parts if part.noisy is not None]
         nodes = Nodes.concatenate([part.nodes for part in parts])
         seconds = sum(part.seconds for part in parts)
-        return DepthResult(parts[0].depth, nodes, _end_to_end(noisy) if noisy else None, seconds)
+        return Found(parts[0].levels, nodes, _end_to_end(noisy) if noisy else None, seconds)
 
 
 def _end_to_end(parts: list[Noisy]) -> Noisy:
     return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
 
 
-def by_depth(results: Iterable[DepthResult]) -> tuple[dict[int, Nodes], dict[int, Noisy]]:
-    """Return all survivors and all noisy counts by depth."""
-    parts: dict[int, list[DepthResult]] = {}
+def by_cuboid(results: Iterable[Found]) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
+    """Return all survivors and all noisy counts by cuboid."""
+    parts: dict[Levels, list[Found]] = {}
     for result in results:
-        parts.setdefault(result.depth, []).append(result)
-    whole = {t: DepthResult.concatenate(each) for t, each in parts.items()}
-    noisy = {t: result.noisy for t, result in whole.items() if result.noisy is not None}
-    return {t: result.nodes for t, result in whole.items()}, noisy
+        parts.setdefault(result.levels, []).append(result)
+    whole = {levels: Found.concatenate(each) for levels, each in parts.items()}
+    noisy = {levels: result.noisy for levels, result in whole.items() if result.noisy is not None}
+    return {levels: result.nodes for levels, result in whole.items()}, noisy

@@ -16,14 +16,14 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
 from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 Noisy = Int64 | Float64
 Variance = float | Float64
 
 
 class Reader(Protocol):
-    """The noisy counts of one job at one depth."""
+    """The noisy counts of one job at one cuboid."""
 
     def __call__(
         self, start: int, family_start: Int64, parents: Slices, step: Refinement
@@ -31,7 +31,7 @@ class Reader(Protocol):
         """Return the noisy counts of the children of ``parents``, and their variances.
 
         Args:
-            start: how many cells the job measured at this depth before these.
+            start: how many cells the job measured at this cuboid before these.
             family_start: int64 (parents + 1).
             parents: nodes of the depth above.
             step: the refinement.
@@ -48,25 +48,32 @@ class Source(Protocol):
     def root(self) -> Roots:
         """Return the root, of which nothing is known yet."""
 
-    def public(self, depth: int) -> Roots:
-        """Return all non-zero nodes of a public depth."""
+    def public(self, levels: Levels) -> Roots:
+        """Return all non-zero nodes of a public cuboid."""
 
     def total(self) -> tuple[Noisy, Variance]:
         """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
 
-    def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
-        """Return the noisy counts of the job at a place; None where the depth is unmeasured."""
+    def reader(self, job: tuple[int, ...], levels: Levels) -> Reader | None:
+        """Return the noisy counts of a job at a cuboid; None where the cuboid is unmeasured.
+
+        Args:
+            job: the codes of its root, one an axis; none for what is in no subtree job.
+            levels: the cuboid.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """True counts of a confidential table plus noise under the places' own streams.
+    """True counts of a confidential table plus noise, each cell its own.
 
-    They are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
+    A job's noise at a cuboid is the stream of the place ``(*levels, *job)``. A plan has one number
+    of axes, so the levels are the first of these numbers, and no two pairs have one place.
+    Count and noise are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
 
     Attributes:
         counts: the confidential table, over the plan's tree.
-        plan: which depth is measured with which noise.
+        plan: which cuboid is measured with which noise.
         bits: where random words come from: a release key, or a seed in simulation.
     """
 
@@ -78,27 +85,27 @@ class Drawn:
         """Return the root, of which nothing is known yet."""
         return unknown_root(self.counts)
 
-    def public(self, depth: int) -> Roots:
-        """Return all non-zero nodes of a public depth."""
-        return true_nodes(self.counts, depth)
+    def public(self, levels: Levels) -> Roots:
+        """Return all non-zero nodes of a public cuboid."""
+        return true_nodes(self.counts, self.plan.tree.chain.index(levels))
 
     def total(self) -> tuple[Noisy, Variance]:
         """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
-        depth_plan = self.plan.depths[0]
-        noisy = np.zeros(1, dtype=np.int64)
-        if not isinstance(depth_plan, Measured):
+        levels, noisy = self.plan.tree.cuboid(0), np.zeros(1, dtype=np.int64)
+        what = self.plan.by_levels[levels]
+        if not isinstance(what, Measured):
             return noisy, np.inf
-        depth_plan.mechanism.draw(self.bits.stream(0, 0), 0, noisy)
+        what.mechanism.draw(self.bits.stream(*levels), 0, noisy)
         noisy += self.counts.total
         clip(noisy)
-        return noisy, depth_plan.mechanism.noise_variance
+        return noisy, what.mechanism.noise_variance
 
-    def reader(self, place: tuple[int, ...], depth: int) -> Reader | None:
+    def reader(self, job: tuple[int, ...], levels: Levels) -> Reader | None:
         """Return noise from the place's stream, to be added to the true counts."""
-        depth_plan = self.plan.depths[depth]
-        if not isinstance(depth_plan, Measured):
+        what = self.plan.by_levels[levels]
+        if not isinstance(what, Measured):
             return None
-        mechanism, stream = depth_plan.mechanism, self.bits.stream(*place, depth)
+        mechanism, stream = what.mechanism, self.bits.stream(*levels, *job)
         return _Drawing(self.counts, mechanism, stream, mechanism.noise_variance)
 
 
@@ -133,15 +140,15 @@ class Stored:
 
     Attributes:
         tree: the tree.
-        noisy: for each measured depth int64 or float64 (cells): the noisy counts in tree order.
-        variance: for each measured depth a float, or float64 (cells), records².
-        nodes: for each public depth its non-zero nodes (codes and counts).
+        noisy: for each measured cuboid int64 or float64 (cells): the noisy counts in tree order.
+        variance: for each measured cuboid a float, or float64 (cells), records².
+        nodes: for each public cuboid its non-zero nodes (codes and counts).
     """
 
     tree: Tree
-    noisy: Mapping[int, Noisy]
-    variance: Mapping[int, Variance]
-    nodes: Mapping[int, Nodes]
+    noisy: Mapping[Levels, Noisy]
+    variance: Mapping[Levels, Variance]
+    nodes: Mapping[Levels, Nodes]
 
     counts = None
 
@@ -150,45 +157,49 @@ class Stored:
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.tree.axes)
         return Roots(Nodes.unknown(codes), Slices.without_table(codes))
 
-    def public(self, depth: int) -> Roots:
-        """Return all non-zero nodes of a public depth."""
-        nodes = self.nodes[depth]
+    def public(self, levels: Levels) -> Roots:
+        """Return all non-zero nodes of a public cuboid."""
+        nodes = self.nodes[levels]
         return Roots(nodes, Slices.without_table(nodes.codes))
 
     def total(self) -> tuple[Noisy, Variance]:
         """Return the noisy total, one cell, and its variance: infinite where it is unmeasured."""
-        if 0 not in self.noisy:
+        root = self.tree.cuboid(0)
+        if root not in self.noisy:
             return np.zeros(1, dtype=np.int64), np.inf
-        if len(self.noisy[0]) != 1:
-            raise uneven(0)
-        return self.noisy[0], self.variance[0]
+        if len(self.noisy[root]) != 1:
+            raise uneven(self.tree, root)
+        return self.noisy[root], self.variance[root]
 
-    def reader(self, _place: tuple[int, ...], depth: int) -> Reader | None:
-        """Return the noisy counts of the depth."""
-        if depth not in self.noisy:
+    def reader(self, _job: tuple[int, ...], levels: Levels) -> Reader | None:
+        """Return the noisy counts of the cuboid."""
+        if levels not in self.noisy:
             return None
-        return _Reading(self.noisy[depth], self.variance[depth])
+        return _Reading(self.tree, levels, self.noisy[levels], self.variance[levels])
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    tree: Tree
+    levels: Levels
     noisy: Noisy
     variance: Variance
 
     def __call__(
         self, start: int, family_start: Int64, parents: Slices, step: Refinement
     ) -> tuple[Noisy, Variance]:
-        del parents  # the table is not needed
+        del parents, step  # the table is not needed
         stop = start + int(family_start[-1])
         if stop > len(self.noisy):
-            raise uneven(step.depth)
+            raise uneven(self.tree, self.levels)
         if isinstance(self.variance, np.ndarray):
             return self.noisy[start:stop], self.variance[start:stop]
         return self.noisy[start:stop], self.variance
 
 
-def uneven(depth: int) -> ReleaseError:
+def uneven(tree: Tree, levels: Levels) -> ReleaseError:
     """Return the error of stored noisy counts that do not fit the tree."""
     return ReleaseError(
-        f"the noisy counts of depth {depth} are more or fewer than the nodes that were measured"
+        f"the noisy counts of {tree.name_of(levels)} are more or fewer than the nodes that were "
+        "measured"
     )

@@ -38,12 +38,13 @@ from hedgerow.release.descent.jobs import (
     UpwardEstimate,
 )
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
-from hedgerow.release.descent.outline import DepthResult, Outline
+from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Reader, Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+from hedgerow.tables.tree import Levels
 
-Results = Generator[DepthResult, None, Roots]
-"""Results depth by depth; and what is returned: the nodes below which the pass goes on."""
+Results = Generator[Found, None, Roots]
+"""Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +82,27 @@ class Pass:
     def _total_measured(self) -> bool:
         return 0 in self.outline.measured
 
-    def results(self) -> Iterator[DepthResult]:
+    def results(self) -> Iterator[Found]:
         """Yield the results of all jobs; those of each depth come in tree order."""
-        outline = self.outline
+        outline, tree = self.outline, self.outline.tree
         for result in self._results():
             cells = 0 if result.noisy is None else len(result.noisy)
-            self.progress.on_depth(result.depth, cells, len(result.nodes), result.seconds)
+            name = tree.name_of(result.levels)
+            self.progress.on_cuboid(name, cells, len(result.nodes), result.seconds)
             yield result
-            if not outline.is_cut and result.depth > outline.first:
-                done = (result.depth - outline.first) / (outline.tree.depth - outline.first)
+            depth = tree.chain.index(result.levels)
+            if not outline.is_cut and depth > outline.first:
+                done = (depth - outline.first) / (tree.depth - outline.first)
                 self.progress.on_fraction(done)
         self.progress.on_fraction(1.0)
 
-    def _results(self) -> Iterator[DepthResult]:
+    def _results(self) -> Iterator[Found]:
         """Yield what is public, then all below it: at once, or above the cut and then its jobs."""
         outline, roots = self.outline, self.source.root()
         for t in range(outline.public_depth + 1):
-            roots = self.source.public(t)
-            yield DepthResult(t, roots.nodes, None)
+            levels = outline.tree.cuboid(t)
+            roots = self.source.public(levels)
+            yield Found(levels, roots.nodes, None)
         if not outline.is_cut:
             yield from self._from_first(roots, outline.tree.depth)
         elif outline.everything:
@@ -118,17 +122,15 @@ class Pass:
                 roots = Roots(root, roots.slices).take(np.flatnonzero(root.counts > 0))
             else:
                 roots = yield from self._first_block(roots, blocks.pop(0))
-        return (yield from self._down(roots, (first,), blocks))
+        return (yield from self._down(roots, (), blocks))
 
-    def _down(
-        self, roots: Roots, place: tuple[int, ...], blocks: list[list[Refinement]]
-    ) -> Results:
-        """Yield the job *down* of a place: given its nodes' released counts, release all below."""
+    def _down(self, roots: Roots, job: tuple[int, ...], blocks: list[list[Refinement]]) -> Results:
+        """Yield the job *down*: given its nodes' released counts, release all below."""
         for block in blocks:
-            roots = yield from self._block(roots, place, block)
+            roots = yield from self._block(roots, job, block)
         return roots
 
-    def _block(self, roots: Roots, place: tuple[int, ...], steps: list[Refinement]) -> Results:
+    def _block(self, roots: Roots, job: tuple[int, ...], steps: list[Refinement]) -> Results:
         """Yield one block below nodes with released counts: measure, estimate, drop zeros."""
         if self.outline.measured.isdisjoint(step.depth for step in steps):
             for step in steps:
@@ -136,23 +138,26 @@ class Pass:
                 nodes = roots.nodes
                 if self.listed:
                     nodes = nodes.take(np.flatnonzero(nodes.counts > 0))
-                yield DepthResult(step.depth, nodes, None)
+                yield Found(self._cuboid(step), nodes, None)
             return roots
-        readers = self._readers(place, steps)
+        readers = self._readers(job, steps)
         began = perf_counter()
-        chunks: list[tuple[list[DepthResult], Slices]] = []
+        chunks: list[tuple[list[Found], Slices]] = []
         for chunk, starts in chunks_of_block(self.outline.tree, roots, steps):
             generations = self._measured(chunk.slices, readers, steps, starts)
             chunks.append(self._released(generations, chunk.nodes))
         seconds = (perf_counter() - began) / len(steps)
         results, slices = zip(*chunks, strict=True)
         for parts in zip(*results, strict=True):
-            result = replace(DepthResult.concatenate(parts), seconds=seconds)
+            result = replace(Found.concatenate(parts), seconds=seconds)
             yield result
-        return self._roots(result, Slices.concatenate(slices))
+        return self._roots(steps[-1], result.nodes, Slices.concatenate(slices))
 
-    def _readers(self, place: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
-        readers = {step.depth: self.source.reader(place, step.depth) for step in steps}
+    def _cuboid(self, step: Refinement) -> Levels:
+        return self.outline.tree.chain[step.depth]
+
+    def _readers(self, job: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
+        readers = {step.depth: self.source.reader(job, self._cuboid(step)) for step in steps}
         return {t: reader for t, reader in readers.items() if reader is not None}
 
     def _measured(
@@ -169,7 +174,7 @@ class Pass:
 
     def _released(
         self, generations: Sequence[Generation], roots: Nodes
-    ) -> tuple[list[DepthResult], Slices]:
+    ) -> tuple[list[Found], Slices]:
         """Return what is released of a block, and the slices of its last survivors."""
         survivors = survivors_of_block(
             generations,
@@ -181,7 +186,7 @@ class Pass:
         )
         results, parent = [], np.empty(0, dtype=np.int64)
         for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            results.append(DepthResult(generation.step.depth, nodes, generation.noisy))
+            results.append(Found(self._cuboid(generation.step), nodes, generation.noisy))
         last, nodes = generations[-1], results[-1].nodes
         if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
@@ -189,32 +194,32 @@ class Pass:
             nodes.codes, parent, last.parents, last.step, self.source.counts
         )
 
-    def _roots(self, last: DepthResult, slices: Slices) -> Roots:
+    def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.
 
         Where a release measured below the nodes that it lists, these are the ones: its noisy counts
         are those of their children, in their order.
         """
         if last.depth not in self.listed:
-            return Roots(last.nodes, slices)
+            return Roots(nodes, slices)
         listed = self.listed[last.depth]
         every = Nodes.unknown(listed.codes)
-        return Roots(placed(last.nodes, every), Slices.without_table(every.codes))
+        return Roots(placed(nodes, every), Slices.without_table(every.codes))
 
     def _first_block(
         self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
     ) -> Results:
         """Yield the block below the first depth and, unless it is public, the total above it."""
-        readers, nodes = self._readers((self.outline.first,), steps), roots.nodes
+        readers, nodes = self._readers((), steps), roots.nodes
         generations = self._measured(roots.slices, readers, steps, dict.fromkeys(readers, 0), below)
         if self.outline.public_depth < 0:
             nodes, result = self._root(parents_below(generations[0]))
             yield result
         results, slices = self._released(generations, nodes)
         yield from results
-        return self._roots(results[-1], slices)
+        return self._roots(steps[-1], results[-1].nodes, slices)
 
-    def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, DepthResult]:
+    def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, Found]:
         """Return the root with its released count, 0 or more, from all that tells of it.
 
         It comes with its count, and as a result, which lists it only if that is positive.
@@ -233,31 +238,29 @@ class Pass:
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
         root = Nodes(codes, released, estimate, combined)
         listed = root.take(np.flatnonzero(released > 0))
-        return root, DepthResult(0, listed, noisy if self._total_measured else None)
+        levels = self.outline.tree.cuboid(0)
+        return root, Found(levels, listed, noisy if self._total_measured else None)
 
-    def release_subtree(self, root: Roots) -> Iterator[DepthResult]:
+    def release_subtree(self, root: Roots) -> Iterator[Found]:
         """Yield the job *down* of one node of the cut: everything below, given its released count.
 
         A function of the root, the plan, the key and the root's own slice of the leaves: it may
         run anywhere, and again.
         """
-        return self._down(root, self._place(root), self._blocks_below)
+        return self._down(root, _job(root), self._blocks_below)
 
     def estimate_upward(self, root: Roots) -> UpwardEstimate:
         """Return the job *up* of one node of the cut: what its nodes tell of its count."""
         steps = self._blocks_below[0]
-        readers = self._readers(self._place(root), steps)
+        readers = self._readers(_job(root), steps)
         starts = dict.fromkeys(readers, 0)
         return parents_below(self._measured(root.slices, readers, steps, starts)[0])
-
-    def _place(self, root: Roots) -> tuple[int, ...]:
-        return (self.outline.cut, *(int(code[0]) for code in root.nodes.codes))
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:
         return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
 
-    def _up_and_down(self, roots: Roots) -> Iterator[DepthResult]:
+    def _up_and_down(self, roots: Roots) -> Iterator[Found]:
         """Yield a tree that is measured everywhere: all jobs *up*, the top, all jobs *down*."""
         (steps,) = self.outline.blocks(self.outline.first, self.outline.cut)
         slices = roots.slices
@@ -268,7 +271,7 @@ class Pass:
         top = yield from self._first_block(roots, steps, below)
         yield from self._below(Roots(placed(top.nodes, every.nodes), slices))
 
-    def _below(self, roots: Roots) -> Iterator[DepthResult]:
+    def _below(self, roots: Roots) -> Iterator[Found]:
         """Yield one job *down* a node of the cut; of a node released as 0, its noise alone."""
 
         def on_fraction(done: float) -> None:
@@ -279,10 +282,15 @@ class Pass:
             return
         for depth in range(self.outline.cut + 1, self.outline.tree.depth + 1):
             noisy = np.empty(0, dtype=np.int64) if depth in self.outline.measured else None
-            yield DepthResult(depth, roots.nodes, noisy)
+            yield Found(self.outline.tree.cuboid(depth), roots.nodes, noisy)
 
     @property
     def _jobs(self) -> Jobs:
         if self.remote_jobs is not None:
             return self.remote_jobs
         return EngineJobs(self.estimate_upward, self.release_subtree, self.engine, self.cache)
+
+
+def _job(root: Roots) -> tuple[int, ...]:
+    """Return which subtree job a root of the cut has: its codes, one an axis."""
+    return tuple(int(code[0]) for code in root.nodes.codes)

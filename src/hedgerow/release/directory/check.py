@@ -18,11 +18,10 @@ import numpy as np
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
-from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import (
     MANIFEST_KEYS,
     NO_LEDGER,
@@ -38,12 +37,21 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
     Shape,
+    counts_file,
+    noisy_file,
     read_counts,
     released_columns,
 )
-from hedgerow.release.directory.stored import check_hash, read_nodes, read_stored, stated_plan
+from hedgerow.release.directory.stored import (
+    check_hash,
+    noise_variances,
+    read_nodes,
+    read_stored,
+    stated_plan,
+)
 from hedgerow.release.page.report import REPORT, check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
+from hedgerow.tables.tree import Levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def check(directory: str | Path) -> list[Finding]:
             _finding("no file is there but the release's", lambda: _no_other(plans[0], manifest))
         )
         findings.append(_page(folder, plans[0], manifest))
-        findings += _depths(folder, read_estimator(manifest["estimator"]), plans[0])
+        findings += _cuboids(folder, read_estimator(manifest["estimator"]), plans[0])
     return findings
 
 
@@ -145,10 +153,8 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
-    for t, what in enumerate(plan.depths):
-        wanted.add(f"counts/depth={t}.parquet")
-        if isinstance(what, Measured | Summed):
-            wanted.add(f"measurements/depth={t}.parquet")
+    wanted |= {counts_file(levels) for levels in plan.levels}
+    wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
@@ -168,36 +174,36 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
     return Finding(what, unverified=because)
 
 
-def _depths(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
-    """Findings for each depth, coarsest first; they end where codes cannot be read."""
-    released: dict[int, Nodes] = {}
-    for t in range(plan.tree.depth + 1):
+def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
+    """Findings for each cuboid, coarsest first; they end where codes cannot be read."""
+    tree, released = plan.tree, dict[Levels, Nodes]()
+    for t, levels in enumerate(tree.chain):
         read: list[Nodes] = []
-        what = f"depth {t} ({plan.tree.cuboid_name(t)})"
+        what = f"depth {t} ({tree.cuboid_name(t)})"
         yield _finding(
             f"{what}: known codes, counts whole and above 0",
-            partial(_read, folder, plan, t, read),
+            partial(_read, folder, plan, levels, read),
         )
         if not read:
             return
         if t > 0:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(family_starts, plan.tree, t, released[t - 1], read[0]),
+                partial(family_starts, tree, t, released[tree.cuboid(t - 1)], read[0]),
             )
-        released[t] = read[0]
+        released[levels] = read[0]
     yield from _estimates(folder, estimator, plan, released)
 
 
-def _read(folder: Path, plan: Plan, depth: int, read: list[Nodes]) -> None:
-    read.append(read_nodes(folder, plan.tree, depth))
+def _read(folder: Path, plan: Plan, levels: Levels, read: list[Nodes]) -> None:
+    read.append(read_nodes(folder, plan.tree, levels))
 
 
 def _estimates(
-    folder: Path, estimator: Estimator, plan: Plan, released: Mapping[int, Nodes]
+    folder: Path, estimator: Estimator, plan: Plan, released: Mapping[Levels, Nodes]
 ) -> Iterator[Finding]:
-    """Yield whether each depth is what the estimator makes of the noisy counts."""
-    again: dict[int, Nodes] = {}
+    """Yield whether each cuboid is what the estimator makes of the noisy counts."""
+    again: dict[Levels, Nodes] = {}
 
     def estimate() -> None:
         try:
@@ -210,24 +216,24 @@ def _estimates(
     finding = _finding("the noisy counts are those of the plan's nodes", estimate)
     yield finding
     if finding.failure is None:
-        for t, nodes in released.items():
+        for t, (levels, nodes) in enumerate(released.items()):
             yield _finding(
-                f"depth {t} ({plan.tree.cuboid_name(t)}): the counts and intervals are the "
+                f"depth {t} ({plan.tree.name_of(levels)}): the counts and intervals are the "
                 f"estimate from the noisy counts",
-                partial(_same, folder, plan, t, estimator.name, again[t], nodes),
+                partial(_same, folder, plan, levels, estimator.name, again[levels], nodes),
             )
 
 
 def _same(
-    folder: Path, plan: Plan, depth: int, estimator: str, again: Nodes, released: Nodes
+    folder: Path, plan: Plan, levels: Levels, estimator: str, again: Nodes, released: Nodes
 ) -> None:
     codes = zip(again.codes, released.codes, strict=True)
     same = all(np.array_equal(one, other) for one, other in codes)
     if not same or not np.array_equal(again.counts, released.counts):
         raise ReleaseError(f"the counts are not what {estimator} makes of the noisy counts")
     total = int(released.counts.sum())
-    columns = released_columns(again, DepthErrors.of(plan, depth, total), USUAL)
-    frame = read_counts(folder, Shape.of(plan.tree, depth))
+    columns = released_columns(again, CuboidErrors.of(plan, levels, total), USUAL)
+    frame = read_counts(folder, Shape.of(plan.tree, levels))
     for name in (ESTIMATE, STANDARD_ERROR):
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=1e-9):
             raise ReleaseError(f"column {name} does not follow from the noisy counts")

@@ -177,7 +177,7 @@ def erase(path: Path) -> None:
 
 def _seal(key: bytes, sealed: bytes) -> str:
     """HMAC-SHA256: without the key it neither fits nor betrays anything of the table."""
-    return hmac.digest(key, b"hedgerow/seal/1:" + sealed, "sha256").hex()
+    return hmac.digest(key, b"hedgerow/seal/2:" + sealed, "sha256").hex()
 
 
 def _state(folder: Path) -> dict[str, str]:

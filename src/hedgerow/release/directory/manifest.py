@@ -19,12 +19,14 @@ from hedgerow.machine import read_small_file
 from hedgerow.plan.plan import Plan
 from hedgerow.text import is_visible, visible
 
-# What the parts of a depth are called: ``counts/depth=K/part-00000.parquet`` and so on.
+# What the parts of a cuboid are called: ``counts/cuboid=2-3/part-00000.parquet`` and so on.
 #
-# A release that was made on a cluster has them in place of ``counts/depth=K.parquet``, and likewise
+# A release that was made on a cluster has them in place of ``counts/cuboid=2-3.parquet``, likewise
 # below ``measurements/``: one after the other they are that file.
 
-PART = re.compile(r"(?P<depth>(counts|measurements)/depth=\d+)/part-(?P<number>\d{5,})\.parquet")
+PART = re.compile(
+    r"(?P<cuboid>(counts|measurements)/cuboid=\d+(-\d+)*)/part-(?P<number>\d{5,})\.parquet"
+)
 
 
 def whole_names(names: Iterable[str]) -> list[str]:
@@ -39,13 +41,13 @@ def whole_names(names: Iterable[str]) -> list[str]:
         if part is None:
             whole.append(name)
         else:
-            parts.setdefault(part["depth"], []).append(int(part["number"]))
-    for depth, numbers in parts.items():
-        name = f"{depth}.parquet"
+            parts.setdefault(part["cuboid"], []).append(int(part["number"]))
+    for cuboid, numbers in parts.items():
+        name = f"{cuboid}.parquet"
         if sorted(numbers) == list(range(len(numbers))) and name not in whole:
             whole.append(name)
         else:
-            whole += [f"{depth}/part-{number:05d}.parquet" for number in numbers]
+            whole += [f"{cuboid}/part-{number:05d}.parquet" for number in numbers]
     return whole
 
 
@@ -81,7 +83,7 @@ def check_plain(folder: Path, path: Path) -> None:
             raise ReleaseError(f"{visible(name.as_posix())[:200]} is no plain file")
 
 
-FORMAT = "hedgerow-release-1"
+FORMAT = "hedgerow-release-2"
 _FAMILY = b"hedgerow-release-"
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 24

@@ -1,14 +1,15 @@
 """Parquet files of a release: released counts with labels, and the noisy measurements.
 
-Both grow as the pass finds them. ``counts/depth=K.parquet`` has one row a node with a positive
-count, in tree order, with the codes of its ancestors; a node that is not listed has a count of 0.
-Beside its count stand an unbiased ``estimate`` (before rounding, and where it may be negative), its
+Both grow as the pass finds them. A file is called by its cuboid: the level of each axis, 0 for one
+that is summed over. ``counts/cuboid=2-3.parquet`` has one row a node with a positive count, in tree
+order, with the codes of its ancestors; a node that is not listed has a count of 0. Beside its count
+stand an unbiased ``estimate`` (before rounding, and where it may be negative), its
 ``standard_error``, and ``low`` and ``high``, the interval of the true count at 95 %.
-``measurements/depth=K.parquet`` has one column, ``noisy_count``: the children of the nodes of
-``counts/depth=(K-1).parquet`` (where all are measured: of all nodes below public ones with a
+``measurements/cuboid=2-3.parquet`` has one column, ``noisy_count``: the children of the nodes of
+the cuboid above it in the chain (where all are measured: of all nodes below public ones with a
 count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the
-manifest it can be estimated again for ever at no privacy cost. (Of a depth of kind ``summed`` these
-are the weighted running sums of its bins; see `hedgerow.estimate.running_sums`.)
+manifest it can be estimated again for ever at no privacy cost. (Of a cuboid of kind ``summed``
+these are the weighted running sums of its bins; see `hedgerow.estimate.running_sums`.)
 """
 
 from collections.abc import Callable
@@ -31,10 +32,10 @@ from hedgerow.plan.depths import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
-from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 Part = TypeVar("Part")
 
@@ -55,31 +56,31 @@ NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the files of one depth may hold.
+    """What the files of one cuboid may hold.
 
     Attributes:
-        depth: its number.
+        levels: the cuboid.
         columns: of the codes of its nodes.
         cells: how many nodes there can be.
     """
 
-    depth: int
+    levels: Levels
     columns: tuple[str, ...]
     cells: int
 
     @classmethod
-    def of(cls, tree: Tree, depth: int) -> "Shape":
-        """Return the shape of a depth of a tree."""
-        return cls(depth, tuple(tree.columns(depth)), tree.nodes(depth))
+    def of(cls, tree: Tree, levels: Levels) -> "Shape":
+        """Return the shape of a cuboid of a tree."""
+        return cls(levels, tuple(tree.columns_of(levels)), tree.cells(levels))
 
     @property
     def counts(self) -> Layout:
-        """Of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
+        """Of the file of counts: codes, the count, and how sure it is."""
         return Layout({**dict.fromkeys(self.columns, TEXT), **FACTS}, self.cells)
 
     @property
     def noisy(self) -> Layout:
-        """Of ``measurements/depth=K.parquet``."""
+        """Of the file of noisy counts."""
         return Layout({NOISY_COUNT: WHOLE}, self.cells)
 
 
@@ -118,7 +119,7 @@ class GrowingFile(Generic[Part]):
 
 
 class ReleaseFiles:
-    """The growing files of all depths of a release below one folder."""
+    """The growing files of all cuboids of a release below one folder."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         for name in ("counts", "measurements", "domain"):
@@ -126,31 +127,32 @@ class ReleaseFiles:
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
         self._folder, self._plan = folder, plan
-        self._counts: dict[int, GrowingFile[Nodes]] = {}
+        self._counts: dict[Levels, GrowingFile[Nodes]] = {}
         self._noisy = {
-            t: GrowingFile(folder / "measurements" / f"depth={t}.parquet", NOISY_SCHEMA, _noisy)
-            for t, what in enumerate(plan.depths)
+            levels: GrowingFile(folder / noisy_file(levels), NOISY_SCHEMA, _noisy)
+            for levels, what in plan.by_levels.items()
             if isinstance(what, Measured | Summed)
         }
 
-    def add(self, depth: int, nodes: Nodes, noisy: Noisy | None) -> None:
-        """Append what a job found at a depth; the first one found is the total."""
+    def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
+        """Append what a job found of a cuboid; the first one found is the total."""
         if noisy is not None:
             for first in range(0, len(noisy), ROWS_A_GROUP):
                 part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
-                self._noisy[depth].add(part, len(part))
+                self._noisy[levels].add(part, len(part))
         if not self._counts:
             self._open(int(nodes.counts.sum()))
         for first in range(0, len(nodes), ROWS_A_GROUP):
             few = nodes.take(slice(first, first + ROWS_A_GROUP))
-            self._counts[depth].add(few, len(few))
+            self._counts[levels].add(few, len(few))
 
     def _open(self, total: int) -> None:
-        for t in range(self._plan.tree.depth + 1):
-            self._counts[t] = GrowingFile(
-                self._folder / "counts" / f"depth={t}.parquet",
-                count_schema(self._plan.tree, t),
-                partial(_labelled, self._plan.tree, t, DepthErrors.of(self._plan, t, total)),
+        plan, tree = self._plan, self._plan.tree
+        for levels in plan.levels:
+            self._counts[levels] = GrowingFile(
+                self._folder / counts_file(levels),
+                count_schema(tree, levels),
+                partial(_labelled, tree, levels, CuboidErrors.of(plan, levels, total)),
             )
 
     def __enter__(self) -> Self:
@@ -170,9 +172,9 @@ class ReleaseFiles:
                 file.abandon()
 
 
-def count_schema(tree: Tree, depth: int) -> pa.Schema:
-    """Return the columns of ``counts/depth=K.parquet``: codes, the count, and how sure it is."""
-    kinds = dict.fromkeys(tree.columns(depth), pa.string())
+def count_schema(tree: Tree, levels: Levels) -> pa.Schema:
+    """Return the columns of a file of counts: codes, the count, and how sure it is."""
+    kinds = dict.fromkeys(tree.columns_of(levels), pa.string())
     kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
     kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
@@ -182,19 +184,19 @@ def _noisy(parts: list[Int64]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(np.concatenate(parts))], schema=NOISY_SCHEMA)
 
 
-def _labelled(tree: Tree, depth: int, errors: DepthErrors, parts: list[Nodes]) -> pa.Table:
-    """Nodes of a depth with their labels and counts, as `count_schema` describes."""
+def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Nodes]) -> pa.Table:
+    """Nodes of a cuboid with their labels and counts, as `count_schema` describes."""
     nodes = Nodes.concatenate(parts)
     columns: list[Any] = []
-    for axis, codes, level in zip(tree.axes, nodes.codes, tree.cuboid(depth), strict=True):
+    for axis, codes, level in zip(tree.axes, nodes.codes, levels, strict=True):
         columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]
     values = released_columns(nodes, errors, USUAL).values()
     columns += [pa.array(column) for column in values]
-    return pa.Table.from_arrays(columns, schema=count_schema(tree, depth))
+    return pa.Table.from_arrays(columns, schema=count_schema(tree, levels))
 
 
 def released_columns(
-    nodes: Nodes, errors: DepthErrors, confidence: Confidence
+    nodes: Nodes, errors: CuboidErrors, confidence: Confidence
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of released counts but their labels, by name."""
     low, high = errors.interval(nodes.estimate, nodes.variance, confidence)
@@ -218,32 +220,37 @@ def write_domain(path: Path, axis: Axis) -> None:
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
-def counts_file(depth: int) -> str:
-    """Return the released counts of a depth, in a release directory."""
-    return f"counts/depth={depth}.parquet"
+def cuboid_slug(levels: Levels) -> str:
+    """Return what files and folders of a cuboid are called: ``cuboid=2-3``, a level an axis."""
+    return f"cuboid={'-'.join(map(str, levels))}"
 
 
-def noisy_file(depth: int) -> str:
-    """Return the noisy counts of a depth, in a release directory."""
-    return f"measurements/depth={depth}.parquet"
+def counts_file(levels: Levels) -> str:
+    """Return the released counts of a cuboid, in a release directory."""
+    return f"counts/{cuboid_slug(levels)}.parquet"
+
+
+def noisy_file(levels: Levels) -> str:
+    """Return the noisy counts of a cuboid, in a release directory."""
+    return f"measurements/{cuboid_slug(levels)}.parquet"
 
 
 def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:
-    """Return the released counts of a depth: codes, counts, estimates, standard errors, intervals.
+    """Return the released counts of a cuboid: codes, counts, estimates, standard errors, intervals.
 
     Raises:
-        ReleaseError: the file is damaged, or has other columns or more rows than the depth.
+        ReleaseError: the file is damaged, or has other columns or more rows than the cuboid.
     """
-    return read_parquet(folder, counts_file(shape.depth), shape.counts)
+    return read_parquet(folder, counts_file(shape.levels), shape.counts)
 
 
 def read_noisy(folder: Path, shape: Shape) -> Int64:
-    """Return the noisy counts of a depth: int64 (measured cells).
+    """Return the noisy counts of a cuboid: int64 (measured cells).
 
     Raises:
-        ReleaseError: the file is damaged, or has other columns or more rows than the depth.
+        ReleaseError: the file is damaged, or has other columns or more rows than the cuboid.
     """
-    noisy = read_parquet(folder, noisy_file(shape.depth), shape.noisy)[NOISY_COUNT]
+    noisy = read_parquet(folder, noisy_file(shape.levels), shape.noisy)[NOISY_COUNT]
     if noisy.null_count():
-        raise ReleaseError(f"the noisy counts of depth {shape.depth} are not all there")
+        raise ReleaseError(f"the noisy counts in {noisy_file(shape.levels)} are not all there")
     return noisy.to_numpy()

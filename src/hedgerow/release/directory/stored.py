@@ -38,7 +38,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.axis import LARGEST_SIZE, Axis, check_names
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64
 
@@ -55,8 +55,8 @@ class Content(Protocol):
         """What made the counts."""
 
     @property
-    def nodes(self) -> Mapping[int, Nodes]:
-        """For each depth the listed nodes with their counts."""
+    def nodes(self) -> Mapping[Levels, Nodes]:
+        """For each cuboid the listed nodes with their counts."""
 
     @property
     def stored(self) -> Stored:
@@ -66,11 +66,11 @@ class Content(Protocol):
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
 
-    def counts(self, depth: int) -> pl.DataFrame:
-        """Return the listed counts of a depth, in tree order: the columns of its file."""
+    def counts(self, levels: Levels) -> pl.DataFrame:
+        """Return the listed counts of a cuboid, in tree order: the columns of its file."""
 
-    def noisy(self, depth: int) -> Int64:
-        """Return the noisy counts of a measured depth."""
+    def noisy(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a measured cuboid."""
 
     def write(self, directory: Path) -> None:
         """Write a release directory."""
@@ -91,10 +91,10 @@ class OnDisk:
     estimator: Estimator
 
     @cached_property
-    def nodes(self) -> Mapping[int, Nodes]:
-        """For each depth the listed nodes with their counts."""
+    def nodes(self) -> Mapping[Levels, Nodes]:
+        """For each cuboid the listed nodes with their counts."""
         tree = self.plan.tree
-        return {t: read_nodes(self.folder, tree, t) for t in range(tree.depth + 1)}
+        return {levels: read_nodes(self.folder, tree, levels) for levels in self.plan.levels}
 
     @property
     def stored(self) -> Stored:
@@ -105,18 +105,17 @@ class OnDisk:
     def noisy_cells(self) -> int:
         """How many noisy counts there are; none is read for it."""
         return sum(
-            rows_of(self.folder, noisy_file(t), Shape.of(self.plan.tree, t).noisy)
-            for t, depth_plan in enumerate(self.plan.depths)
-            if isinstance(depth_plan, Measured | Summed)
+            rows_of(self.folder, noisy_file(levels), Shape.of(self.plan.tree, levels).noisy)
+            for levels in noise_variances(self.plan)
         )
 
-    def counts(self, depth: int) -> pl.DataFrame:
-        """Return the listed counts of a depth, in tree order: the columns of its file."""
-        return read_counts(self.folder, Shape.of(self.plan.tree, depth))
+    def counts(self, levels: Levels) -> pl.DataFrame:
+        """Return the listed counts of a cuboid, in tree order: the columns of its file."""
+        return read_counts(self.folder, Shape.of(self.plan.tree, levels))
 
-    def noisy(self, depth: int) -> Int64:
-        """Return the noisy counts of a measured depth."""
-        return read_noisy(self.folder, Shape.of(self.plan.tree, depth))
+    def noisy(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a measured cuboid."""
+        return read_noisy(self.folder, Shape.of(self.plan.tree, levels))
 
     def write(self, directory: Path) -> None:
         """Copy the directory."""
@@ -239,17 +238,17 @@ def _areas(folder: Path, axis: dict[str, Any]) -> pl.DataFrame:
     return read_parquet(folder, f"domain/{axis['name']}.parquet", layout)
 
 
-def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
-    """Return the nodes and counts of a depth, from the labels in its file.
+def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
+    """Return the nodes and counts of a cuboid, from the labels in its file.
 
     Raises:
         ReleaseError: the file has other columns, unknown codes, or counts that are none.
     """
-    frame = read_counts(folder, Shape.of(tree, depth))
+    frame = read_counts(folder, Shape.of(tree, levels))
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
     codes: list[Int32] = []
-    for axis, level in zip(tree.axes, tree.cuboid(depth), strict=True):
+    for axis, level in zip(tree.axes, levels, strict=True):
         if level == 0:
             codes.append(np.zeros(len(frame), dtype=np.int32))
             continue
@@ -267,24 +266,36 @@ def read_nodes(folder: Path, tree: Tree, depth: int) -> Nodes:
     return Nodes.exact(tuple(codes), frame[COUNT].to_numpy())
 
 
-def read_stored(folder: Path, plan: Plan, released: Mapping[int, Nodes]) -> Stored:
-    """Return the noisy counts of a release directory, with its public depths' nodes."""
-    measured = {t: d for t, d in enumerate(plan.depths) if isinstance(d, Measured | Summed)}
-    return Stored(
-        plan.tree,
-        {t: read_noisy(folder, _measurable(plan, t, released)) for t in measured},
-        {t: depth_plan.mechanism.noise_variance for t, depth_plan in measured.items()},
-        {t: released[t] for t in range(plan.public_depth + 1)},
-    )
+def noise_variances(plan: Plan) -> dict[Levels, float]:
+    """Return for each measured cuboid the variance of its noise, records²."""
+    return {
+        levels: what.mechanism.noise_variance
+        for levels, what in plan.by_levels.items()
+        if isinstance(what, Measured | Summed)
+    }
 
 
-def _measurable(plan: Plan, depth: int, released: Mapping[int, Nodes]) -> Shape:
-    """Return the largest shape of the noisy counts of a depth: below survivors, their children."""
-    shape = Shape.of(plan.tree, depth)
+def public_nodes(plan: Plan, nodes: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+    """Return the nodes of the public cuboids among those of all."""
+    return {levels: nodes[levels] for levels in plan.levels if plan.is_public(levels)}
+
+
+def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> Stored:
+    """Return the noisy counts of a release directory, with its public cuboids' nodes."""
+    variances = noise_variances(plan)
+    shapes = {levels: _measurable(plan, levels, released) for levels in variances}
+    noisy = {levels: read_noisy(folder, shape) for levels, shape in shapes.items()}
+    return Stored(plan.tree, noisy, variances, public_nodes(plan, released))
+
+
+def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) -> Shape:
+    """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
+    tree, shape = plan.tree, Shape.of(plan.tree, levels)
+    depth = tree.chain.index(levels)
     above = depth - 1
     while above > 0 and isinstance(plan.depths[above], Unmeasured):
         above -= 1
-    if isinstance(plan.measure, Survivors) and above in released:
-        most = descendants(plan.tree, above, depth, released[above].codes).sum()
+    if isinstance(plan.measure, Survivors) and above >= 0:
+        most = descendants(tree, above, depth, released[tree.cuboid(above)].codes).sum()
         shape = replace(shape, cells=min(shape.cells, int(most)))
     return shape

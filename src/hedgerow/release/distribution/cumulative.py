@@ -57,15 +57,16 @@ class Cumulative:
         plan = release.plan
         _check(plan)
         (axis,) = plan.tree.axes
-        released = _listed(axis, release.counts(plan.tree.depth))
+        bins = plan.tree.chain[-1]
+        released = _listed(axis, release.counts(bins))
         public, error = (
             int(released[-1]) if plan.public_depth == 0 else None,
             cumulative_error(plan),
         )
         if isinstance(error, Decoded):
-            noisy_sums = release.noisy(plan.tree.depth)
+            noisy_sums = release.noisy(bins)
             if len(noisy_sums) != (0 if public == 0 else plan.tree.leaves):
-                raise uneven(plan.tree.depth)
+                raise uneven(plan.tree, bins)
             unknown = public != 0  # below a public total of 0 nothing was measured
             estimate = error.estimate(noisy_sums, public) if unknown else np.zeros(len(released))
             return cls(released, estimate, error, None, public)
@@ -76,7 +77,7 @@ class Cumulative:
             for t in range(plan.tree.depth + 1)
         ]
         nothing = public == 0  # below a public total of 0 nothing was measured
-        noisy = {} if nothing else {t: release.noisy(t) for t in measured}
+        noisy = {} if nothing else {t: release.noisy(plan.tree.cuboid(t)) for t in measured}
         top = Layer(noisy.get(0), variances[0]) if public is None else _exactly(public)
         below = [
             Layer(noisy[t], variances[t], start) if t in noisy else Layer(None, inf, start)

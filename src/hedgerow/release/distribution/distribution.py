@@ -271,7 +271,7 @@ def read_distribution(directory: str | Path) -> Distribution:
     folder = Path(directory)
     made = Distribution(read_release(folder))
     with undamaged(folder):
-        (leaves,) = read_nodes(folder, made.plan.tree, made.plan.tree.depth).codes
+        (leaves,) = read_nodes(folder, made.plan.tree, made.plan.tree.chain[-1]).codes
     if (leaves[1:] <= leaves[:-1]).any():
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"

@@ -23,11 +23,14 @@ from hedgerow.plan.depths import RunningSums, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import DepthResult, Outline
+from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Drawn, Stored, clip, uneven
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.tables.tree import Levels
 
-ROOT, BINS = 0, 1
+ROOT: Levels = (0,)
+BINS: Levels = (1,)
+"""The cuboids of one axis of one level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +49,13 @@ class SummedPass:
     estimator: Isotonic
     progress: Progress = field(default_factory=Progress)
 
-    def results(self) -> Iterator[DepthResult]:
+    def results(self) -> Iterator[Found]:
         """Yield the total and the bins, with what was measured of them."""
-        bins, public = self.plan.tree.nodes(BINS), self.plan.public_depth == ROOT
+        bins, public = self.plan.tree.cells(BINS), self.plan.public_depth == 0
         root = self.source.public(ROOT).nodes if public else self.source.root().nodes
         if not len(root):  # below a public total of 0 nothing is measured
-            yield DepthResult(ROOT, root, None)
-            yield DepthResult(BINS, root, np.empty(0, dtype=np.int64))
+            yield Found(ROOT, root, None)
+            yield Found(BINS, root, np.empty(0, dtype=np.int64))
             return
         noisy = self._noisy(bins)
         self.progress.on_cells(bins)
@@ -61,12 +64,12 @@ class SummedPass:
         if not public:
             total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
             root = Nodes(root.codes, np.array([total]), cumulative[-1:], errors.before[-1:])
-        yield DepthResult(ROOT, root.take(np.flatnonzero(root.counts > 0)), None)
+        yield Found(ROOT, root.take(np.flatnonzero(root.counts > 0)), None)
         cuts = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
         counts = self.estimator.nearest(cumulative[1:], int(root.counts[0]), cuts[1:])
         codes = (np.arange(bins, dtype=np.int32),)
         every = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
-        yield DepthResult(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
+        yield Found(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
         self.progress.on_fraction(1.0)
 
     def _noisy(self, bins: int) -> Int64:
@@ -74,13 +77,13 @@ class SummedPass:
         if isinstance(self.source, Stored):
             stored = self.source.noisy[BINS]
             if len(stored) != bins:
-                raise uneven(BINS)
+                raise uneven(self.plan.tree, BINS)
             return cast("Int64", stored)
         leaves, counts = np.zeros(bins, dtype=np.int64), self.source.counts
         leaves[counts.codes[0]] = counts.values
         noisy = np.empty(bins, dtype=np.int64)
-        noise = cast("Summed", self.plan.depths[BINS]).mechanism
-        noise.draw(self.source.bits.stream(ROOT, BINS), 0, noisy)
+        noise = cast("Summed", self.plan.depths[-1]).mechanism
+        noise.draw(self.source.bits.stream(*BINS), 0, noisy)
         noisy += self.plan.strategy.sums(leaves)
         clip(noisy)
         return noisy

@@ -1,7 +1,7 @@
 // Counts and codes out of the blocks of the page, each when it is first needed.
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
-const { axes, steps, depths, last, numeric, total } = facts;
+const { axes, steps, depths, files, last, numeric, total } = facts;
 const held = new Map();
 
 async function parts(name) {

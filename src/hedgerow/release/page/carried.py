@@ -13,7 +13,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -257,9 +257,10 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
     for t, total in enumerate(np.cumsum(rows).tolist()):
         if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
             break
-        nodes = read_nodes(folder, tree, t)
+        levels = tree.cuboid(t)
+        nodes = read_nodes(folder, tree, levels)
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
-        interval = _interval(folder, Shape.of(tree, t), DepthErrors.of(plan, t, whole))
+        interval = _interval(folder, Shape.of(tree, levels), CuboidErrors.of(plan, levels, whole))
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -300,7 +301,7 @@ def _blocks(
     return blocks
 
 
-def _interval(folder: Path, shape: Shape, errors: DepthErrors) -> Interval:
+def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
     table = read_counts(folder, shape)
     estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
     flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)

@@ -87,7 +87,7 @@ function draw(t, i, asked, every = false) {
   const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes)];
   let picture = null;
   if (t >= last) {
-    parts.push(make("p", {}, t < steps.length ? `The counts below are in counts/depth=${t + 1}.parquet.` : "This is the finest level."));
+    parts.push(make("p", {}, t < steps.length ? `The counts below are in ${files[t + 1]}.` : "This is the finest level."));
   } else {
     const pairs = t + 2 <= last && steps[t][0] !== steps[t + 1][0];
     const mode = pairs ? asked : 1;

@@ -13,7 +13,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.depths import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.depth_errors import DepthErrors
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -26,11 +26,12 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.parquet_file import opened, rows_of
 from hedgerow.release.page.markup import shown, table
 from hedgerow.release.page.promise import keeps_budget
+from hedgerow.tables.tree import Levels
 
-# What the files of counts say of each depth, read piece by piece: sums, sizes, errors.
+# What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
 MOST_ROWS = 5_000_000
-"""Rows that are read at a depth; of larger ones the page says how many they are, no more."""
+"""Rows that are read of a cuboid; of larger ones the page says how many they are, no more."""
 
 ROWS_A_PIECE = 1 << 18
 CLASSES = 19
@@ -38,8 +39,8 @@ CLASSES = 19
 
 
 @dataclass(frozen=True, eq=False)
-class DepthFacts:
-    """What the file of one depth says.
+class CuboidFacts:
+    """What the file of one cuboid says.
 
     Attributes:
         listed: how many counts it lists.
@@ -56,45 +57,45 @@ class DepthFacts:
     contradicted: int = 0
 
 
-def depth_facts(folder: Path, plan: Plan) -> list[DepthFacts]:
-    """Return for each depth what its file says.
+def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
+    """Return for each cuboid what its file says.
 
     Raises:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
-            not exact, or depths that do not sum to the same total.
+            not exact, or cuboids that do not sum to the same total.
     """
-    every: list[DepthFacts] = []
+    every: list[CuboidFacts] = []
     whole: int | None = None
-    for t, what in enumerate(plan.depths):
-        errors, shape = DepthErrors.of(plan, t, whole), Shape.of(plan.tree, t)
+    for levels, what in plan.by_levels.items():
+        errors, shape = CuboidErrors.of(plan, levels, whole), Shape.of(plan.tree, levels)
         every.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
         whole = every[0].total
-    for t, facts in enumerate(every):
+    for levels, facts in zip(plan.levels, every, strict=True):
         if facts.total is not None and facts.total != every[0].total:
-            raise ReleaseError(f"the counts of depth {t} do not sum to the total of depth 0")
+            raise ReleaseError(f"the counts in {counts_file(levels)} do not sum to the total")
     return every
 
 
-def _facts(folder: Path, shape: Shape, errors: DepthErrors, *, is_public: bool) -> DepthFacts:
+def _facts(folder: Path, shape: Shape, errors: CuboidErrors, *, is_public: bool) -> CuboidFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
     total, contradicted = 0, 0
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
-    depth, name = shape.depth, counts_file(shape.depth)
+    name = counts_file(shape.levels)
     listed = rows_of(folder, name, shape.counts)
     if listed > MOST_ROWS:
-        return DepthFacts(listed, None, number, relative)
+        return CuboidFacts(listed, None, number, relative)
     for piece in _pieces(folder, name, shape, columns):
-        count, estimate, error, low, high = (piece[name].to_numpy() for name in columns)
+        count, estimate, error, low, high = (piece[column].to_numpy() for column in columns)
         if (count <= 0).any() or (low < 0).any() or (high < low).any():
-            raise ReleaseError(f"depth {depth} has a count or an interval that is none")
+            raise ReleaseError(f"{name} has a count or an interval that is none")
         if is_public and not (np.array_equal(low, high) and np.array_equal(low, count)):
-            raise ReleaseError(f"depth {depth} is public, but some counts are not exact")
+            raise ReleaseError(f"{name} is public, but some counts are not exact")
         total += int(count.sum())
         contradicted += int(errors.contradicted(count, estimate, error**2).sum())
         digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
         number += np.bincount(digits, minlength=CLASSES)
         relative += np.bincount(digits, error / count, CLASSES)
-    return DepthFacts(listed, total, number, relative, contradicted)
+    return CuboidFacts(listed, total, number, relative, contradicted)
 
 
 def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterator[pl.DataFrame]:
@@ -105,7 +106,7 @@ def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterat
                 yield pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas
 
 
-def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """For every depth its noise, share and expected error."""
     rows = []
     for row, listed, what in zip(
@@ -138,7 +139,7 @@ def level_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     )  # fmt: skip
 
 
-def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
     listed = [(t, f) for t, f in enumerate(facts) if f.total]
     classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
@@ -156,7 +157,7 @@ def size_table(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     return table(caption, ["Level", *headings], rows)
 
 
-def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
+def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return how many counts their own measurements contradict, and what to do with them."""
     number = sum(f.contradicted for f in facts)
     summary = (
@@ -179,7 +180,7 @@ def contradicted_words(plan: Plan, facts: Sequence[DepthFacts]) -> str:
     )
 
 
-def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
+def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
     names = plan.tree
     read = [t for t, f in enumerate(facts) if f.total is not None]
@@ -207,11 +208,11 @@ def checks(plan: Plan, facts: Sequence[DepthFacts], last: int) -> str:
     )
 
 
-def carried_words(last: int, depths: int) -> str:
+def carried_words(last: int, cuboids: Sequence[Levels]) -> str:
     """Return which levels this page carries and which are in the files alone."""
-    if last == depths - 1:
+    if last == len(cuboids) - 1:
         return "<p>This page carries the counts of all levels.</p>"
-    left = ", ".join(f"<code>counts/depth={t}.parquet</code>" for t in range(last + 1, depths))
+    left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in cuboids[last + 1 :])
     here = f"the counts of depths 0 to {last}" if last >= 0 else "no counts"
     return (
         f"<p>This page carries {here}, to stay small. The others are in the Parquet files beside "
@@ -219,7 +220,7 @@ def carried_words(last: int, depths: int) -> str:
     )
 
 
-def _relative(facts: DepthFacts, size: int, *, public: bool) -> str:
+def _relative(facts: CuboidFacts, size: int, *, public: bool) -> str:
     number = int(facts.number[size])
     if not number:
         return "–"

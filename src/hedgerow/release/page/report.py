@@ -18,10 +18,11 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import check_plain
+from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
-from hedgerow.release.page.levels import DepthFacts, depth_facts
+from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.markup import shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
@@ -43,7 +44,8 @@ def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any
             for axis in tree.axes
         ],
         "steps": tree.steps,
-        "depths": [visible(tree.cuboid_name(t)) for t in range(tree.depth + 1)],
+        "depths": [visible(tree.name_of(levels)) for levels in tree.chain],
+        "files": [counts_file(levels) for levels in tree.chain],
         "last": carried.last,
         "numeric": numeric,
         "total": [*root, *(end for pair in ends for end in pair)],
@@ -127,7 +129,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     Raises:
         ReleaseError: the counts do not add up, or are no counts.
     """
-    facts, numeric = depth_facts(folder, plan), is_numeric(plan.tree)
+    facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
     rows = [depth.listed for depth in facts]
     carried = carry(folder, plan, rows, numeric=numeric)
     style, script = _part("page.css"), _script()
@@ -146,7 +148,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
         explore=first_counts(plan.tree, carried),
-        carried=levels.carried_words(carried.last, len(facts)),
+        carried=levels.carried_words(carried.last, plan.tree.chain),
         distribution="" if shape is None else _DISTRIBUTION.format(shape),
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),
@@ -167,7 +169,7 @@ def _block(name: str, text: str) -> str:
     return f"{_BLOCK[0]}{name}{_BLOCK[1]}{text}{_BLOCK[2]}"
 
 
-def _overview(plan: Plan, facts: list[DepthFacts]) -> str:
+def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     """Return the four facts at the head of the page, and the promise's restriction if any."""
     budget = plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

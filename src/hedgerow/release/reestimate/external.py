@@ -29,7 +29,7 @@ from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.sources import as_arrow, as_codes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 VARIANCE = "variance"
 MOST_CELLS = 1 << 28
@@ -81,10 +81,11 @@ class Measurements:
                 raise TableError("the total is public, so it has no noisy count; leave one out")
             if not 0 <= depth <= tree.depth:
                 raise TableError(f"the tree has depths 0 to {tree.depth}, got {depth}")
-            noisy[depth], variance[depth] = _aligned(tree, depth, everywhere[depth], frame)
-        public = {} if total is None else {0: _exact_root(everywhere[0], total)}
+            levels = tree.cuboid(depth)
+            noisy[levels], variance[levels] = _aligned(tree, depth, everywhere[depth], frame)
+        public = {} if total is None else {tree.cuboid(0): _exact_root(everywhere[0], total)}
         _check_leaves(tree, variance)
-        outline = Outline(tree, len(public) - 1, frozenset(noisy) - frozenset(public), True, 0)
+        outline = Outline(tree, len(public) - 1, frozenset(frames), True, 0)
         made = cls(Stored(tree, noisy, variance, public), outline)
         made.least_squares()
         return made
@@ -104,7 +105,7 @@ class Measurements:
                 f"least-squares takes more"
             )
         made = estimated(self.stored, self.outline, estimator)
-        return [made[t] for t in range(self.outline.tree.depth + 1)]
+        return [made[levels] for levels in self.outline.tree.chain]
 
     def least_squares(self) -> tuple[list[Nodes], list[Layer]]:
         """Return for each depth all nodes with their best linear unbiased estimates, and layers.
@@ -124,11 +125,12 @@ class Measurements:
         return estimates, layers
 
     def _layer(self, depth: int, start: Int64 | None) -> Layer:
-        if depth in self.stored.nodes:
-            return Layer(self.stored.nodes[depth].counts, 0.0, start)
-        if depth in self.stored.noisy:
-            return Layer(self.stored.noisy[depth], self.stored.variance[depth], start)
-        return Layer(np.zeros(self.outline.tree.nodes(depth)), np.inf, start)
+        stored, levels = self.stored, self.outline.tree.cuboid(depth)
+        if levels in stored.nodes:
+            return Layer(stored.nodes[levels].counts, 0.0, start)
+        if levels in stored.noisy:
+            return Layer(stored.noisy[levels], stored.variance[levels], start)
+        return Layer(np.zeros(stored.tree.cells(levels)), np.inf, start)
 
 
 def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
@@ -235,9 +237,9 @@ def _numeric(table: pa.Table, where: str) -> pa.Table:
     return table
 
 
-def _check_leaves(tree: Tree, variance: Mapping[int, Any]) -> None:
+def _check_leaves(tree: Tree, variance: Mapping[Levels, Any]) -> None:
     """Refuse measurements that end above the leaves."""
-    if tree.depth not in variance:
+    if tree.chain[-1] not in variance:
         raise TableError(
             f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not measured; "
             f"leave the levels below the last measured one out of the axes"

@@ -15,16 +15,17 @@ from hedgerow.plan.depths import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.descent.outline import Outline, by_depth
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Noisy, Stored, Variance, uneven
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.preflight import check_combines
+from hedgerow.tables.tree import Levels
 
 
-def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[int, Nodes]:
-    """Return the survivors of all depths, from the noisy counts of a release.
+def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Levels, Nodes]:
+    """Return the survivors of all cuboids, from the noisy counts of a release.
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the plan's nodes.
@@ -40,34 +41,34 @@ def estimated(
     stored: Stored,
     outline: Outline,
     estimator: Estimator,
-    released: Mapping[int, Nodes] | None = None,
-) -> dict[int, Nodes]:
-    """Return the survivors of all depths, from noisy counts in memory.
+    released: Mapping[Levels, Nodes] | None = None,
+) -> dict[Levels, Nodes]:
+    """Return the survivors of all cuboids, from noisy counts in memory.
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the outline's nodes.
     """
-    listed: dict[int, Nodes] = {}
+    tree, listed = outline.tree, dict[int, Nodes]()
     if released is not None:
         cuts = outline.measured - {max(outline.measured)}
         for t in range(outline.first + 1, max(cuts, default=0) + 1):
-            family_starts(outline.tree, t, released[t - 1], released[t])
-            listed[t] = released[t]
+            listed[t] = released[tree.cuboid(t)]
+            family_starts(tree, t, released[tree.cuboid(t - 1)], listed[t])
     uncut = replace(outline, cut=outline.first)
     return _read_through(stored, Pass(uncut, stored, estimator, listed=listed))
 
 
-def _read_through(stored: Stored, run: Pass | SummedPass) -> dict[int, Nodes]:
+def _read_through(stored: Stored, run: Pass | SummedPass) -> dict[Levels, Nodes]:
     """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
-    nodes, noisy = by_depth(run.results())
-    for t, values in stored.noisy.items():
-        if len(noisy.get(t, ())) != len(values):
-            raise uneven(t)
+    nodes, noisy = by_cuboid(run.results())
+    for levels, values in stored.noisy.items():
+        if len(noisy.get(levels, ())) != len(values):
+            raise uneven(stored.tree, levels)
     return nodes
 
 
 def measured_nodes(
-    stored: Stored, outline: Outline, released: Mapping[int, Nodes]
+    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
 ) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured or lie above such, and their measurements.
 
@@ -75,19 +76,20 @@ def measured_nodes(
         nodes: in tree order, with their released counts (0 where they are not listed).
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
-    top = _top(stored, outline, released[0])
+    top = _top(stored, outline, released[outline.tree.cuboid(0)])
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
     for t in range(1, outline.tree.depth + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
+        given = released[outline.tree.cuboid(t)]
         open_below = np.flatnonzero(_is_open(outline, t - 1, above))
         parents = above.take(open_below).codes
         family_start = step.family_start(parents)
         codes, _ = child_codes(np.arange(family_start[-1]), family_start, parents, step)
-        listed = cells_of(released[t].codes, step, parents, family_start)
-        if len(listed) < len(released[t]):
+        listed = cells_of(given.codes, step, parents, family_start)
+        if len(listed) < len(given):
             raise ReleaseError("a node is listed whose parent is not")
         counts = np.zeros(len(codes[0]), dtype=np.int64)
-        counts[listed] = released[t].counts
+        counts[listed] = given.counts
         sizes = np.zeros(len(above), dtype=np.int64)
         sizes[open_below] = np.diff(family_start)
         start = np.append(0, np.cumsum(sizes))
@@ -97,7 +99,7 @@ def measured_nodes(
 
 
 def least_squares_of(
-    stored: Stored, outline: Outline, released: Mapping[int, Nodes]
+    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
 ) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured, with their least-squares estimates.
 
@@ -112,7 +114,7 @@ def least_squares_of(
 def _top(stored: Stored, outline: Outline, released: Nodes) -> Nodes:
     """Return the root with its released count; no node at all where it is public and empty."""
     if outline.public_depth >= 0:
-        return stored.nodes[0]
+        return stored.nodes[outline.tree.cuboid(0)]
     codes = tuple(np.zeros(1, dtype=np.int32) for _ in outline.tree.axes)
     count = np.array([released.counts.sum()], dtype=np.int64)
     return Nodes.exact(codes, count)
@@ -130,10 +132,11 @@ def _layer(
         return Layer(counts, 0.0, family_start)
     noisy: Noisy = np.zeros(len(counts), dtype=np.int64)
     variance: Variance = np.inf
-    if depth in stored.noisy:
-        noisy, variance = stored.noisy[depth], stored.variance[depth]
+    levels = outline.tree.cuboid(depth)
+    if levels in stored.noisy:
+        noisy, variance = stored.noisy[levels], stored.variance[levels]
         if len(noisy) != len(counts):
-            raise uneven(depth)
+            raise uneven(outline.tree, levels)
     return Layer(noisy, variance, family_start)
 
 

@@ -20,13 +20,14 @@ from hedgerow.plan.depths import All
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.directory.depth_errors import USUAL, DepthErrors
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
     HIGH,
     LOW,
     STANDARD_ERROR,
+    cuboid_slug,
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
@@ -39,7 +40,7 @@ from hedgerow.release.reestimate.measured_nodes import (
     least_squares_of,
 )
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
@@ -108,15 +109,18 @@ class Estimates:
         return covariance(self.layers, nodes)
 
     def write(self, directory: str | Path) -> None:
-        """Write ``depth=K.parquet`` for each depth and ``estimate.json``, whole or not at all.
+        """Write ``cuboid=2-3.parquet`` for each cuboid and ``estimate.json``, whole or not at all.
+
+        A file is called by the level of each axis, as in `hedgerow.release.directory.measurements`.
 
         Raises:
             ReleaseError: the directory exists.
             MachineError: the disk is full or not writable.
         """
         with whole_or_not(Path(directory)) as folder:
-            for t, frame in enumerate(self.frames):
-                frame.write_parquet(folder / f"depth={t}.parquet", compression="zstd")
+            for levels, frame in zip(self.tree.chain, self.frames, strict=True):
+                name = f"{cuboid_slug(levels)}.parquet"
+                frame.write_parquet(folder / name, compression="zstd")
             text = json.dumps(self.described, indent=2, ensure_ascii=False) + "\n"
             (folder / DESCRIPTION).write_text(text, encoding="utf-8")
 
@@ -153,17 +157,18 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
     with undamaged(release.folder):
         listed = release.nodes
         nodes, layers = _estimated_again(release, method)
-    total, frames = int(listed[0].counts.sum()), []
-    for t, again in enumerate(nodes):
-        errors = DepthErrors.of(plan, t, total)
+    total, frames = int(listed[tree.cuboid(0)].counts.sum()), []
+    for t, (levels, again) in enumerate(zip(tree.chain, nodes, strict=True)):
+        errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):
             columns = released_columns(again, replace(errors, raw=False), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
-            frame = label_nodes(tree, tree.cuboid(t), again.codes, **columns)
+            frame = label_nodes(tree, levels, again.codes, **columns)
         else:
             columns = released_columns(again, errors, USUAL)
-            new = label_nodes(tree, tree.cuboid(t), again.codes, **columns)
-            old = label_nodes(tree, tree.cuboid(t), listed[t].codes, **{RELEASED: listed[t].counts})
+            was = listed[levels]
+            new = label_nodes(tree, levels, again.codes, **columns)
+            old = label_nodes(tree, levels, was.codes, **{RELEASED: was.counts})
             frame = _side_by_side(tree, t, new, old)
         frames.append(_in_order(tree, t, frame))
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
@@ -183,7 +188,7 @@ def _estimated_again(
     check_combines(method, plan)
     outline = Outline.of(plan)
     _check_noisy(stored)
-    if outline.public_depth >= 0 and not len(listed[0]):
+    if outline.public_depth >= 0 and not len(listed[plan.tree.cuboid(0)]):
         return _of_an_empty_table(stored, listed), None
     if isinstance(method, LeastSquares):
         return least_squares_of(stored, outline, listed)
@@ -191,25 +196,27 @@ def _estimated_again(
         again = estimated(stored, outline, method, listed)
     else:
         again = estimated_again(stored, method, plan)
-    return [again[t] for t in range(plan.tree.depth + 1)], None
+    return [again[levels] for levels in plan.tree.chain], None
 
 
 def _check_noisy(stored: Stored) -> None:
     """Raise unless a release could have written the noisy counts."""
-    for t, noisy in stored.noisy.items():
+    for levels, noisy in stored.noisy.items():
+        what = f"the noisy counts of {stored.tree.name_of(levels)}"
         if noisy.dtype != np.int64:
-            raise ReleaseError(f"the noisy counts of depth {t} must be int64, got {noisy.dtype}")
+            raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
         if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
-            raise ReleaseError(f"the noisy counts of depth {t} must lie between -2^61 and 2^61")
+            raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
 
 
-def _of_an_empty_table(stored: Stored, listed: Mapping[int, Nodes]) -> list[Nodes]:
-    """Return no node at any depth: below a public total of 0 nothing is measured or listed."""
-    for t, nodes in listed.items():
+def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> list[Nodes]:
+    """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
+    for levels, nodes in listed.items():
         if len(nodes):
-            raise ReleaseError(f"the public total is 0, but depth {t} lists nodes")
-        if len(stored.noisy.get(t, ())):
-            raise uneven(t)
+            name = stored.tree.name_of(levels)
+            raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
+        if len(stored.noisy.get(levels, ())):
+            raise uneven(stored.tree, levels)
     return list(listed.values())
 
 

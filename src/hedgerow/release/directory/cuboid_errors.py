@@ -1,4 +1,4 @@
-"""The errors of released counts, depth by depth: standard errors and intervals, from the plan."""
+"""The errors of released counts, cuboid by cuboid: standard errors and intervals, from the plan."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,20 @@ from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan
+from hedgerow.tables.tree import Levels
 
 USUAL = Confidence()
 
 
 @dataclass(frozen=True, slots=True)
-class DepthErrors:
-    """What a plan tells of the errors of the unbiased estimates of one depth.
+class CuboidErrors:
+    """What a plan tells of the errors of the unbiased estimates of one cuboid.
 
     Attributes:
         mechanism: the noise that the estimates carry; None where the counts are public.
         raw: whether an estimate is one noisy count, not a combination of several.
-        measured: whether each count of the depth has a noisy count of its own.
-        cells: how many counts the depth has, over which simultaneous intervals hold.
+        measured: whether each count of the cuboid has a noisy count of its own.
+        cells: how many counts the cuboid has, over which simultaneous intervals hold.
         total: the public number of records, which no count exceeds; None where it is measured.
         sums: whether estimates are decoded from running sums.
     """
@@ -35,21 +36,21 @@ class DepthErrors:
     sums: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, depth: int, total: int | None) -> "DepthErrors":
-        """Return those of a depth of a plan.
+    def of(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
+        """Return those of a cuboid of a plan.
 
-        A depth that is measured below survivors has estimates that are noisy counts as they are.
+        One that is measured below survivors has estimates that are noisy counts as they are.
         One of single children has its parents' estimates, and any other unmeasured one the sums of
         what is measured below it.
 
         Args:
             plan: of the release.
-            depth: which.
+            levels: which.
             total: the released number of records.
         """
-        depths, nodes = plan.depths, plan.tree.nodes
+        depths, nodes, depth = plan.depths, plan.tree.nodes, plan.tree.chain.index(levels)
         public, cells = total if plan.public_depth >= 0 else None, nodes(depth)
-        source = depth  # whose estimates the depth has
+        source = depth  # whose estimates it has
         while (
             isinstance(depths[source], Unmeasured) and source and nodes(source) == nodes(source - 1)
         ):
@@ -91,9 +92,9 @@ class DepthErrors:
     ) -> NDArray[np.bool_]:
         """Return which counts their own measurements contradict: bool (cells).
 
-        Those outside the intervals that hold for all cells of the depth at once: keeping counts
+        Those outside the intervals that hold for all cells of the cuboid at once: keeping counts
         from falling below 0 moved them by more than noise explains. The chance that any true count
-        of the depth is called so is at most ``1 - level``: proved for noisy counts as they are
+        of the cuboid is called so is at most ``1 - level``: proved for noisy counts as they are
         (tails and the union bound); for combined estimates it rests on their simultaneous intervals
         (`hedgerow.estimate.intervals`).
 
