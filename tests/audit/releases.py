@@ -80,8 +80,8 @@ class Pair:
             for levels, what in plan.by_levels.items():
                 mechanism = what.mechanism if isinstance(what, Measured) else None
                 noise += [mechanism] * tree.cells(levels)
-            every = [sums_of_cube(tree, side) for side in (self.first, self.second)]
-            return Truth(*every, tuple(noise))
+            before, after = (sums_of_cube(tree, side) for side in (self.first, self.second))
+            return Truth(before, after, tuple(noise))
         for depth, what in enumerate(plan.depths[above:]):
             mechanism = what.mechanism if isinstance(what, Measured | Summed) else None
             noise += [mechanism] * tree.nodes(depth)
@@ -158,29 +158,34 @@ class CubeRows:
 
     def add(self, plan: Plan, release: Release, run: int) -> None:
         """One release in one row."""
+        content = release.content
+        assert isinstance(content, InMemory)
         for levels, what in plan.by_levels.items():
-            nodes = release.content.nodes[levels]
+            nodes = content.nodes[levels]
             self._put(self.seen.counts, run, levels, nodes.codes, nodes.counts)
             if isinstance(what, Measured):
-                noisy = release.content.measured[levels]
-                cells = self._cells(plan, release, levels)
+                noisy = content.measured[levels]
+                cells = self._cells(plan, content, levels)
                 self._put(self.seen.noisy, run, levels, cells, noisy)
 
     def _put(self, out: Any, run: int, levels: Levels, codes: Codes, values: Any) -> None:
         out[run, self.start[levels] + cell_numbers(self.tree, levels, codes)] = values
 
-    def _cells(self, plan: Plan, release: Release, levels: Levels) -> Codes:
+    def _cells(self, plan: Plan, content: InMemory, levels: Levels) -> Codes:
         """The cells that were measured, in the order of their noisy counts."""
         if plan.is_whole(levels):
             sizes = [axis.size(k) for axis, k in zip(self.tree.axes, levels, strict=True)]
             return tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
-        margins = []
-        for coarser in ((levels[0], levels[1] - 1), (levels[0] - 1, levels[1])):
-            nodes = release.content.nodes[coarser]
-            margins.append((*nodes.codes, nodes.counts))
+        one, other = (
+            (nodes.codes[0], nodes.codes[1], nodes.counts)
+            for nodes in (
+                content.nodes[levels[0], levels[1] - 1],
+                content.nodes[levels[0] - 1, levels[1]],
+            )
+        )
         starts = [a.child_start[k - 1] for a, k in zip(self.tree.axes, levels, strict=True)]
-        parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        blocks = SparseBlocks.of_cells(margins[0], margins[1], parents)
+        rows, columns = (np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+        blocks = SparseBlocks.of_cells(one, other, (rows, columns))
         return blocks.nodes(np.arange(blocks.cells))
 
 
