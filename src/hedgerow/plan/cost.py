@@ -166,6 +166,8 @@ def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> p
     rmse = (forecast(plan) if expected is None else expected)["rmse"]
     rows = []
     for levels in off_the_chain(tree):
+        if levels in plan.by_levels:  # a cube has them all
+            continue
         depth = first_refining(tree, levels)
         if rmse[depth] == 0:
             continue
