@@ -21,7 +21,7 @@ from .noise.mechanisms import (
     DiscreteGaussian as DiscreteGaussian,
     DiscreteLaplace as DiscreteLaplace,
 )
-from .plan.allocation.allocation import Shares as Shares, Uniform as Uniform
+from .plan.allocation.allocation import Uniform as Uniform
 from .distribution.branching import (
     AllRanges as AllRanges,
     Cdf as Cdf,
@@ -46,6 +46,7 @@ from .distribution.plan import ForDistribution as ForDistribution
 from .plan.forecast import forecast as forecast
 from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relative
 from .plan.allocation.optimal import Optimal as Optimal
+from .plan.allocation.shares import Shares as Shares
 from .plan.plan import Plan as Plan, make_plan as make_plan
 from .plan.prior import Prior as Prior
 from .plan.workload import Chain as Chain, Cube as Cube

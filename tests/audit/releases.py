@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.noise.bits import Bits, ReleaseKey
-from hedgerow.plan.allocation.allocation import Shares
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.release.descent.steps import Refinement

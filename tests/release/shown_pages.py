@@ -19,7 +19,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.allocation.allocation import Shares
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho

@@ -72,11 +72,11 @@ def test_an_allocation_is_what_its_keys_say(spec_of, tree, keys, made):
 @pytest.mark.parametrize(
     ("keys", "made"),
     [
-        ({}, (None, "cells", None)),
-        ({"importance": {"town": "1/2"}}, ({"town": 0.5}, "cells", None)),
+        ({}, (None, None, None)),
+        ({"importance": {"town": "1/2"}}, ({"town": 0.5}, None, None)),
         ({"importance": [1, "1/2"], "objective": "released"}, ([1.0, 0.5], "released", None)),
         ({"importance": "levels", "objective": "released"}, (hr.PerLevel(), "released", None)),
-        ({"importance": "relative", "prior": "earlier.csv"}, (hr.Relative(), "cells", 5)),
+        ({"importance": "relative", "prior": "earlier.csv"}, (hr.Relative(), None, 5)),
     ],
     ids=["plain", "of-a-level", "released", "levels", "relative"],
 )

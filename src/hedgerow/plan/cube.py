@@ -19,7 +19,8 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
-from hedgerow.estimate.cube.variances import CubeVariances
+from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
+from hedgerow.noise.loss import precision_of
 from hedgerow.plan.depths import CuboidPlan, Measure, Measured, Survivors, is_whole
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -92,8 +93,9 @@ class PlannedCube:
         factors = axis_factors(shape, shares, exact)
         leaves = measured[shape.finest].mechanism
         power, squares = leaves.price.power, []
+        wide = float(leaves.price.variance / precision_of(leaves) ** power)
         for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
-            unit = leaves.noise_variance if axis == 0 else 1.0
+            unit = wide if axis == 0 else 1.0
             variances = [unit * float(f) ** -power if f else inf for f in levels]
             squares.append(AxisSquares(own, np.array(variances)))
         noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
@@ -162,6 +164,13 @@ class PlannedCube:
         if cuboid in self.whole:
             return self.box_of[cuboid].variances.mean(cuboid)
         return self.noise[cuboid]
+
+    def nominal_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
+        if cuboid in self.whole:
+            box = self.box_of[cuboid]
+            return CubeVariances(box.squares, box.public).mean(cuboid)
+        return nominal_of(self.squares, cuboid)
 
     def largest_variance(self, cuboid: Cuboid) -> float:
         """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""

@@ -17,6 +17,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.machine import usable_memory
+from hedgerow.plan.cost import BYTES_A_CUBE_CELL
 from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
@@ -149,8 +150,6 @@ BYTES_AN_AREA = 60
 """Of a list of areas, once it has been read."""
 BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
-BYTES_A_CUBE_CELL = 32
-"""Noisy count, sums, counts and estimates of a cuboid that a cube measures whole."""
 BYTES_OF_PROGRAM = 400_000_000
 PART_OF_MEMORY = 0.6
 """Of what is there: what is read is laid out once more on its way."""

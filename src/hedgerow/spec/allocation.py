@@ -1,5 +1,7 @@
 """``[allocation]`` of a release file as types, with the public prior that it may follow."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -12,11 +14,12 @@ from hedgerow.plan.allocation.allocation import (
     Importance,
     PerLevel,
     Relative,
-    Shares,
     Uniform,
 )
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.cube import axis_factors
 from hedgerow.plan.depths import measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
@@ -64,12 +67,13 @@ class AllocationSpec:
     def optimal(self, tree: Tree) -> Optimal:
         """Return the optimal allocation with the importance, prior and objective of the section."""
         given = self.section
-        if given.objective in {"cdf", "ranges", "quantiles"}:
-            raise SpecError(f'objective = "{given.objective}" goes with method = "distribution"')
+        objective = given.objective
+        if objective == "cdf" or objective == "ranges" or objective == "quantiles":  # noqa: PLR1714 - narrows
+            raise SpecError(f'objective = "{objective}" goes with method = "distribution"')
         return Optimal(
             importance=_importance(given.importance),
             prior=self.prior(tree),
-            objective="released" if given.objective == "released" else "cells",
+            objective=objective,
         )
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -99,7 +103,7 @@ class AllocationSpec:
 
     def check_target(self, target: str) -> None:
         """Raise unless it is a number above 0 and the section plans for single noisy counts."""
-        if self.section.objective == "released":
+        if self.section.objective in {"released", "largest"}:
             raise SpecError('--target-mse needs objective = "cells": it is for single noisy counts')
         if self.section.method == "distribution":
             raise SpecError(
@@ -136,13 +140,19 @@ def _fair(given: AllocationSection, ratio: Number) -> Fair:
     return Fair(most, None if given.importance is None else tuple(_floats(given.importance)))
 
 
-def _importance(given: list[Number] | dict[str, Number] | str | None) -> Importance:
+def _importance(
+    given: list[Number] | dict[str, list[Number]] | dict[str, Number] | str | None,
+) -> Importance:
     """Return the importances as floats: no privacy depends on their last digits."""
     if isinstance(given, str):
         return Relative() if given == "relative" else PerLevel()
-    if isinstance(given, dict):
-        return {n: as_float(w, f"importance of {n}", PlanError) for n, w in given.items()}
-    return None if given is None else _floats(given)
+    if not isinstance(given, dict):
+        return None if given is None else _floats(given)
+    by_axis = {name: _floats(w) for name, w in given.items() if isinstance(w, list)}
+    if by_axis:
+        return by_axis
+    single = {name: w for name, w in given.items() if not isinstance(w, list)}
+    return {n: as_float(w, f"importance of {n}", PlanError) for n, w in single.items()}
 
 
 def _floats(numbers: list[Number]) -> list[float]:
@@ -160,14 +170,33 @@ def release_file_lines(plan: Plan) -> str:
     """
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
     others = " and ".join(name for name in BUDGETS if name not in budget)
-    given_to = dict(zip(plan.levels, plan.shares, strict=True))
-    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
-    shares = ", ".join(f'"{given_to[levels] or 0}"' for levels in possible)
+    shares = _shares_by_axis(plan) if not plan.is_chain else _shares_along_a_chain(plan)
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
         f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
-        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = [{shares}]'
+        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {shares}'
     )
+
+
+def _shares_along_a_chain(plan: Plan) -> str:
+    """Return the shares as a TOML list, one for each depth that can be measured."""
+    given_to = dict(zip(plan.levels, plan.shares, strict=True))
+    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
+    return _listed([given_to[levels] or Fraction(0) for levels in possible])
+
+
+def _shares_by_axis(plan: Plan) -> str:
+    """Return the shares as an inline TOML table, a list for each axis."""
+    cube, given = plan.cube, zip(plan.levels, plan.shares, strict=True)
+    shares = {cube.shape.given(levels): share for levels, share in given if share}
+    factors = axis_factors(cube.shape, shares, cube.public)
+    each_axis = [[factor / sum(each) for factor in each] for each in factors]
+    lists = zip(plan.tree.axes, each_axis, strict=True)
+    return f"{{{', '.join(f'{json.dumps(axis.name)} = {_listed(each)}' for axis, each in lists)}}}"
+
+
+def _listed(shares: Sequence[Fraction]) -> str:
+    return f"[{', '.join(f'{chr(34)}{share}{chr(34)}' for share in shares)}]"
 
 
 def _number(value: Fraction) -> str:

@@ -189,13 +189,19 @@ class PriorSection(Section):
 
 
 class AllocationSection(Section):
-    """``[allocation]``: how the measured depths share the budget."""
+    """``[allocation]``: how the measured cuboids share the budget."""
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
-    shares: list[Number] | None = None
-    importance: list[Number] | dict[str, Number] | Literal["relative", "levels"] | None = None
+    shares: list[Number] | dict[str, list[Number]] | dict[str, Number] | None = None
+    importance: (
+        list[Number]
+        | dict[str, list[Number]]
+        | dict[str, Number]
+        | Literal["relative", "levels"]
+        | None
+    ) = None
     prior: PriorSection | None = None
-    objective: Literal["cells", "released", "cdf", "ranges", "quantiles"] | None = None
+    objective: Literal["cells", "released", "largest", "cdf", "ranges", "quantiles"] | None = None
     quantiles: list[Number] | None = None
     ratio: Number | None = None
 

@@ -14,8 +14,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
-from hedgerow.plan.allocation.allocation import Shares
 from hedgerow.plan.allocation.cheapest import cheapest
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.depths import (
     MEASURES,
     Invariant,
@@ -217,6 +217,7 @@ class ReleaseSpec:
             prior=optimal.prior,
             neighbours=self.neighbours,
             mechanism=self.mechanism,
+            workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
         )

@@ -14,11 +14,10 @@ from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Workload
+from hedgerow.plan.workload import Chain, Cube, Workload
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.tree import Levels, Tree
-from hedgerow.text import Exact, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,18 @@ class Problem:
         return cls(tree, neighbours, mechanism, budget, measure, cuboids, workload, public)
 
     @property
+    def is_cube(self) -> bool:
+        """Whether the cuboids are every combination of levels."""
+        return isinstance(self.workload, Cube)
+
+    @property
     def names(self) -> list[str]:
         """The names of the cuboids."""
         return [self.tree.name_of(levels) for levels in self.cuboids]
+
+    def in_order(self, shares: Mapping[Levels, Fraction]) -> tuple[Fraction | None, ...]:
+        """Return the share of each cuboid, None for those that have none."""
+        return tuple(shares.get(levels) for levels in self.cuboids)
 
     @property
     def depths(self) -> tuple[int, ...]:
@@ -125,55 +133,6 @@ class Uniform:
         return (Fraction(1, len(problem.cuboids)),) * len(problem.cuboids)
 
 
-SHARES = 'a list of exact numbers, such as ["1/4", "3/4"]'
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class Shares:
-    """Shares as given, one for each depth that can be measured; 0 leaves it unmeasured.
-
-    Args:
-        given: exact numbers of at least 0, the last above 0, that sum to exactly 1.
-
-    Raises:
-        PlanError: a share is negative, the last is 0, or they do not sum to 1.
-
-    Example:
-        >>> hr.Shares(["1/4", "3/4"]).given
-        (Fraction(1, 4), Fraction(3, 4))
-    """
-
-    name: ClassVar[str] = "shares"
-    prior: ClassVar[Prior | None] = None
-    given: tuple[Fraction, ...]
-
-    def __init__(self, given: Sequence[Exact]) -> None:
-        fractions = tuple(
-            exact(share, f"share {i}", PlanError)
-            for i, share in enumerate(as_list("shares", given, SHARES, PlanError), start=1)
-        )
-        for i, share in enumerate(fractions, start=1):
-            if share < 0:
-                raise PlanError(f"shares must not be negative, got {share} in place {i}")
-        if sum(fractions) != 1:
-            raise PlanError(
-                f"shares must sum to exactly 1, got {sum(fractions)}; write thirds as 1/3"
-            )
-        if not fractions[-1]:
-            raise PlanError("the last share must be above 0: the leaves have to be measured")
-        object.__setattr__(self, "given", fractions)
-
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the given shares, or raise a PlanError unless there is one for each depth."""
-        depths = len(problem.depths)
-        if len(self.given) != depths:
-            raise PlanError(
-                f"this plan can measure {depths} depths ({'; '.join(problem.names)}), so it "
-                f"needs {depths} shares, got {len(self.given)}"
-            )
-        return tuple(share or None for share in self.given)
-
-
 @dataclass(frozen=True, slots=True)
 class Relative:
     """Relative errors: the squared error of a count N costs 1/max(N, 1)².
@@ -204,14 +163,20 @@ class PerLevel:
     """
 
 
-Importance = Sequence[float] | Mapping[str, float] | Relative | PerLevel | None
+ByAxis = Mapping[str, Sequence[float]]
+Importance = Sequence[float] | Mapping[str, float] | ByAxis | Relative | PerLevel | None
 """The cost of a squared error of one count: one number a measurable depth, coarsest first; or some
-by cuboid name, and 1 for the others; or `Relative` or `PerLevel`; None: 1 for all."""
+by cuboid name, and 1 for the others; or, of a cube, one a level of some axes, whose products are
+those of cuboids; or `Relative` or `PerLevel`; None: 1 for all."""
 
 
 def check_importance(importance: Importance) -> None:
     """Raise a PlanError unless all are finite, at least 0, and one is above 0."""
     if importance is None or isinstance(importance, Relative | PerLevel):
+        return
+    if (by_axis := importances_by_axis(importance)) is not None:
+        for each in by_axis.values():
+            check_importance(each)
         return
     numbers = importance.values() if isinstance(importance, Mapping) else importance
     given = as_list("importance", numbers, "numbers, Relative() or PerLevel()", PlanError)
@@ -227,11 +192,21 @@ def check_importance(importance: Importance) -> None:
         raise PlanError("importances must not all be 0; give 1 to each level that matters")
 
 
+def importances_by_axis(importance: Importance) -> ByAxis | None:
+    """Return the importances if they are lists by axis, and None if they are anything else."""
+    if not isinstance(importance, Mapping):
+        return None
+    listed = {name: n for name, n in importance.items() if isinstance(n, list | tuple)}
+    return listed if listed and len(listed) == len(importance) else None
+
+
 def importances(
-    problem: Problem, importance: Sequence[float] | Mapping[str, float] | PerLevel | None
+    problem: Problem, importance: Sequence[float] | Mapping[str, float] | ByAxis | PerLevel | None
 ) -> Float64:
     """Return one number for each of `Problem.depths`: float64 (depths), or raise a PlanError."""
     names = problem.names
+    if importances_by_axis(importance) is not None:
+        raise PlanError('importances by axis go with the workload of a cube (cuboids = "cube")')
     if importance is None:
         return np.ones(len(names))
     if isinstance(importance, PerLevel):
@@ -243,7 +218,7 @@ def importances(
                 f"importance of {unknown[0]!r}: the depths that can be measured are "
                 f"{', '.join(names)}"
             )
-        numbers = [float(importance.get(name, 1)) for name in names]
+        numbers = [float(importance.get(name, 1)) for name in names]  # type: ignore[arg-type]
     else:
         numbers = [float(number) for number in importance]
         if len(numbers) != len(names):

@@ -1,10 +1,10 @@
 """The optimal allocation: the shares of the budget of least error, before or after estimation.
 
-``cells`` is program (6) of Ko et al.: the error of every noisy count on its own, clipped at 0,
-before depths are combined: for depths that are used separately, and for priors whose counts are
-mostly near 0, because clipping at zero dominates the error there. ``released`` is the error after
-depths are combined (`hedgerow.plan.allocation.released`): for counts that are large against the
-noise.
+Along a chain ``cells`` is program (6) of Ko et al.: the error of every noisy count on its own,
+clipped at 0, before depths are combined: for depths that are used separately, and for priors whose
+counts are mostly near 0, because clipping at zero dominates the error there. ``released`` is the
+error after depths are combined (`hedgerow.plan.allocation.released`): for counts that are large
+against the noise. Over a cube see `hedgerow.plan.allocation.cube`.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,20 @@ from hedgerow.plan.allocation.allocation import (
     mean_importances,
     rounded_shares,
 )
+from hedgerow.plan.allocation.cube import (
+    AxisShares,
+    CubeFacts,
+    cuboid_shares,
+    even_shares,
+    optimal_shares,
+)
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate, check_spendable
+
+OBJECTIVES = "cells", "released", "largest"
 
 EXACT_BEYOND = 50.0
 """The precision at which all noise is 0 but for a chance of 1e-21."""
@@ -53,13 +62,21 @@ class Optimal:
     An (ε, δ) budget is spent as the ρ that its exact profile allows, which depends on the shares a
     little; ρ and shares are found in turn.
 
+    Of a cube both objectives are for counts that are large against the noise, and shares are
+    products of shares of levels. ``released`` is exact where importances are a product and the
+    total is measured, and near the least where it is public or importances are by cuboid.
+    ``largest`` makes the largest root mean square error of a cuboid least, which makes all alike
+    where shares can.
+
     Args:
         importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
-        prior: a public table with the levels of the release.
-        objective: ``cells`` or ``released``.
+        prior: a public table with the levels of the release (along a chain).
+        objective: ``cells``, ``released``, or of a cube ``largest``; ``cells`` along a chain and
+            ``released`` of a cube unless given.
 
     Raises:
-        PlanError: an importance below 0 or not finite, or all 0, or an unknown objective.
+        PlanError: an importance below 0 or not finite, or all 0, an unknown objective, or an
+            importance for ``largest``, which knows none.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -71,11 +88,17 @@ class Optimal:
     name: ClassVar[str] = "optimal"
     importance: Importance = None
     prior: Prior | None = None
-    objective: Literal["cells", "released"] = "cells"
+    objective: Literal["cells", "released", "largest"] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, str) or self.objective not in {"cells", "released"}:
-            raise PlanError(f"objective must be cells or released, got {kind_of(self.objective)}")
+        known = isinstance(self.objective, str) and self.objective in OBJECTIVES
+        if self.objective is not None and not known:
+            raise PlanError(
+                f"objective must be {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}, got "
+                f"{kind_of(self.objective)}"
+            )
+        if self.objective == "largest" and self.importance is not None:
+            raise PlanError("the largest error of all cuboids is made least without importances")
         check_prior(self.prior)
         check_importance(self.importance)
 
@@ -88,6 +111,13 @@ class Optimal:
             BudgetError: a budget that the mechanism cannot spend.
         """
         check_spendable(problem.mechanism, problem.budget)
+        if problem.is_cube:
+            facts = CubeFacts.of(problem)
+            return problem.in_order(cuboid_shares(facts, self._of_cube(facts)))
+        if self.objective == "largest":
+            raise PlanError(
+                'objective = "largest" goes with the workload of a cube (cuboids = "cube")'
+            )
         if self.objective == "released":
             weights = mean_importances(problem, self.importance, self.prior)
             return rounded_shares(released_shares(problem, weights))
@@ -103,6 +133,14 @@ class Optimal:
             budgets = _optimum(levels, float(problem.budget.rho))
         shares = dict(zip(measured, rounded_shares(budgets), strict=True))
         return tuple(shares.get(i) for i in range(len(problem.depths)))
+
+    def _of_cube(self, facts: CubeFacts) -> AxisShares:
+        """Return the shares of the levels of a cube's axes."""
+        if self.prior is not None:
+            raise PlanError("a cube's shares rest on no prior: leave it out")
+        if self.objective == "largest":
+            return even_shares(facts)
+        return optimal_shares(facts, self.importance, released=self.objective != "cells")
 
 
 def levels_of(

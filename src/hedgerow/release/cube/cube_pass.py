@@ -68,8 +68,9 @@ class CubePass:
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
         began = perf_counter()
-        counts = self._settled(tables, exact)
         estimates = self._estimates(tables)
+        counts = self._settled(tables, exact)
+        tables.clear()
         seconds = (perf_counter() - began) / len(counts)
         self.progress.on_fraction(SETTLED)
         sparse: dict[Cuboid, Cells] = {}
@@ -116,11 +117,10 @@ class CubePass:
             self.progress.on_fraction(MEASURED * done / whole)
 
     def _settled(self, tables: Tables, exact: Mapping[Cuboid, Counts]) -> dict[Cuboid, Counts]:
-        """Return the whole counts of the cuboids that are measured whole."""
+        """Return the whole counts of the cuboids that are measured whole; overwrites the tables."""
         cube = self._cube
-        below = {cuboid: table.copy() for cuboid, table in tables.items()}
-        upward(cube.squares, below)
-        counts = settle(cube.squares, below, exact)
+        upward(cube.squares, tables)
+        counts = settle(cube.squares, tables, exact)
         if len(cube.shape.axes) <= 2:
             return counts
         for cuboid in reversed(list(cube.shape.cuboids())):
@@ -135,9 +135,7 @@ class CubePass:
         """Return the unbiased estimates of the cuboids that are measured whole."""
         cube, found = self._cube, Tables()
         for box in cube.boxes:
-            inside = {c: table for c, table in tables.items() if is_within(c, box.finest)}
-            if len(cube.boxes) > 1:
-                inside = {cuboid: table.copy() for cuboid, table in inside.items()}
+            inside = {c: table.copy() for c, table in tables.items() if is_within(c, box.finest)}
             least_squares(box.squares, inside, box.public)
             found |= {c: table for c, table in inside.items() if cube.box_of[c] is box}
         return found

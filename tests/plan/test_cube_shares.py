@@ -1,0 +1,339 @@
+"""Shares over a cube: as given, the best, for the smallest budget; against dense least squares."""
+
+from fractions import Fraction
+from functools import reduce
+from math import prod
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import PlanError
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, optimal_shares
+from hedgerow.plan.cube import cube_shape
+from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
+from tests.made import fixed_axis, random_tree
+
+HALF = Fraction(1, 2)
+
+
+def made(name, *sizes):
+    return fixed_axis(name, *sizes, columns=[f"{name}{k}" for k in range(len(sizes))])
+
+
+PAIRS = hr.Tree([made("o", 2, 3), made("d", 2, 2)])
+NEIGHBOURS = {"measured": hr.AddRemove(), "public": hr.Replace()}
+
+
+def plan_of(allocation, tree=PAIRS, *, total="public", mechanism=hr.DiscreteGaussian, **options):
+    budget = hr.Epsilon(1) if mechanism is hr.DiscreteLaplace else hr.Rho("1/100")
+    options = {"budget": budget, "workload": hr.Cube(), "measure": hr.All(), **options}
+    neighbours = NEIGHBOURS[total]
+    return hr.make_plan(
+        tree, allocation=allocation, neighbours=neighbours, mechanism=mechanism, **options
+    )
+
+
+def shares_of(plan):
+    return {levels: share for levels, share in zip(plan.levels, plan.shares, strict=True) if share}
+
+
+def dense_means(tree, shares, public, power):
+    """The mean variance of each cuboid's estimates, a share of 1 buying 1, by dense matrices."""
+    shape = cube_shape(tree)
+    variances = {shape.given(levels): float(s) ** -power for levels, s in shares.items()}
+    exact = None if public is None else shape.given(public)
+    _, covariance = dense_gain(shape, variances, exact)
+    found = {}
+    for cuboid in shape.cuboids():
+        sums = cuboid_sums(shape, cuboid)
+        found[cuboid] = np.einsum("ij,jk,ik->i", sums, covariance, sums).mean()
+    return shape, found
+
+
+def products(rng, shape, public, around=None, width=0.3):
+    """Random shares of cuboids that are a product, or such near given ones."""
+    each = []
+    for axis, own in enumerate(shape.axes):
+        start = np.ones(own.depth + 1) if around is None else np.array(around[axis], dtype=float)
+        moved = start * np.exp(rng.normal(0, width, own.depth + 1))
+        each.append(moved / moved.sum())
+    every = {c: prod(s[k] for s, k in zip(each, c, strict=True)) for c in shape.cuboids()}
+    exact = set() if public is None else {c for c in every if np.less_equal(c, public).all()}
+    measured = {c: s for c, s in every.items() if c not in exact}
+    return {c: s / sum(measured.values()) for c, s in measured.items()}
+
+
+def test_shares_by_axis_give_each_cuboid_their_product():
+    by_axis = {"d": ["1/5", "3/10", "1/2"], "o": ["1/10", "2/5", "1/2"]}
+    plan = plan_of(hr.Shares(by_axis), total="measured")
+    given = [[Fraction(s) for s in by_axis[name]] for name in ("o", "d")]
+    assert shares_of(plan) == {(a, b): given[0][a] * given[1][b] for a, b in plan.levels}
+    plan = plan_of(hr.Shares(by_axis))  # the total is public, and costs nothing
+    left = 1 - given[0][0] * given[1][0]
+    assert shares_of(plan) == {(a, b): given[0][a] * given[1][b] / left
+                               for a, b in plan.levels if (a, b) != (0, 0)}  # fmt: skip
+    assert sum(shares_of(plan).values()) == 1
+
+
+def test_a_level_of_only_children_has_no_share_of_its_own():
+    tree = hr.Tree([made("o", 2, 1, 3), made("d", 4)])
+    plan = plan_of(hr.Shares({"o": ["1/4", "1/4", "1/2"], "d": [HALF, HALF]}), tree)
+    assert {levels[0] for levels in shares_of(plan)} == {0, 1, 3}
+    with pytest.raises(PlanError, match="so it needs 3 shares, got 4"):
+        plan_of(hr.Shares({"o": ["1/4"] * 4, "d": [HALF, HALF]}), tree)
+
+
+def test_a_level_of_share_0_is_not_measured():
+    plan = plan_of(hr.Shares({"o": [0, HALF, HALF], "d": [HALF, 0, HALF]}))
+    assert set(shares_of(plan)) == {(1, 0), (1, 2), (2, 0), (2, 2)}
+
+
+def test_shares_by_cuboid_that_are_a_product_are_those_by_axis():
+    by_axis = plan_of(hr.Shares({"o": ["1/10", "2/5", "1/2"], "d": ["1/5", "3/10", "1/2"]}))
+    named = {PAIRS.name_of(levels): share for levels, share in shares_of(by_axis).items()}
+    assert plan_of(hr.Shares(named)).shares == by_axis.shares
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"o": [1, 0, 0][::-1]}, "shares by axis are missing for 'd'"),
+        ({"x": [1], "o": [0, 0, 1], "d": [0, 0, 1]}, "shares of 'x': the axes are o, d"),
+        ({"o.level1": "1/2", "d.level1": "1/2"}, "share of 'o.level2 × d.level2' must be above 0"),
+        ({"o.level9": 1}, "share of 'o.level9': the cuboids that can be measured are"),
+        ({"total": 1}, "share of 'total': the cuboids that can be measured are"),
+        (
+            {"o.level2 × d.level2": "1/2", "o.level1": "1/4", "d.level1": "1/4"},
+            "must be a product of shares .* give shares by axis",
+        ),
+        (["1/2", "1/2"], "a cube takes its shares by axis"),
+    ],
+)
+def test_shares_that_do_not_fit_a_cube_are_refused(given, told):
+    with pytest.raises(PlanError, match=told):
+        plan_of(hr.Shares(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"o": [HALF, HALF], "d": 1}, "lists by axis, or single numbers by cuboid"),
+        ({"o": ["1/2", "1/3"], "d": [1]}, "shares of 'o' must sum to exactly 1, got 5/6"),
+        ({"o": ["3/2", "-1/2"], "d": [1]}, "shares of 'o' must not be negative"),
+        ({"o": [1, 0], "d": [1]}, "the last share of 'o' must be above 0"),
+        ({"o": "1/2", "d": "1/3"}, "shares must sum to exactly 1, got 5/6"),
+        ({"o": "-1/2", "d": "3/2"}, "shares must not be negative"),
+        ({"o": 0.5, "d": 0.5}, "share of 'o' must be exact"),
+        ({}, "shares must sum to exactly 1, got 0"),
+    ],
+)
+def test_shares_that_are_none_are_refused(given, told):
+    with pytest.raises(PlanError, match=told):
+        hr.Shares(given)
+
+
+def test_along_a_chain_shares_can_be_given_by_cuboid_and_not_by_axis():
+    chain = {"budget": hr.Rho(1)}
+    named = hr.Shares({"o.level1": "1/4", "o.level2 × d.level2": "3/4"})
+    plan = hr.make_plan(PAIRS, allocation=named, **chain)
+    assert shares_of(plan) == {(1, 0): Fraction(1, 4), (2, 2): Fraction(3, 4)}
+    with pytest.raises(PlanError, match="shares by axis go with the workload of a cube"):
+        hr.make_plan(PAIRS, allocation=hr.Shares({"o": [1], "d": [1]}), **chain)
+    with pytest.raises(PlanError, match="the depths that can be measured are"):
+        hr.make_plan(PAIRS, allocation=hr.Shares({"o.level9": 1}), **chain)
+    with pytest.raises(PlanError, match="the last share must be above 0"):
+        hr.make_plan(PAIRS, allocation=hr.Shares({"o.level1": 1}), **chain)
+    by_axis = hr.Optimal(importance={"o": [1, 1, 1]})
+    with pytest.raises(PlanError, match="importances by axis go with the workload of a cube"):
+        hr.make_plan(PAIRS, allocation=by_axis, **chain)
+    with pytest.raises(PlanError, match="goes with the workload of a cube"):
+        hr.make_plan(PAIRS, allocation=hr.Optimal(objective="largest"), **chain)
+
+
+@pytest.mark.parametrize("total", NEIGHBOURS)
+def test_equal_shares_are_equal_for_all_measured_cuboids(total):
+    plan = plan_of(hr.Uniform(), total=total)
+    assert set(shares_of(plan).values()) == {Fraction(1, 9 if total == "measured" else 8)}
+
+
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+@pytest.mark.parametrize("total", NEIGHBOURS)
+@pytest.mark.parametrize("kind", ["none", "levels", "relative", "axis", "cuboid"])
+def test_no_random_product_of_shares_is_better_than_the_optimal_ones(kind, total, mechanism):
+    rng = np.random.default_rng(7)
+    tree = random_tree(rng, 2, 2, 3)
+    shape = cube_shape(tree)
+    cells = {c: shape.cells(c) for c in shape.cuboids()}
+    level_weights = [rng.exponential(size=axis.depth + 1) for axis in shape.axes]
+    table = reduce(np.multiply.outer, level_weights)
+    first = list(cells)[1]
+    importance, weights = {
+        "none": (None, dict.fromkeys(cells, 1.0)),
+        "levels": (hr.PerLevel(), {c: 1 / n for c, n in cells.items()}),
+        "relative": (hr.Relative(), {c: float(n) ** 2 for c, n in cells.items()}),
+        "axis": ({f"a{i}": list(w) for i, w in enumerate(level_weights)},
+                 {c: table[c] for c in cells}),
+        "cuboid": ({tree.name_of(first): 40.0}, {c: 40.0 if c == first else 1.0 for c in cells}),
+    }[kind]  # fmt: skip
+    plan = plan_of(hr.Optimal(importance=importance), tree, total=total, mechanism=mechanism)
+    shares, power = shares_of(plan), mechanism.price.power
+
+    def error(given):
+        _, means = dense_means(tree, given, plan.public, power)
+        return sum(weights[c] * cells[c] * v for c, v in means.items())
+
+    least = error(shares)
+    (deep, wide), known = shape.finest, lambda *c: float(shares.get(c, 1e-4))
+    axes = [[known(k, wide) for k in range(deep + 1)], [known(deep, k) for k in range(wide + 1)]]
+    for i in range(120):
+        near = None if i % 3 == 0 else axes
+        other = products(rng, shape, plan.public, near, width=[0.5, 0.02, 0.2][i % 3])
+        assert error(other) >= least * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_shares_at_all_are_better_than_the_product_where_the_total_is_measured(seed):
+    """Random shares of single cuboids, moved off the product, by dense matrices."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 2, 2, 3)
+    plan = plan_of(hr.Optimal(importance=hr.PerLevel()), tree, total="measured")
+    shares = shares_of(plan)
+
+    def error(given):
+        return sum(dense_means(tree, given, None, 1)[1].values())
+
+    least = error(shares)
+    for i in range(60):
+        moved = {c: float(s) * np.exp(rng.normal(0, [0.03, 0.4][i % 2])) for c, s in shares.items()}
+        whole = sum(moved.values())
+        assert error({c: s / whole for c, s in moved.items()}) >= least * (1 - 1e-6)
+
+
+def test_before_estimation_shares_follow_the_number_of_cells():
+    """Σ w n / s is least for s ∝ √(w n): a product, and optimal even where one is public."""
+    plan = plan_of(hr.Optimal(objective="cells"))
+    shares = shares_of(plan)
+    root = {levels: PAIRS.cells(levels) ** 0.5 for levels in shares}
+    for levels, share in shares.items():
+        assert float(share) == pytest.approx(root[levels] / sum(root.values()), rel=2e-3)
+
+
+@pytest.mark.parametrize("total", NEIGHBOURS)
+def test_the_largest_error_of_a_cuboid_is_made_least(total):
+    tree = hr.Tree([made("o", 4, 4), made("d", 3, 4)])
+    plan = plan_of(hr.Optimal(objective="largest"), tree, total=total)
+    public = plan.public
+    shape, means = dense_means(tree, shares_of(plan), public, 1)
+    means.pop(public, None)
+    largest = max(means.values())
+    assert (largest / min(means.values())) ** 0.5 <= 1.05
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        _, others = dense_means(tree, products(rng, shape, public), public, 1)
+        assert max(v for c, v in others.items() if c != public) >= largest * (1 - 1e-3)
+
+
+def test_shares_that_are_computed_are_short_and_sum_to_one():
+    problem = Problem.of(
+        PAIRS, hr.Cube(), hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.All(), []
+    )
+    facts = CubeFacts.of(problem)
+    by_axis = optimal_shares(facts, None)
+    for each in by_axis:
+        assert sum(each) == 1
+        assert all(10_000 % share.denominator == 0 for share in each)
+    found = cuboid_shares(facts, by_axis)
+    assert sum(found.values()) == 1
+    assert list(found) == list(problem.cuboids)
+
+
+def test_survivors_give_every_level_a_share():
+    tree = hr.Tree([made("o", 2, 9), made("d", 2, 9)])
+    wanted = hr.Optimal(importance={"o": [0, 0, 1], "d": [0, 0, 1]})
+    assert len(shares_of(plan_of(wanted, tree, measure=hr.Survivors()))) == 8
+    assert len(shares_of(plan_of(wanted, tree))) < 8
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"importance": [1, 1, 1]}, "importances by axis, .* or by cuboid, not as a list"),
+        ({"importance": {"o": [1, 1]}}, "'o' can be measured at 3 levels .* as many importances"),
+        ({"importance": {"x": [1, 1]}}, "importance of 'x': the axes are o, d"),
+        ({"importance": {"o.level9": 1}}, "importance of 'o.level9': the cuboids"),
+        ({"importance": {"o.level1": 2}, "objective": "cells"}, "no product of shares"),
+        ({"importance": {"o": [1, 1, 0]}, "objective": "cells"}, "must be above 0: the leaves"),
+    ],
+)
+def test_importances_that_do_not_fit_a_cube_are_refused(options, told):
+    with pytest.raises(PlanError, match=told):
+        plan_of(hr.Optimal(**options))
+
+
+def test_importances_and_objectives_that_are_none_are_refused():
+    with pytest.raises(PlanError, match="importances must not all be 0"):
+        hr.Optimal(importance={"o": [0, 0], "d": [1]})
+    with pytest.raises(PlanError, match="finite and 0 or more"):
+        hr.Optimal(importance={"o": [1, -1]})
+    with pytest.raises(PlanError, match="without importances"):
+        hr.Optimal(objective="largest", importance=hr.PerLevel())
+    with pytest.raises(PlanError, match="objective must be cells, released or largest"):
+        hr.Optimal(objective="levels")
+
+
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+@pytest.mark.parametrize("total", NEIGHBOURS)
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()])
+def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, mechanism):
+    targets = {"o.level2 × d.level2": 30, "o.level1": 12}
+    plan = hr.cheapest(
+        PAIRS, per_level=targets, neighbours=NEIGHBOURS[total], mechanism=mechanism,
+        workload=hr.Cube(), measure=measure,
+    )  # fmt: skip
+    power = mechanism.price.power
+    reached = {
+        name: plan.cube.mean_variance(plan.cube.shape.given(levels)) ** 0.5
+        for levels in plan.levels
+        if (name := PAIRS.name_of(levels)) in targets
+    }
+    assert all(rmse <= targets[name] for name, rmse in reached.items())
+    assert max(rmse / targets[name] for name, rmse in reached.items()) >= 1 - 1e-3
+    if measure != hr.All():
+        return
+    price, shape = mechanism.price, plan.cube.shape
+    sensitivity = float(NEIGHBOURS[total].l1_sensitivity(1) if power == 2
+                        else NEIGHBOURS[total].l2_sensitivity_squared(1))  # fmt: skip
+    budget = float(plan.budget.epsilon if power == 2 else plan.budget.rho)
+    rng = np.random.default_rng(2)
+    for i in range(150):
+        given = products(rng, shape, plan.public, width=[0.3, 1.0, 2.0][i % 3])
+        _, means = dense_means(PAIRS, given, plan.public, power)
+        excess = max(means[2, 2] / 30**2, means[1, 0] / 12**2)
+        needed = sensitivity * (float(price.variance) * excess) ** (1 / power)
+        assert needed >= budget * (1 - 1e-3)
+
+
+def test_the_cheapest_cube_meets_a_target_for_all_counts():
+    plan = hr.cheapest(PAIRS, target=9000, neighbours=hr.AddRemove(), workload=hr.Cube(),
+                       measure=hr.All())  # fmt: skip
+    cube = plan.cube
+    total = sum(cube.shape.cells(c) * cube.mean_variance(c) for c in cube.shape.cuboids())
+    assert 9000 * (1 - 1e-4) <= total <= 9000
+    assert plan.allocation == "cheapest"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, "give a target"),
+        ({"per_level": {"o.level9": 1}}, "target of 'o.level9'"),
+        ({"per_level": {"o.level1": 0}}, "must be above 0"),
+        ({"target": 1, "importance": hr.Relative()}, "relative error needs a prior"),
+        ({"per_level": {"o.level1": 1e-9}}, "where nothing is protected"),
+    ],
+)
+def test_targets_of_a_cube_that_do_not_fit_are_refused(options, told):
+    with pytest.raises(PlanError, match=told):
+        hr.cheapest(PAIRS, neighbours=hr.Replace(), workload=hr.Cube(), **options)
