@@ -1,6 +1,7 @@
 """A tree: an order of refinement over one or several axes, a chain of cuboids."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -179,8 +180,8 @@ class Tree:
             for a, axis in enumerate(self.axes)
             for k, level in enumerate(axis.levels, start=1)
         }
-        for sign in (" × ", " x ", " * "):
-            parts = [numbers.get(part) for part in name.split(sign)]
+        for words in (name.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", name)):
+            parts = [numbers.get(word) for word in words]
             places = dict(part for part in parts if part is not None)
             if len(places) == len(parts):
                 return tuple(places.get(a, 0) for a in range(len(self.axes)))

@@ -32,9 +32,7 @@ def dense_solution(release):
     variances = {c: v for c, v in plan.cube.noise.items() if c in plan.cube.whole}
     gains, inside = dense_gain(shape, variances, plan.cube.public)
     leaves = sum(
-        gains[c] @ stored.noisy[plan.cube.levels(c)].astype(float)
-        for c in variances
-        if c in gains
+        gains[c] @ stored.noisy[plan.cube.levels(c)].astype(float) for c in variances if c in gains
     )
     if plan.cube.public is not None:
         levels = plan.cube.levels(plan.cube.public)
