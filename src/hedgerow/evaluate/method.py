@@ -69,7 +69,7 @@ class CuboidCounts:
                 None, sum_to_cuboid(tree, self.values.reshape(shape), levels).ravel()
             )
         codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
-        return CuboidCounts.true(Counts(tree, codes, self.values), levels)
+        return CuboidCounts.of(tree, levels, *Counts(tree, codes, self.values).cuboid(levels))
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
