@@ -256,9 +256,10 @@ def test_a_cuboid_that_is_not_charged_is_found(monkeypatch):
     """The leaves have two thirds of the budget, and are left out of the composition."""
     part = {"origin": ["0.1", "0.1", "0.8"], "destination": ["0.1", "0.1", "0.8"]}
     options = {"neighbours": REPLACE, "measure": hr.All(), "allocation": hr.Shares(part)}
+    options["budget"] = hr.Rho(3)
     right = trips_cubed({OUT: -1, BACK: 1}, 30, **options).plan
     monkeypatch.setitem(PAIRS, "uncharged", replace(PAIRS["cube, moved"], plan=right))
-    _, events = Audit("uncharged").run()
+    _, events = Audit("uncharged", 1_500).run()
     assert excess(events, right.guarantee) <= 0
     left_out = replace(right.guarantee, uses=right.guarantee.uses[:-1])
     assert excess(events, left_out) > 0
