@@ -104,10 +104,11 @@ def _levels_of(release: Release, level: str) -> Levels:
     levels = tree.named(level)
     if levels is None or levels not in plan.by_levels:
         names, of_axis = ", ".join(plan.cuboids), axis_level(tree, level)
+        if of_axis is None and levels is None:
+            raise ReleaseError(f"no level is called {level!r}; there are {names}")
+        what = "off it" if of_axis is None else f"a level of axis {of_axis[0]!r} alone"
         raise ReleaseError(
-            f"no level is called {level!r}; there are {names}"
-            if of_axis is None and levels is None
-            else f"{level!r} is no cuboid of the plan, and shares are computed for those alone: "
+            f"the plan has no cuboid {level!r} ({what}), and shares are computed for its cuboids: "
             f"{names}"
         )
     taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}

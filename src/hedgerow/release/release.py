@@ -182,7 +182,7 @@ class Release:
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
             ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
-            the plan they are those of `level`; of others see `hedgerow.release.cuboid`, which says
+            the plan, and so of all of a cube, they are those of `level`; of others see `hedgerow.release.cuboid`, which says
             what they assume where the plan measures survivors alone: there no unbiased estimate
             exists, and ``estimate`` and ``contradicted`` are null.
 
@@ -191,12 +191,13 @@ class Release:
         """
         check_confidence(confidence)
         columns, tree = self._columns(levels), self.plan.tree
-        if confidence is None:
-            leaves = self.content.counts(tree.chain[-1])
-            if not columns:
-                return leaves.select(pl.col(COUNT).sum())
-            return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
         wanted = levels_of(tree, levels)
+        if confidence is None:
+            known = wanted if wanted in self.plan.by_levels else tree.chain[-1]
+            counts = self.content.counts(known)
+            if not columns:
+                return counts.select(pl.col(COUNT).sum())
+            return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
         if wanted in self.plan.by_levels:
             listed = self.level(tree.name_of(wanted), confidence=confidence)
         else:
