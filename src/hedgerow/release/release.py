@@ -182,9 +182,10 @@ class Release:
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
             ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
-            the plan, and so of all of a cube, they are those of `level`; of others see `hedgerow.release.cuboid`, which says
-            what they assume where the plan measures survivors alone: there no unbiased estimate
-            exists, and ``estimate`` and ``contradicted`` are null.
+            the plan, and so of all of a cube, they are those of `level`; of others see
+            `hedgerow.release.cuboid`, which says what they assume where the plan measures survivors
+            alone: there no unbiased estimate exists, and ``estimate`` and ``contradicted`` are
+            null.
 
         Raises:
             ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
