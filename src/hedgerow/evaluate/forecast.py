@@ -17,7 +17,7 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.measurements import COUNT
-from hedgerow.release.distribution.running_sums import pass_of
+from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Tree

@@ -17,7 +17,7 @@ from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.distribution.running_sums import pass_of
+from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Levels, Tree

@@ -7,7 +7,7 @@ synthetic tables: the cells of all depths together were half of the forecast; si
 by up to 27 times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
@@ -35,6 +35,10 @@ BYTES_TO_START = 350_000_000
 BYTES_AN_AREA = 250
 BYTES_A_ROW = 37
 """While rows are sorted; a limit on memory sends them to disk."""
+BYTES_AT_ONCE = 100
+"""Of a cell that is drawn and estimated at once with others."""
+BYTES_A_CUBE_CELL = 32
+"""Of a cell of a cube, whose tables are held in memory whole: noise, sums, counts, estimates."""
 BYTES_A_SURVIVOR_ON_DISK = 9
 BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
@@ -87,17 +91,58 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     starts = (start for axis in plan.tree.axes for start in axis.child_start)
     widest = max(int(np.diff(start).max()) for start in starts)
     uncut = max(widest, min(max(expected.cells), 1 << 22))  # a family, or part of a depth
+    if not plan.is_chain:
+        uncut = sum(expected.cells) * BYTES_A_CUBE_CELL // BYTES_AT_ONCE
     return Cost(
         expected,
         most,
         SECONDS_TO_START + seconds / (1 + PARALLEL * (cores - 1)),
-        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + 100 * uncut,
+        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + BYTES_AT_ONCE * uncut,
         _output(plan, expected),
     )
 
 
 def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return the cells and survivors of each depth, coarsest first."""
+    """Return the cells and survivors of each cuboid, coarsest first."""
+    work = _work_of_chain if plan.is_chain else _work_of_cube
+    return work(plan, records, noisy=noisy)
+
+
+def _work_of_cube(plan: Plan, records: int, *, noisy: bool) -> Work:
+    """Return those of a cube: whole cuboids, and survivors where both margins are positive.
+
+    Rows and columns of positive margins are taken to be spread evenly over the blocks.
+    """
+    cells: dict[Levels, int] = {}
+    alive: dict[Levels, int] = {}
+    for levels, what in plan.by_levels.items():
+        source = plan.repeats.get(levels, levels)
+        if source != levels:
+            cells[levels], alive[levels] = 0, alive[source]
+            continue
+        laid_out = plan.tree.cells(levels)
+        if not plan.is_whole(levels):
+            distinct = [k for k in plan.levels if k not in plan.repeats]
+            rows, columns, blocks = (alive[k] for k in _margins(distinct, levels))
+            laid_out = min(laid_out, -(-rows * columns // max(1, blocks)))
+        alive[levels] = min(laid_out, records)
+        cells[levels] = laid_out if isinstance(what, Measured | Summed) else 0
+        if isinstance(what, Measured | Summed) and noisy:
+            alive[levels] = min(alive[levels], int(records / max(1.0, _deviation(what))))
+        alive[levels] = max(alive[levels], min(1, records))
+    return Work(tuple(cells.values()), tuple(alive.values()))
+
+
+def _margins(cuboids: Sequence[Levels], levels: Levels) -> tuple[Levels, Levels, Levels]:
+    """Return the cuboids one distinct level coarser along the second axis, the first, and both."""
+    first, second = (
+        max(k[axis] for k in cuboids if k[axis] < levels[axis]) for axis in range(len(levels))
+    )
+    return (levels[0], second), (first, levels[1]), (first, second)
+
+
+def _work_of_chain(plan: Plan, records: int, *, noisy: bool) -> Work:
+    """Return those of a chain: nodes, or the children of survivors."""
     cells, survivors = [], [1]
     pruned = not isinstance(plan.measure, All)
     above = 1, 1  # survivors of the last measured depth, and possible nodes there
@@ -125,7 +170,8 @@ def _deviation(depth_plan: Measured | Summed) -> float:
 
 def _output(plan: Plan, work: Work) -> int:
     size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
-    for depth_plan, cells, survivors in zip(plan.depths, work.cells, work.survivors, strict=True):
+    every = plan.by_levels.values()
+    for depth_plan, cells, survivors in zip(every, work.cells, work.survivors, strict=True):
         if isinstance(depth_plan, Measured | Summed):
             bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, _deviation(depth_plan)))
             size += int(cells * bits * 1.25 / 8)

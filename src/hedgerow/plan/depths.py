@@ -189,7 +189,7 @@ def refuse_kind(name: str, fitting: str, given: object) -> None:
 MOST_CELLS = 1 << 32
 """Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
 
-MOST_WHOLE = 1 << 27
+MOST_WHOLE = 1 << 26
 """Cells of a cuboid that a cube measures whole where `Survivors` are measured, at most."""
 
 FEW_LEAVES = 1 << 24

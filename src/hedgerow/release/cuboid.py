@@ -181,7 +181,7 @@ def _runs(confidence: Confidence) -> int:
 def _total(content: Content) -> int | None:
     """Return the number of records where it is public."""
     root = content.nodes[content.plan.tree.cuboid(0)]
-    return int(root.counts.sum()) if content.plan.public_depth >= 0 else None
+    return int(root.counts.sum()) if content.plan.public is not None else None
 
 
 def _check_size(content: Content, confidence: Confidence) -> None:

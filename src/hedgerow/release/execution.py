@@ -16,7 +16,7 @@ from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.outline import by_cuboid
+from hedgerow.release.descent.outline import NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
@@ -25,8 +25,8 @@ from hedgerow.release.directory.measurements import ReleaseFiles
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
-from hedgerow.release.distribution.running_sums import SummedPass, pass_of
 from hedgerow.release.page.report import write_report
+from hedgerow.release.passes import AnyPass, pass_of
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
@@ -98,7 +98,7 @@ def release(
 def release_into(
     staging: Staging,
     plan: Plan,
-    run: Pass | SummedPass,
+    run: AnyPass,
     charging: Charging | None,
     collect: Callable[[], None] = lambda: None,
 ) -> None:
@@ -115,7 +115,10 @@ def release_into(
     with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
         with ReleaseFiles(staging.content, plan) as files:
             for result in run.results():
-                files.add(result.levels, result.nodes, result.noisy)
+                if isinstance(result, NoisyCuboid):
+                    files.add_noisy(result.levels, result.noisy)
+                else:
+                    files.add(result.levels, result.nodes, result.noisy)
         collect()
         write_report(staging.content, plan, run.estimator)
         write_manifest(staging.content, plan, run.estimator, ledger)

@@ -17,6 +17,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.machine import usable_memory
+from hedgerow.plan.cost import BYTES_A_CUBE_CELL
 from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
@@ -89,19 +90,31 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
             f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; to '
             'use another, measure all nodes of a tree (measure = "all")'
         )
-    if estimator.combine and not isinstance(plan.measure, All):
+    if estimator.combine and plan.is_chain and not isinstance(plan.measure, All):
         raise EstimateError(
             f"{estimator.name} with combine = true needs a plan that measures all nodes "
             '(measure = "all"): what is measured below survivors is biased by their survival'
         )
+    if not plan.is_chain and not (
+        isinstance(estimator, Euclidean) and estimator.combine is not False
+    ):
+        raise EstimateError(
+            f'a cube is settled by method = "euclidean" from combined estimates, got '
+            f'"{estimator.name}"; other estimators are for cuboids = "chain"'
+        )
     scale = plan.strategy.scale if summed else 1
-    drawn = (what.mechanism for what in plan.depths if isinstance(what, Measured | Summed))
+    every = plan.by_levels.values()
+    drawn = (what.mechanism for what in every if isinstance(what, Measured | Summed))
     widest = max((noise.envelope.variance for noise in drawn), default=0.0)
-    if widest > (LARGEST_NOISE * scale) ** 2 and Outline.of(plan).needs_reals(estimator):
+    if widest > (LARGEST_NOISE * scale) ** 2 and _needs_reals(plan, estimator):
         raise EstimateError(
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "
             "hold: give it a larger budget"
         )
+
+
+def _needs_reals(plan: Plan, estimator: Estimator) -> bool:
+    return not plan.is_chain or Outline.of(plan).needs_reals(estimator)
 
 
 def usual_method(measure: Measure) -> str:
@@ -122,7 +135,7 @@ def check_public_total(total: float, plan: Plan) -> None:
     Raises:
         PlanError: the total is public and not below 2⁴⁰.
     """
-    if plan.public_depth >= 0 and total >= LARGEST_LEAF:
+    if plan.public is not None and total >= LARGEST_LEAF:
         raise PlanError(
             "the number of records is public under this plan, and a table whose number is public "
             "must have fewer than 2**40; use add-remove neighbours, which measure it"
@@ -191,12 +204,28 @@ def needed_memory(plan: Plan) -> int:
     widest = max(
         int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
     )
+    if not plan.is_chain:
+        whole = sum(plan.tree.cells(levels) for levels in plan.levels if plan.is_whole(levels))
+        return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + whole * BYTES_A_CUBE_CELL
     if isinstance(plan.measure, All):
         outline = Outline.of(plan)
         below = range(outline.cut + 1, tree.depth + 1)
         job = sum(-(-tree.nodes(depth) // tree.nodes(outline.cut)) for depth in below)
         widest = max(widest, job)
     return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + widest * BYTES_A_CELL
+
+
+def _held(plan: Plan) -> str:
+    """Return what else is held in memory at once, and the way out."""
+    if plan.is_chain:
+        return (
+            "the largest family of siblings (or subtree, where all nodes are measured), are held "
+            "in memory at once; insert a level"
+        )
+    return (
+        "the cuboids that the cube measures whole, are held in memory at once; measure survivors "
+        '(measure = "survivors"), use cuboids = "chain"'
+    )
 
 
 def check_memory(plan: Plan, memory: int | None) -> None:
@@ -210,7 +239,5 @@ def check_memory(plan: Plan, memory: int | None) -> None:
     if memory is not None and needed > memory:
         raise PlanError(
             f"this plan needs about {needed / 1e9:,.1f} GB, and only {memory / 1e9:,.1f} GB are "
-            f"available: its areas, and the largest family of siblings (or subtree, where all "
-            f"nodes are measured), are held in memory at once; insert a level, or use a larger "
-            f"machine"
+            f"available: its areas, and {_held(plan)}, or use a larger machine"
         )

@@ -116,13 +116,11 @@ class Release:
     content: Content = field(repr=False)
 
     def __repr__(self) -> str:
-        tree = self.plan.tree
-        depths = ", ".join(tree.cuboid_name(t) for t in range(tree.depth + 1))
-        return f"Release({depths}; {self._total():,} records released)"
+        return f"Release({', '.join(self.plan.cuboids)}; {self._total():,} records released)"
 
     @property
     def plan(self) -> Plan:
-        """The plan that was executed: tree, depths, guarantee."""
+        """The plan that was executed: tree, cuboids, guarantee."""
         return self.content.plan
 
     @property
@@ -182,8 +180,8 @@ class Release:
 
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
-            ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a depth of
-            the tree they are those of `level`; of others see `hedgerow.release.cuboid`, which says
+            ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
+            the plan they are those of `level`; of others see `hedgerow.release.cuboid`, which says
             what they assume where the plan measures survivors alone: there no unbiased estimate
             exists, and ``estimate`` and ``contradicted`` are null.
 
@@ -197,9 +195,9 @@ class Release:
             if not columns:
                 return leaves.select(pl.col(COUNT).sum())
             return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
-        depth = tree.depth_at(levels_of(tree, levels))
-        if depth is not None:
-            listed = self.level(depth=depth, confidence=confidence)
+        wanted = levels_of(tree, levels)
+        if wanted in self.plan.by_levels:
+            listed = self.level(tree.name_of(wanted), confidence=confidence)
         else:
             every = cuboid_errors(self.content, levels, confidence)
             listed = every.filter(pl.col(COUNT) > 0)
@@ -222,18 +220,24 @@ class Release:
             columns += axis.columns[: axis.levels.index(level) + 1]
         return columns
 
-    def measurements(self, depth: int) -> Int64:
-        """Return the noisy counts of a measured depth: int64 (children of the survivors above it).
+    def measurements(self, depth: int | None = None, *, level: str | None = None) -> Int64:
+        """Return the noisy counts of a measured cuboid: int64 (measured cells).
 
-        Of a plan that measures running sums, the noisy sums of its bins.
+        Along a chain these are the children of the survivors above it. Of a cube they are all
+        cells, row by row in the order of ``domain/``; or, of survivors alone, those below positive
+        margins (`hedgerow.estimate.cube.survivors`). Of running sums they are the sums of the bins.
+
+        Args:
+            depth: the number of a depth of a chain; or
+            level: a cuboid by the name that the plan shows.
 
         Raises:
-            ReleaseError: no such depth, or it was not measured.
+            ReleaseError: no such cuboid, or it was not measured.
         """
-        levels = self._levels(None, depth)
-        depth_plan = self.plan.depths[depth]
-        if not isinstance(depth_plan, Measured | Summed):
-            raise ReleaseError(f"depth {depth} is {depth_plan.kind}; it has no noisy counts")
+        levels = self._levels(level, depth)
+        what, named = self.plan.by_levels[levels], f"depth {depth}" if level is None else level
+        if not isinstance(what, Measured | Summed):
+            raise ReleaseError(f"{named} is {what.kind}; it has no noisy counts")
         return self.content.noisy(levels)
 
     def write(self, directory: str | Path) -> None:
@@ -246,14 +250,16 @@ class Release:
         self.content.write(Path(directory))
 
     def _levels(self, level: str | None, depth: int | None) -> Levels:
-        tree = self.plan.tree
-        names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
+        tree, every = self.plan.tree, self.plan.levels
+        names = [tree.name_of(levels) for levels in every]
         if (level is None) == (depth is None):
             raise ReleaseError('name one depth: level("county") or level(depth=2)')
         if level is not None and level in names:
-            return tree.chain[names.index(level)]
+            return every[names.index(level)]
+        if depth is not None and not self.plan.is_chain:
+            raise ReleaseError('a cube has no depths; name a cuboid: level("county")')
         if depth is not None and 0 <= depth < len(names):
-            return tree.chain[depth]
+            return every[depth]
         off_chain = None if level is None else axis_level(tree, level)
         if off_chain is not None:
             axis, name = off_chain

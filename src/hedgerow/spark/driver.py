@@ -48,7 +48,8 @@ def release_on_spark(
 ) -> Release:
     """Execute a plan on a confidential table that Spark reads; otherwise as `release`.
 
-    A tree that is not cut is small: its leaves are collected, and the driver does the rest.
+    Executors sum the table. A tree that is not cut is small, and a cube is settled as a whole: the
+    leaves are collected, and the driver does the rest.
 
     Args:
         table: the confidential table, with the columns of the plan's tree.
@@ -68,7 +69,8 @@ def release_on_spark(
     check_combines(estimator, plan)
     most = table.contributions if table.unit is not None else None
     with persisted(table.leaves(plan.tree)) as leaves:
-        outline = None if isinstance(plan.measure, RunningSums) else Outline.of(plan)
+        in_jobs = plan.is_chain and not isinstance(plan.measure, RunningSums)
+        outline = Outline.of(plan) if in_jobs else None
         if outline is None or outline.cut in (outline.first, plan.tree.depth):
             return release(
                 collected_counts(leaves, plan.tree, most), plan, estimator=estimator,

@@ -290,6 +290,21 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
     return words
 
 
+def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
+    """Return the number of each cell of a cuboid, row by row: int64 (cells).
+
+    Args:
+        tree: the tree.
+        levels: the cuboid.
+        codes: one int32 array (cells) an axis: its nodes at the cuboid's levels.
+    """
+    number = np.zeros(len(codes[0]), dtype=np.int64)
+    for axis, level, code in zip(tree.axes, levels, codes, strict=True):
+        number *= axis.size(level)
+        number += code
+    return number
+
+
 def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
     """Return nodes with their counts from parts that follow one another in tree order."""
     axes = range(len(parts[0][0]))

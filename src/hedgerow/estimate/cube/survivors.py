@@ -68,7 +68,9 @@ class SparseBlocks:
                 f"{by_row.shape} and {by_column.shape}"
             )
         parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        return cls.of_cells(_positive(by_row), _positive(by_column), (parents[0], parents[1]))
+        return cls.of_cells(
+            positive_cells(by_row), positive_cells(by_column), (parents[0], parents[1])
+        )
 
     @classmethod
     def of_cells(
@@ -156,7 +158,7 @@ class SparseBlocks:
         return counts
 
 
-def _positive(table: Counts) -> Cells:
+def positive_cells(table: Counts) -> Cells:
     """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
     first, second = np.nonzero(table > 0)
     return first.astype(np.int32), second.astype(np.int32), table[first, second]

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from hedgerow.arrays import Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
@@ -128,11 +129,30 @@ def _end_to_end(parts: list[Noisy]) -> Noisy:
     return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
 
 
-def by_cuboid(results: Iterable[Found]) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
+@dataclass(frozen=True, slots=True)
+class NoisyCuboid:
+    """The noisy counts of a cuboid whose counts are found later, together with others.
+
+    Attributes:
+        levels: the cuboid.
+        noisy: int64 (cells): of all its cells, row by row.
+    """
+
+    levels: Levels
+    noisy: Int64
+
+
+def by_cuboid(
+    results: Iterable[Found | NoisyCuboid],
+) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
     """Return all survivors and all noisy counts by cuboid."""
     parts: dict[Levels, list[Found]] = {}
+    measured: dict[Levels, Noisy] = {}
     for result in results:
-        parts.setdefault(result.levels, []).append(result)
+        if isinstance(result, NoisyCuboid):
+            measured[result.levels] = result.noisy
+        else:
+            parts.setdefault(result.levels, []).append(result)
     whole = {levels: Found.concatenate(each) for levels, each in parts.items()}
     noisy = {levels: result.noisy for levels, result in whole.items() if result.noisy is not None}
-    return {levels: result.nodes for levels, result in whole.items()}, noisy
+    return {levels: result.nodes for levels, result in whole.items()}, measured | noisy

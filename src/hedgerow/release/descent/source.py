@@ -1,13 +1,14 @@
 """Where noisy counts come from: drawn on a confidential table, or read back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
@@ -16,7 +17,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
 from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
 
 Noisy = Int64 | Float64
 Variance = float | Float64
@@ -108,6 +109,69 @@ class Drawn:
         mechanism, stream = what.mechanism, self.bits.stream(*levels, *job)
         return _Drawing(self.counts, mechanism, stream, mechanism.noise_variance)
 
+    def table(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a whole cuboid: int64 (cells), row by row."""
+        noisy = self._noise(levels, self.plan.tree.cells(levels))
+        for place, values in _cells_of_leaves(self.counts, levels):
+            np.add.at(noisy, place, values)
+        clip(noisy)
+        return noisy
+
+    def cells(self, levels: Levels, blocks: SparseBlocks, parents: tuple[Int64, Int64]) -> Int64:
+        """Return the noisy counts of a cuboid's cells below released margins: int64 (cells).
+
+        Args:
+            levels: the cuboid, of two axes.
+            blocks: which cells.
+            parents: for each axis int64 (nodes): the parent of each node.
+        """
+        noisy = self._noise(levels, blocks.cells)
+        for (row, column), values in _nodes_of_leaves(self.counts, levels):
+            place = blocks.places(row, column, parents)
+            there = place >= 0
+            np.add.at(noisy, place[there], values[there])
+        clip(noisy)
+        return noisy
+
+    def exact(self, levels: Levels) -> Int64:
+        """Return the true counts of a public cuboid: int64 (cells), row by row.
+
+        Raises:
+            ValueError: the cuboid is confidential.
+        """
+        if not self.plan.is_public(levels):
+            raise ValueError("true counts of a cuboid that is not public")
+        found = np.zeros(self.plan.tree.cells(levels), dtype=np.int64)
+        for place, values in _cells_of_leaves(self.counts, levels):
+            np.add.at(found, place, values)
+        return found
+
+    def _noise(self, levels: Levels, cells: int) -> Int64:
+        what = self.plan.by_levels[levels]
+        if not isinstance(what, Measured):
+            raise TypeError("noise of a cuboid that is not measured")
+        noise = np.empty(cells, dtype=np.int64)
+        what.mechanism.draw(self.bits.stream(*levels), 0, noise)
+        return noise
+
+
+LEAVES_AT_ONCE = 1 << 22
+
+
+def _nodes_of_leaves(counts: Counts, levels: Levels) -> Iterator[tuple[Codes, Int64]]:
+    """Yield the cells that the non-zero leaves belong to, and the leaves' counts; confidential."""
+    ancestors = [a.ancestors(k) for a, k in zip(counts.tree.axes, levels, strict=True)]
+    for begin in range(0, len(counts.values), LEAVES_AT_ONCE):
+        few = slice(begin, begin + LEAVES_AT_ONCE)
+        codes = tuple(up[code[few]] for up, code in zip(ancestors, counts.codes, strict=True))
+        yield codes, counts.values[few]
+
+
+def _cells_of_leaves(counts: Counts, levels: Levels) -> Iterator[tuple[Int64, Int64]]:
+    """Yield the same with each cell's place in its whole cuboid, row by row."""
+    for codes, values in _nodes_of_leaves(counts, levels):
+        yield cell_numbers(counts.tree, levels, codes), values
+
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
@@ -176,6 +240,35 @@ class Stored:
         if levels not in self.noisy:
             return None
         return _Reading(self.tree, levels, self.noisy[levels], self.variance[levels])
+
+    def table(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a whole cuboid: int64 (cells), row by row.
+
+        Raises:
+            ReleaseError: they are more or fewer.
+        """
+        return self._listed(levels, self.tree.cells(levels))
+
+    def cells(self, levels: Levels, blocks: SparseBlocks, _parents: tuple[Int64, Int64]) -> Int64:
+        """Return the noisy counts of a cuboid's cells below released margins: int64 (cells).
+
+        Raises:
+            ReleaseError: they are more or fewer.
+        """
+        return self._listed(levels, blocks.cells)
+
+    def exact(self, levels: Levels) -> Int64:
+        """Return the counts of a public cuboid: int64 (cells), row by row."""
+        found = np.zeros(self.tree.cells(levels), dtype=np.int64)
+        nodes = self.nodes[levels]
+        found[cell_numbers(self.tree, levels, nodes.codes)] = nodes.counts
+        return found
+
+    def _listed(self, levels: Levels, cells: int) -> Int64:
+        noisy = self.noisy[levels]
+        if len(noisy) != cells:
+            raise uneven(self.tree, levels)
+        return cast("Int64", noisy)
 
 
 @dataclass(frozen=True, slots=True)

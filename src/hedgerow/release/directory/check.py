@@ -51,7 +51,7 @@ from hedgerow.release.directory.stored import (
 )
 from hedgerow.release.page.report import REPORT, check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
-from hedgerow.tables.tree import Levels
+from hedgerow.tables.tree import Levels, Tree, cell_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +177,48 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
 def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
     """Findings for each cuboid, coarsest first; they end where codes cannot be read."""
     tree, released = plan.tree, dict[Levels, Nodes]()
-    for t, levels in enumerate(tree.chain):
+    for t, levels in enumerate(plan.levels):
         read: list[Nodes] = []
-        what = f"depth {t} ({tree.cuboid_name(t)})"
+        what = _named(plan, levels)
         yield _finding(
             f"{what}: known codes, counts whole and above 0",
             partial(_read, folder, plan, levels, read),
         )
         if not read:
             return
-        if t > 0:
+        if t > 0 and plan.is_chain:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
                 partial(family_starts, tree, t, released[tree.cuboid(t - 1)], read[0]),
             )
         released[levels] = read[0]
+    if not plan.is_chain:
+        leaves = released[plan.levels[-1]]
+        for levels, nodes in released.items():
+            yield _finding(
+                f"{_named(plan, levels)}: every count is the sum of its leaves",
+                partial(_is_sum, tree, levels, nodes, leaves),
+            )
     yield from _estimates(folder, estimator, plan, released)
+
+
+def _named(plan: Plan, levels: Levels) -> str:
+    """Return what findings call a cuboid: with its depth, where it has one."""
+    name = plan.tree.name_of(levels)
+    return f"depth {sum(levels)} ({name})" if plan.is_chain else name
+
+
+def _is_sum(tree: Tree, levels: Levels, nodes: Nodes, leaves: Nodes) -> None:
+    """Raise unless the cells are listed row by row, each with the sum of its leaves."""
+    ancestors = (axis.ancestors(level) for axis, level in zip(tree.axes, levels, strict=True))
+    codes = tuple(up[code] for up, code in zip(ancestors, leaves.codes, strict=True))
+    numbers, cell = np.unique(cell_numbers(tree, levels, codes), return_inverse=True)
+    if not np.array_equal(numbers, cell_numbers(tree, levels, nodes.codes)):
+        raise ReleaseError("the cells are not those of the leaves, row by row")
+    sums = np.zeros(len(numbers), dtype=np.int64)
+    np.add.at(sums, cell, leaves.counts)
+    if not np.array_equal(sums, nodes.counts):
+        raise ReleaseError("some counts are not the sums of their leaves")
 
 
 def _read(folder: Path, plan: Plan, levels: Levels, read: list[Nodes]) -> None:
@@ -216,9 +242,9 @@ def _estimates(
     finding = _finding("the noisy counts are those of the plan's nodes", estimate)
     yield finding
     if finding.failure is None:
-        for t, (levels, nodes) in enumerate(released.items()):
+        for levels, nodes in released.items():
             yield _finding(
-                f"depth {t} ({plan.tree.name_of(levels)}): the counts and intervals are the "
+                f"{_named(plan, levels)}: the counts and intervals are the "
                 f"estimate from the noisy counts",
                 partial(_same, folder, plan, levels, estimator.name, again[levels], nodes),
             )

@@ -48,6 +48,8 @@ class CuboidErrors:
             levels: which.
             total: the released number of records.
         """
+        if not plan.is_chain:
+            return cls._of_cube(plan, levels, total)
         depths, nodes, depth = plan.depths, plan.tree.nodes, plan.tree.chain.index(levels)
         public, cells = total if plan.public_depth >= 0 else None, nodes(depth)
         source = depth  # whose estimates it has
@@ -64,6 +66,26 @@ class CuboidErrors:
             return cls(own.mechanism, pruned, True, cells, public)
         noise = [d.mechanism for d in depths[source if pruned else 0 :] if isinstance(d, Measured)]
         widest = noise[0] if pruned else min(noise, key=lambda mechanism: mechanism.parameter)
+        return cls(widest, False, False, cells, public)
+
+    @classmethod
+    def _of_cube(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
+        """Return those of a cuboid of a cube.
+
+        The estimates of one that is measured whole combine its own noisy counts with others; those
+        of survivors are their noisy counts.
+        """
+        public, cells = None if plan.public is None else total, plan.tree.cells(levels)
+        if plan.is_public(levels):
+            return cls(None, True, True, cells, public)
+        source = plan.repeats.get(levels, levels)
+        if plan.is_public(source):
+            return cls(None, True, True, cells, public)
+        own = plan.by_levels[source]
+        if isinstance(own, Measured):
+            return cls(own.mechanism, not plan.is_whole(source), True, cells, public)
+        noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
+        widest = min(noise, key=lambda mechanism: mechanism.parameter)
         return cls(widest, False, False, cells, public)
 
     def interval(

@@ -134,12 +134,16 @@ class ReleaseFiles:
             if isinstance(what, Measured | Summed)
         }
 
+    def add_noisy(self, levels: Levels, noisy: Noisy) -> None:
+        """Append noisy counts of a cuboid."""
+        for first in range(0, len(noisy), ROWS_A_GROUP):
+            part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
+            self._noisy[levels].add(part, len(part))
+
     def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
-        """Append what a job found of a cuboid; the first one found is the total."""
+        """Append what a job found of a cuboid; the first nodes are the total."""
         if noisy is not None:
-            for first in range(0, len(noisy), ROWS_A_GROUP):
-                part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
-                self._noisy[levels].add(part, len(part))
+            self.add_noisy(levels, noisy)
         if not self._counts:
             self._open(int(nodes.counts.sum()))
         for first in range(0, len(nodes), ROWS_A_GROUP):

@@ -291,6 +291,8 @@ def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> S
 def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) -> Shape:
     """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
     tree, shape = plan.tree, Shape.of(plan.tree, levels)
+    if not plan.is_chain:
+        return shape
     depth = tree.chain.index(levels)
     above = depth - 1
     while above > 0 and isinstance(plan.depths[above], Unmeasured):

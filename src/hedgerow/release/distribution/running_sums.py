@@ -14,18 +14,15 @@ import numpy as np
 
 from hedgerow.arrays import Int64
 from hedgerow.distribution.plan import cumulative_error
-from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.running_sums import Decoded
-from hedgerow.plan.depths import RunningSums, Summed
+from hedgerow.plan.depths import Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Found, Outline
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn, Stored, clip, uneven
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.tables.tree import Levels
 
 ROOT: Levels = (0,)
@@ -87,19 +84,3 @@ class SummedPass:
         noisy += self.plan.strategy.sums(leaves)
         clip(noisy)
         return noisy
-
-
-def pass_of(
-    plan: Plan, source: Drawn | Stored, estimator: Estimator, progress: Progress | None = None
-) -> Pass | SummedPass:
-    """Return the pass that a plan asks for.
-
-    Raises:
-        EstimateError: the estimator is not the one for running sums.
-    """
-    progress = Progress() if progress is None else progress
-    if not isinstance(plan.measure, RunningSums):
-        return Pass(Outline.of(plan), source, estimator, progress=progress)
-    if not isinstance(estimator, Isotonic):
-        raise EstimateError('running sums are estimated by method = "isotonic" alone')
-    return SummedPass(plan, source, estimator, progress)

@@ -258,9 +258,10 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
         if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
             break
         levels = tree.cuboid(t)
-        nodes = read_nodes(folder, tree, levels)
+        nodes, place = in_tree_order(tree, t, read_nodes(folder, tree, levels))
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
-        interval = _interval(folder, Shape.of(tree, levels), CuboidErrors.of(plan, levels, whole))
+        errors = CuboidErrors.of(plan, levels, whole)
+        interval = _interval(folder, Shape.of(tree, levels), errors, place)
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -301,8 +302,23 @@ def _blocks(
     return blocks
 
 
-def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
-    table = read_counts(folder, shape)
+def in_tree_order(tree: Tree, depth: int, nodes: Nodes) -> tuple[Nodes, Int64]:
+    """Return the nodes of a depth in tree order, and where each one was: int64 (nodes).
+
+    A cube lists its cells row by row, which is another order where axes take turns.
+    """
+    levels = tree.cuboid(depth)
+    keys = []
+    for number, level in tree.steps[:depth]:
+        axis, code = tree.axes[number], nodes.codes[number]
+        first = axis.descendant_start(level, levels[number])
+        keys.append(np.searchsorted(first, code, side="right"))
+    place = np.lexsort(keys[::-1]) if keys else np.arange(len(nodes))
+    return nodes.take(place), place
+
+
+def _interval(folder: Path, shape: Shape, errors: CuboidErrors, place: Int64) -> Interval:
+    table = read_counts(folder, shape)[place]
     estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
     flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)
     places = np.flatnonzero(flags)

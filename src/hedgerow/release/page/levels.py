@@ -109,15 +109,15 @@ def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterat
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """For every depth its noise, share and expected error."""
     rows = []
-    for row, listed, what in zip(
-        forecast(plan).iter_rows(named=True), facts, plan.depths, strict=True
+    for row, listed, planned in zip(
+        forecast(plan).iter_rows(named=True), facts, plan.by_levels.items(), strict=True
     ):
-        t = row["depth"]
+        levels, what = planned
         noise = what.kind if row["noise"] is None else row["noise"]
         rows.append(
             [
-                f'<span class="depth">{t}</span> {shown(row["cuboid"])}',
-                f"{plan.tree.nodes(t):,}",
+                _numbered(plan, levels),
+                f"{plan.tree.cells(levels):,}",
                 f"{listed.listed:,}",
                 noise,
                 "–" if row["share"] is None else f"{100 * row['share']:.3g} %",
@@ -128,7 +128,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
             ]
         )
     return table(
-        "Depth by depth, from the whole to the finest counts",
+        "Level by level, from the whole to the finest counts",
         [
             "Level", "Possible counts", "Listed, above 0", "Noise",
             "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
@@ -139,14 +139,20 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     )  # fmt: skip
 
 
+def _numbered(plan: Plan, levels: Levels) -> str:
+    """Return the name of a cuboid, on a chain behind the number of its depth."""
+    name = shown(plan.tree.name_of(levels))
+    return f'<span class="depth">{sum(levels)}</span> {name}' if plan.is_chain else name
+
+
 def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
-    listed = [(t, f) for t, f in enumerate(facts) if f.total]
+    listed = [(levels, f) for levels, f in zip(plan.levels, facts, strict=True) if f.total]
     classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
     rows = []
-    for t, f in listed:
-        cells = [_relative(f, k, public=isinstance(plan.depths[t], Public)) for k in classes]
-        rows.append([shown(plan.tree.cuboid_name(t)), *cells])
+    for levels, f in listed:
+        cells = [_relative(f, k, public=plan.is_public(levels)) for k in classes]
+        rows.append([shown(plan.tree.name_of(levels)), *cells])
     if not rows:
         return "<p>No counts are listed.</p>"
     headings = [_class(k) for k in classes]
@@ -183,7 +189,6 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
     names = plan.tree
-    read = [t for t, f in enumerate(facts) if f.total is not None]
     passed = [
         "Every listed count is a whole number above 0, and no interval reaches below 0.",
         f"The counts of each level sum to the same total, {facts[0].total or 0:,}.",
@@ -192,12 +197,16 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
         passed.append(
             f"Every family adds up to its parent’s count, down to {shown(names.cuboid_name(last))}."
         )
-    if plan.public_depth >= 0:
-        deepest = shown(names.cuboid_name(plan.public_depth))
+    if plan.public is not None:
+        deepest = shown(names.name_of(plan.public))
         passed.append(f"Public counts are stated as exact: they carry no noise, down to {deepest}.")
     if keeps_budget(plan):
         passed.append("What all measurements cost together was computed again: it is in budget.")
-    unread = [shown(names.cuboid_name(t)) for t in range(len(facts)) if t not in read]
+    unread = [
+        shown(names.name_of(levels))
+        for levels, each in zip(plan.levels, facts, strict=True)
+        if each.total is None
+    ]
     left = "" if not unread else f" Too large to read for this page: {', '.join(unread)}."
     return (
         f'<ul class="checks">{"".join(f"<li>{line}</li>" for line in passed)}</ul>\n'
@@ -208,11 +217,13 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
     )
 
 
-def carried_words(last: int, cuboids: Sequence[Levels]) -> str:
+def carried_words(last: int, plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
-    if last == len(cuboids) - 1:
+    carried = plan.tree.chain[: last + 1]
+    others = [levels for levels in plan.levels if levels not in carried]
+    if not others:
         return "<p>This page carries the counts of all levels.</p>"
-    left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in cuboids[last + 1 :])
+    left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
     here = f"the counts of depths 0 to {last}" if last >= 0 else "no counts"
     return (
         f"<p>This page carries {here}, to stay small. The others are in the Parquet files beside "

@@ -130,7 +130,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         ReleaseError: the counts do not add up, or are no counts.
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
-    rows = [depth.listed for depth in facts]
+    listed = dict(zip(plan.levels, (each.listed for each in facts), strict=True))
+    rows = [listed[levels] for levels in plan.tree.chain]
     carried = carry(folder, plan, rows, numeric=numeric)
     style, script = _part("page.css"), _script()
     total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
@@ -148,7 +149,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
         explore=first_counts(plan.tree, carried),
-        carried=levels.carried_words(carried.last, plan.tree.chain),
+        carried=levels.carried_words(carried.last, plan),
         distribution="" if shape is None else _DISTRIBUTION.format(shape),
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),

@@ -10,6 +10,7 @@ from hedgerow.plan.depths import (
     All,
     Measure,
     Measured,
+    Public,
     RunningSums,
     Summed,
     Survivors,
@@ -124,7 +125,7 @@ def released(plan: Plan, total: int) -> str:
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
         lists = [f"{shown(axis.name)}, in {axis.size(axis.depth):,} ranges and groups of them"]
-    exact = "a public number" if plan.public_depth >= 0 else "measured with noise"
+    exact = "a public number" if plan.public is not None else "measured with noise"
     return (
         f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
         f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
@@ -208,8 +209,7 @@ def _how_well(plan: Plan, priced: Priced) -> str:
 
 
 def _public(plan: Plan) -> str:
-    tree = plan.tree
-    exact = [tree.cuboid_name(t) for t in range(plan.public_depth + 1)]
+    exact = [name for name, what in plan.cuboids.items() if isinstance(what, Public)]
     what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
     return (
         (what if exact else "No count is public: every one carries noise, the total too. ")
@@ -228,13 +228,14 @@ def _not_hidden(plan: Plan) -> str:
 
 
 def _made(plan: Plan, estimator: Estimator) -> str:
-    measured = [t for t, what in enumerate(plan.depths) if isinstance(what, Measured | Summed)]
-    idle = [t for t, what in enumerate(plan.depths) if isinstance(what, Unmeasured)]
+    every = plan.cuboids
+    measured = [name for name, what in every.items() if isinstance(what, Measured | Summed)]
+    idle = [name for name, what in every.items() if isinstance(what, Unmeasured)]
     noise = plan.mechanism.name.replace("-", " ").title()
     what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
-    parts = [f"{what} {_MEASURED[plan.measure]}, at {len(measured)} of {len(plan.depths)} levels."]
+    parts = [f"{what} {_MEASURED[plan.measure]}, at {len(measured)} of {len(every)} levels."]
     if idle:
-        names = joined([shown(plan.tree.cuboid_name(t)) for t in idle])
+        names = joined([shown(name) for name in idle])
         parts.append(f"Not measured, as they follow from others: {names}.")
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)

@@ -19,7 +19,7 @@ from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Noisy, Stored, Variance, uneven
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.distribution.running_sums import SummedPass, pass_of
+from hedgerow.release.passes import AnyPass, pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.tree import Levels
 
@@ -32,7 +32,7 @@ def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Le
         EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
     """
     check_combines(estimator, plan)
-    if isinstance(plan.measure, RunningSums):
+    if isinstance(plan.measure, RunningSums) or not plan.is_chain:
         return _read_through(stored, pass_of(plan, stored, estimator))
     return estimated(stored, Outline.of(plan), estimator)
 
@@ -58,7 +58,7 @@ def estimated(
     return _read_through(stored, Pass(uncut, stored, estimator, listed=listed))
 
 
-def _read_through(stored: Stored, run: Pass | SummedPass) -> dict[Levels, Nodes]:
+def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
     """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
     nodes, noisy = by_cuboid(run.results())
     for levels, values in stored.noisy.items():

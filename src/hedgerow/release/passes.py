@@ -1,0 +1,33 @@
+"""Which pass releases a plan: down a tree, over a cube, or over running sums."""
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.plan import Plan
+from hedgerow.release.cube.cube_pass import CubePass
+from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.distribution.running_sums import SummedPass
+
+AnyPass = Pass | CubePass | SummedPass
+
+
+def pass_of(
+    plan: Plan, source: Drawn | Stored, estimator: Estimator, progress: Progress | None = None
+) -> AnyPass:
+    """Return the pass that a plan asks for.
+
+    Raises:
+        EstimateError: the estimator is not the one for running sums.
+    """
+    progress = Progress() if progress is None else progress
+    if not plan.is_chain:
+        return CubePass(plan, source, estimator, progress)
+    if not isinstance(plan.measure, RunningSums):
+        return Pass(Outline.of(plan), source, estimator, progress=progress)
+    if not isinstance(estimator, Isotonic):
+        raise EstimateError('running sums are estimated by method = "isotonic" alone')
+    return SummedPass(plan, source, estimator, progress)
