@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.plan.allocation import fair_cube
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, optimal_shares
 from hedgerow.plan.cube import cube_shape
@@ -378,3 +379,14 @@ def test_fair_shares_of_a_cube_are_for_all_cells_and_cuboids_alike():
         plan_of(hr.Fair(2), measure=hr.Survivors())
     with pytest.raises(PlanError, match="count its cuboids alike"):
         plan_of(hr.Fair(2, (1.0, 1.0)))
+
+
+def test_shares_that_lose_the_ratio_when_they_are_rounded_are_not_taken(monkeypatch):
+    monkeypatch.setattr(fair_cube, "SLACKS", (-0.1, 4e-3))  # the first misses the ratio by a tenth
+    tree = random_tree(np.random.default_rng(2), 2, 2, 4)
+    missed = shares_of(plan_of(hr.Fair(1.95), tree))
+    monkeypatch.setattr(fair_cube, "SLACKS", (4e-3,))
+    assert missed == shares_of(plan_of(hr.Fair(1.95), tree))
+    monkeypatch.setattr(fair_cube, "SLACKS", (-0.1,))
+    with pytest.raises(PlanError, match=r"do not keep a ratio of 1\.95, so near the smallest"):
+        plan_of(hr.Fair(1.95), tree)
