@@ -66,8 +66,9 @@ class _Kinds:
 
     def __init__(self, facts: CubeFacts) -> None:
         self.facts, self.shape = facts, facts.shape
-        rng = np.random.default_rng(0)  # any shares tell nodes apart that are not alike
-        generic = [rng.dirichlet(np.full(axis.depth + 1, 5.0)) for axis in self.shape.axes]
+        # Nodes that are not alike differ under shares that stand in no simple proportion.
+        generic = [np.sqrt(np.arange(2.0, axis.depth + 3)) for axis in self.shape.axes]
+        generic = [shares / shares.sum() for shares in generic]
         squares = squares_of(self.shape, generic)
         self.nodes = [[_distinct(s, k) for k in range(s.depth + 1)] for s in squares]
         if prod(max(map(len, levels)) for levels in self.nodes) > MOST_KINDS:
