@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.plan import depths
 from hedgerow.plan.depths import measurable, public_cuboid
 from hedgerow.plan.plan import read_plan
 from hedgerow.plan.workload import MOST_CUBOIDS, repeated
@@ -138,6 +139,29 @@ def test_survivors_measure_all_but_the_leaves_whole():
     assert [levels for levels in plan.levels if not plan.is_whole(levels)] == [(2, 2)]
     described = plan.to_dict()["cuboids"]
     assert [each.get("whole") for each in described] == [None] + [True] * 7 + [False]
+
+
+@pytest.mark.parametrize("sizes", [((3, 4), (1,)), ((1, 1), (2, 5)), ((1,), (1,))])
+def test_survivors_beside_an_axis_of_one_area_are_refused(sizes):
+    """They are the cells below two margins, and there is one: found before any noise is drawn."""
+    tree = hr.Tree([axis(name, *each) for name, each in zip("od", sizes, strict=True)])
+    cube(tree, neighbours=hr.AddRemove(), measure=hr.All())
+    with pytest.raises(hr.PlanError, match="both axes must have several areas"):
+        cube(tree, neighbours=hr.AddRemove(), measure=hr.Survivors())
+
+
+def test_survivors_below_a_level_that_is_too_long_to_be_measured_whole_are_refused(monkeypatch):
+    monkeypatch.setattr(depths, "MOST_WHOLE", 5)
+    with pytest.raises(hr.PlanError, match="few enough to be measured whole"):
+        cube(measure=hr.Survivors())
+
+
+def test_a_cube_over_one_axis_is_not_read_back_as_one():
+    """`make_plan` makes a chain of it; a manifest that says otherwise contradicts itself."""
+    alone = hr.Tree([axis("o", 3, 4)])
+    described = json.loads(json.dumps(hr.make_plan(alone, budget=BUDGET).to_dict()))
+    described["workload"] = "cube"
+    assert read_plan(alone, described).to_dict() != described
 
 
 def test_a_cube_of_few_leaves_measures_all_unless_told_otherwise():

@@ -121,6 +121,12 @@ class PlannedCube:
                 "a cube measures survivors over two axes alone: over more, measure all cells "
                 '(measure = "all"), or use cuboids = "chain"'
             )
+        if any(not all(c) for c in self.shape.cuboids() if c not in self.whole):
+            raise PlanError(
+                "where a cube measures survivors, both axes must have several areas, and the areas "
+                "of each level of one alone must be few enough to be measured whole: measure all "
+                'cells (measure = "all"), or use cuboids = "chain"'
+            )
         exact = public_cuboids(self.shape, self.public)
         if any(c not in self.noise and c not in exact for c in self.shape.cuboids()):
             raise PlanError(

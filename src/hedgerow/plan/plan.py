@@ -407,7 +407,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
-    workload = WORKLOADS[described["workload"]]
+    workload = workload_for(tree, WORKLOADS[described["workload"]])
     listed = described["cuboids"]
     if [tuple(each["levels"]) for each in listed] != list(workload.cuboids(tree)):
         raise PlanError("the plan lists other cuboids than those of its workload")
