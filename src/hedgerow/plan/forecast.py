@@ -284,7 +284,7 @@ def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
     """
     if plan.is_chain:
         return ""
-    if len(plan.tree.axes) > 2:  # noqa: PLR2004
+    if len(plan.tree.axes) > 2:
         first, second, *_ = (axis.name for axis in plan.tree.axes)
         return (
             f"Every cuboid is the sum of the released leaves. Over {first} and {second} these sums "
