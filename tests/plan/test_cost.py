@@ -31,7 +31,7 @@ def test_no_release_does_more_work_than_the_most(seed, measure):
     cost = expected_cost(plan, counts.total, 2)
     found = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(seed)).content
     for t in range(tree.depth + 1):
-        assert len(found.nodes[t]) <= cost.most.survivors[t]
+        assert len(found.nodes[tree.cuboid(t)]) <= cost.most.survivors[t]
         assert cost.expected.survivors[t] <= cost.most.survivors[t]
         if measure == "all" and t in found.measured:
             assert len(found.measured[t]) == cost.most.cells[t] == cost.expected.cells[t]
@@ -49,7 +49,7 @@ def test_survivors_are_expected_where_counts_exceed_the_noise():
     cost = expected_cost(plan, counts.total, 2)
     found = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0)).content
     for t in range(tree.depth + 1):
-        ratio = len(found.nodes[t]) / cost.expected.survivors[t]
+        ratio = len(found.nodes[tree.cuboid(t)]) / cost.expected.survivors[t]
         assert 1 / 3 < ratio < 3, (t, ratio)
 
 

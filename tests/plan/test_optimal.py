@@ -225,7 +225,7 @@ def test_importances_that_do_not_fit_the_depths_are_refused(importance, said):
 
 
 def test_unknown_objectives_are_refused():
-    with pytest.raises(hr.PlanError, match="cells or released, got 'best'"):
+    with pytest.raises(hr.PlanError, match="cells, released or largest, got 'best'"):
         Optimal(objective="best")
 
 

@@ -28,7 +28,7 @@ rho = 1
         ('[[axis]]\nname = "<a name>"', r"placeholders in <…>: \[\[axis\]\] 1 name$"),
         (f'[allocation.importance]\n"²" = {LONG}', r"^\[allocation\] importance has 201"),
         (f'[allocation.importance]\n"2020" = {LONG}', r"^\[allocation\] importance has 201"),
-        (f'{WHOLE}[allocation.importance]\n"²" = [1]', r"^\[allocation\] importance"),
+        (f'{WHOLE}[allocation.importance]\n"²" = [[1]]', r"^\[allocation\] importance"),
     ],
     ids=["top", "section", "list", "superscript", "year", "superscript-list"],
 )

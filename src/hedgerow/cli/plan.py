@@ -27,6 +27,7 @@ from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
     forecast,
     forecast_legend,
+    forecast_matrix,
     forecast_table,
     picture_of_forecast,
     shares_are_relative,
@@ -127,7 +128,7 @@ def _show_next(file: Path, for_target: Plan | None) -> None:
 
 def _show_cost(made: Plan, records: int | None) -> None:
     """Print where the tree is cut, and the expected time, memory and disk."""
-    if not isinstance(made.measure, RunningSums):
+    if made.is_chain and not isinstance(made.measure, RunningSums):
         outline = Outline.of(made)
         if outline.first < outline.cut < made.tree.depth:
             stdout.print(
@@ -155,6 +156,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """Print what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
     stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
+    if matrix := forecast_matrix(made, frame):
+        stdout.print(f"{escape(matrix)}\n")
     if made.price_of_a_share > 1:
         stdout.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
     if made.allocation == ForDistribution().name:

@@ -93,10 +93,17 @@ class PlannedCube:
         factors = axis_factors(shape, shares, exact)
         leaves = measured[shape.finest].mechanism
         power, squares = leaves.price.power, []
+        known = public_cuboids(shape, exact)
         wide = float(leaves.price.variance / precision_of(leaves) ** power)
         for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
             unit = wide if axis == 0 else 1.0
-            variances = [unit * float(f) ** -power if f else inf for f in levels]
+            finest = shape.finest
+            alone = [(*finest[:axis], k, *finest[axis + 1 :]) for k in range(own.depth + 1)]
+            # A level that is public even beside the leaves is never measured: any number will do.
+            variances = [
+                unit * float(f) ** -power if f else unit if cuboid in known else inf
+                for f, cuboid in zip(levels, alone, strict=True)
+            ]
             squares.append(AxisSquares(own, np.array(variances)))
         noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
         whole = frozenset(
@@ -171,6 +178,14 @@ class PlannedCube:
             box = self.box_of[cuboid]
             return CubeVariances(box.squares, box.public).mean(cuboid)
         return nominal_of(self.squares, cuboid)
+
+    def is_raw(self, cuboid: Cuboid) -> bool:
+        """Return whether the estimates of a cuboid are its own noisy counts, nothing beside them.
+
+        By the nominal variances, which the weights are best for: under those of the noise a
+        combined estimate may be worse than the noisy count.
+        """
+        return self.nominal_variance(cuboid) >= nominal_of(self.squares, cuboid) * (1 - 1e-9)
 
     def largest_variance(self, cuboid: Cuboid) -> float:
         """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""

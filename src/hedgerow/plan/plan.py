@@ -39,7 +39,7 @@ from hedgerow.plan.describe import (
     describe_tree,
     plan_hash,
 )
-from hedgerow.plan.forecast import forecast, forecast_table
+from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import WORKLOADS, Chain, Workload, is_within, repeated, workload_for
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget, rho_within
@@ -275,7 +275,9 @@ class Plan:
 
     def __str__(self) -> str:
         """Return the table that `hedgerow plan` shows, and what is promised."""
-        return f"{forecast_table(forecast(self))}\n\n{self.promise}"
+        expected = forecast(self)
+        parts = forecast_table(expected), forecast_matrix(self, expected), str(self.promise)
+        return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the same."""

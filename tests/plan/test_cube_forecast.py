@@ -1,0 +1,204 @@
+"""The forecast of a cube: variances of its estimates, by dense least squares over what is whole."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape
+from hedgerow.plan.cube import cube_shape
+from hedgerow.plan.forecast import forecast_legend, forecast_matrix
+from hedgerow.plan.plan import read_plan
+from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
+from tests.made import fixed_axis, random_axis
+
+NEIGHBOURS = {
+    "measured": hr.AddRemove(),
+    "public": hr.Replace(),
+    "half": hr.Replace(exactly=False),  # the total moves by half of what the others do
+}
+BUDGETS = {hr.DiscreteGaussian: hr.Rho("2"), hr.DiscreteLaplace: hr.Epsilon("8")}
+
+
+def uneven(rng, axes):
+    return hr.Tree([random_axis(rng, f"a{i}", 2, 3) for i in range(axes)])
+
+
+def two_axes(*sizes):
+    """Axes a0 and a1 of even families, so many children a node at each level."""
+    names = [[f"a{i}{k}" for k in range(len(each))] for i, each in enumerate(sizes)]
+    return hr.Tree([fixed_axis(f"a{i}", *sizes[i], columns=names[i]) for i in range(2)])
+
+
+def plan_of(tree, total="public", mechanism=hr.DiscreteGaussian, **options):
+    options = {"workload": hr.Cube(), "measure": hr.All(), "budget": BUDGETS[mechanism], **options}
+    return hr.make_plan(tree, neighbours=NEIGHBOURS[total], mechanism=mechanism, **options)
+
+
+def dense_variances(plan, corner):
+    """The variance of each cell of each cuboid up to a corner, by the corner's own box alone.
+
+    Weights are those of shares, the noise is that of the plan.
+    """
+    shape = cube_shape(plan.tree)
+    power = plan.mechanism.price.power
+    inside = {
+        shape.given(levels): what
+        for levels, what in plan.by_levels.items()
+        if isinstance(what, hr.Measured)
+        and all(a <= b for a, b in zip(shape.given(levels), corner, strict=True))
+    }
+    weights = {c: float(what.share) ** -power for c, what in inside.items()}
+    exact = None
+    if plan.public is not None:
+        exact = tuple(min(a, b) for a, b in zip(shape.given(plan.public), corner, strict=True))
+    kept = zip(shape.axes, corner, strict=True)
+    cut = CubeShape(tuple(AxisShape(axis.child_start[:k], axis.given) for axis, k in kept))
+    gains, _ = dense_gain(cut, weights, exact)
+    size = cut.cells(cut.finest)
+    covariance = sum(
+        (gains[c] @ gains[c].T * what.mechanism.noise_variance for c, what in inside.items()),
+        np.zeros((size, size)),
+    )
+    sums = {c: cuboid_sums(cut, c) for c in cut.cuboids()}
+    return {c: np.einsum("ij,jk,ik->i", s, covariance, s) for c, s in sums.items()}
+
+
+@pytest.mark.parametrize("mechanism", BUDGETS)
+@pytest.mark.parametrize("total", NEIGHBOURS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism):
+    """Of narrow noise, whose true variances are no product, over one axis more than two."""
+    rng = np.random.default_rng(seed)
+    tree = uneven(rng, 2 + seed % 2)
+    plan = plan_of(tree, total, mechanism, allocation=hr.Optimal(importance=hr.PerLevel()))
+    shape, frame = cube_shape(tree), hr.forecast(plan)
+    wanted = dense_variances(plan, shape.finest)
+    assert [tuple(levels) for levels in frame["levels"]] == list(plan.levels)
+    for levels, cells, rmse, bound in zip(
+        plan.levels, frame["cells"], frame["rmse"], frame["max_95"], strict=True
+    ):
+        variances = wanted[shape.given(levels)]
+        assert cells == len(variances)
+        assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
+        far = bound**2 >= variances.max() - 1e-9
+        assert far or plan.cube.is_raw(shape.given(levels))
+        largest = plan.cube.largest_variance(shape.given(levels))
+        assert largest == pytest.approx(variances.max(), rel=1e-8, abs=1e-9)
+    assert frame["depth"].null_count() == len(frame)
+
+
+@pytest.mark.parametrize("mechanism", BUDGETS)
+@pytest.mark.parametrize("total", NEIGHBOURS)
+def test_survivors_margins_are_estimated_in_the_better_of_two_boxes(total, mechanism):
+    tree = uneven(np.random.default_rng(4), 2)
+    plan = plan_of(tree, total, mechanism, measure=hr.Survivors())
+    shape, frame = cube_shape(tree), hr.forecast(plan)
+    (deep, wide), rmse = shape.finest, dict(zip(plan.levels, frame["rmse"], strict=True))
+    boxes = [dense_variances(plan, corner) for corner in [(deep, wide - 1), (deep - 1, wide)]]
+    for levels in plan.levels:
+        cuboid = shape.given(levels)
+        found = [box[cuboid].mean() for box in boxes if cuboid in box]
+        noise = plan.by_levels[levels]
+        wanted = min(found) if found else noise.mechanism.noise_variance
+        assert rmse[levels] ** 2 == pytest.approx(wanted, rel=1e-8, abs=1e-9)
+    last = frame.row(-1, named=True)
+    assert last["rmse"] == last["noise_sd"]
+
+
+def test_a_cuboid_that_repeats_another_has_its_errors():
+    plan = plan_of(two_axes((2, 1, 3), (2,)))
+    frame = hr.forecast(plan)
+    rows = {tuple(row["levels"]): row for row in frame.iter_rows(named=True)}
+    assert rows[2, 1]["kind"] == "unmeasured"
+    for name in ("cells", "rmse", "mae"):
+        assert rows[2, 1][name] == rows[1, 1][name]
+
+
+def test_a_level_without_a_share_is_estimated_from_the_others():
+    tree = uneven(np.random.default_rng(1), 2)
+    n = [axis.depth + 1 for axis in cube_shape(tree).axes]
+    alone = {f"a{i}": [0] * (k - 1) + [1] for i, k in enumerate(n)}
+    plan = plan_of(tree, "measured", allocation=hr.Shares(alone))
+    noise = plan.by_levels[plan.levels[-1]].mechanism.noise_variance
+    for levels, rmse in zip(plan.levels, hr.forecast(plan)["rmse"], strict=True):
+        assert rmse**2 == pytest.approx(noise * tree.leaves / tree.cells(levels))
+
+
+def test_a_level_invariant_is_public_with_all_its_coarsenings():
+    tree = uneven(np.random.default_rng(2), 2)
+    plan = plan_of(tree, invariants=[hr.Invariant("a0", "level1")])
+    wanted = dense_variances(plan, cube_shape(tree).finest)
+    for levels, rmse in zip(plan.levels, hr.forecast(plan)["rmse"], strict=True):
+        variances = wanted[cube_shape(tree).given(levels)]
+        assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
+    assert hr.forecast(plan).filter(pl.col("kind") == "public")["rmse"].to_list() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("axis", ["a0", "a1"])
+@pytest.mark.parametrize("level", ["level1", "level2"])
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()])
+def test_any_level_of_an_axis_can_be_invariant(axis, level, measure):
+    tree = two_axes((2, 3), (2, 3))
+    plan = plan_of(tree, measure=measure, invariants=[hr.Invariant(axis, level)])
+    frame = hr.forecast(plan)
+    assert (frame["rmse"].is_not_null()).all()
+    assert ((frame["rmse"] == 0) == (frame["kind"] == "public")).all()
+
+
+@pytest.mark.parametrize("sizes", [((4,), (2, 3)), ((2, 3), (4,)), ((4,), (5,))])
+def test_an_axis_of_one_level_can_be_invariant_where_survivors_are_measured(sizes):
+    tree = two_axes(*sizes)
+    for axis in range(2):
+        plan = plan_of(
+            tree, measure=hr.Survivors(), invariants=[hr.Invariant(f"a{axis}", "level1")]
+        )
+        frame = hr.forecast(plan)
+        assert ((frame["rmse"] == 0) == (frame["kind"] == "public")).all()
+
+
+def test_an_estimate_that_is_worse_than_its_noisy_count_is_not_taken_for_it():
+    """Narrow noise: weights are for nominal variances, under the true ones they may be no gain."""
+    tree = two_axes((3,), (4,))
+    shares = hr.Shares({"a0": ["0.9", "0.1"], "a1": ["0.9", "0.1"]})
+    narrow = {"budget": hr.Epsilon(10), "allocation": shares}
+    plan = plan_of(tree, "measured", hr.DiscreteLaplace, **narrow)
+    total, cube = plan.by_levels[0, 0].mechanism, plan.cube
+    assert cube.mean_variance((0, 0)) > total.noise_variance
+    assert not cube.is_raw((0, 0))
+    assert hr.forecast(plan)["max_95"][0] > total.tail_bound(0.05)
+    single = plan_of(tree, "measured", allocation=hr.Shares({"a0": [0, 1], "a1": [0, 1]}))
+    assert single.cube.is_raw(single.cube.shape.finest)
+
+
+def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():
+    tree = hr.Tree(
+        [fixed_axis("o", 2, 3, columns=["o1", "o2"]), fixed_axis("d", 4, columns=["d1"])]
+    )
+    plan = plan_of(tree, "measured")
+    frame = hr.forecast(plan)
+    lines = str(plan).split("\n")
+    assert lines[0].split()[:3] == ["cuboid", "cells", "share"]
+    rows = [line.split() for line in forecast_matrix(plan, frame).split("\n")[2:]]
+    assert rows[0] == ["total", "level1"]
+    assert [row[0] for row in rows[1:]] == ["total", "level1", "level2"]
+    rmse = dict(zip(plan.levels, frame["rmse"], strict=True))
+    assert rows[3] == ["level2", f"{rmse[2, 0]:,.4g}", f"{rmse[2, 1]:,.4g}"]
+    assert all(any(" ".join(row) == " ".join(line.split()) for line in lines) for row in rows)
+    chain = hr.make_plan(tree, budget=hr.Rho(1))
+    assert forecast_matrix(chain, hr.forecast(chain)) == ""
+    assert "RMSE by levels" not in str(chain)
+
+
+def test_the_legend_says_how_near_sums_are_over_three_axes():
+    for axes in (2, 3):
+        frame = hr.forecast(plan_of(uneven(np.random.default_rng(0), axes)))
+        assert ("exactly and along the others nearly" in forecast_legend(frame)) == (axes == 3)
+
+
+def test_a_plan_read_back_has_the_same_forecast():
+    plan = plan_of(uneven(np.random.default_rng(6), 2), "half", hr.DiscreteLaplace)
+    again = read_plan(plan.tree, json.loads(json.dumps(plan.to_dict())))
+    assert hr.forecast(again).equals(hr.forecast(plan))
