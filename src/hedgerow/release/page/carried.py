@@ -115,7 +115,8 @@ def value_parts(counts: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes
 
     Args:
         counts: int64 (cells), records.
-        low, high: int64 (cells), records: their intervals.
+        low: int64 (cells), records: where their intervals begin.
+        high: int64 (cells), records: and end.
     """
     widths, often = np.unique((high - low)[low > 0], return_counts=True)
     width = int(widths[np.argmax(often)]) if len(widths) else 0

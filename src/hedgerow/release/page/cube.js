@@ -3,7 +3,7 @@
 // A place is what is looked at, for each axis: an area, by its number `code` among those of level
 // `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
 
-const MOST_SIDE = 16, MOST_LISTED = 20000;
+const MOST_SIDE = 12, MOST_LISTED = 20000;
 const finest = axes.map((axis) => axis.levels.length);
 const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
 const isCarried = (levels) => carried.has(levels.join("-"));
@@ -147,23 +147,23 @@ function crossed(place, part, [down, across], whole, every, again) {
     button.style.backgroundColor = `rgba(var(--tile), ${(0.5 * Math.log1p(item.count) / Math.log1p(top)).toFixed(3)})`;
     return make("td", {}, button);
   };
-  const all = (item) => make("td", { class: "margin" }, pressed(item, number.format(item.count)));
+  const all = (item) => make("td", { class: "margin" }, item === whole
+    ? (isContradicted(whole) ? "≠ " : "") + number.format(whole.count) : pressed(item, number.format(item.count)));
   const bounds = (item) => make("td", { class: "sum bounds" }, interval(item));
   const unbiased = (item) => make("td", { class: "sum" }, number.format(item.unbiased));
   const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]];
-  const total = { ...whole, part: 1, opens: false, i: areasOf(place), t: "" };
   const [rowName, columnName] = [down, across].map((a) => `${axes[a].name} ${axes[a].levels[place[a].k - 1]}`);
   const head = (words) => make("th", { scope: "col" }, words);
+  const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
+    ...MARGIN.map(([, own]) => (k ? make("td") : own(whole))), ...columns.kept.map(draw)));
   const body = rows.kept.map((row) => make("tr", {}, make("th", { scope: "row" }, isolated(row.name)),
-    ...columns.kept.map((column) => cell(row, column)), ...MARGIN.map(([, draw]) => draw(row))));
-  const foot = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
-    ...columns.kept.map(draw), ...(k ? [make("td", { colspan: 3 })] : MARGIN.map(([, own]) => own(total)))));
+    ...MARGIN.map(([, draw]) => draw(row)), ...columns.kept.map((column) => cell(row, column))));
   const where = place.some(({ c }) => c) ? ` within ${nameOf(named(place))}` : "";
   const table = make("table", {},
     make("caption", {}, make("span", {}, `${rowName} (rows) by ${columnName} (columns)${where}`)),
     make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
-      ...columns.kept.map((column) => head(isolated(column.name))), ...MARGIN.map(([words]) => head(words)))),
-    make("tbody", {}, ...body, ...foot));
+      ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
+    make("tbody", {}, ...first, ...body));
   const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
   const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
     [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);

@@ -158,16 +158,16 @@ class CarriedCube:
         inner = {at: cells.sentence(i)[0] for i, at in enumerate(zip(*place, strict=True))}
         margin = [columns.sentence(c) for c in range(len(columns))]
         lines = [
-            [label, *(inner.get((r, c), "0") for c in range(len(columns))), *rows.sentence(r)]
-            for r, label in enumerate(self._labels(split[0], levels[split[0]]))
+            [words, *(["", "", ""] if k else whole.sentence(0)), *(each[k] for each in margin)]
+            for k, words in enumerate(_MARGIN)
         ]
-        for k, words in enumerate(_MARGIN):
-            corner = [""] * len(_MARGIN) if k else whole.sentence(0)
-            lines.append([words, *(each[k] for each in margin), *corner])
+        for r, label in enumerate(self._labels(split[0], levels[split[0]])):
+            row = (inner.get((r, c), "0") for c in range(len(columns)))
+            lines.append([label, *rows.sentence(r), *row])
         head = self._labels(split[1], levels[split[1]])
         return table(
             f"Counts by {name[0]} (rows) and {name[1]} (columns)",
-            [f"{name[0]} ↓<br>{name[1]} →", *head, *_MARGIN],
+            [f"{name[0]} ↓<br>{name[1]} →", *_MARGIN, *head],
             lines,
         )
 

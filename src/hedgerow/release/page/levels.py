@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -107,11 +108,9 @@ def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterat
 
 
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
-    """For every depth its noise, share and expected error."""
-    rows = []
-    for row, listed, planned in zip(
-        forecast(plan).iter_rows(named=True), facts, plan.by_levels.items(), strict=True
-    ):
+    """Return for every cuboid its noise, share and expected error; of two axes also in pairs."""
+    rows, expected = [], forecast(plan).to_dicts()
+    for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
         noise = what.kind if row["noise"] is None else row["noise"]
         rows.append(
@@ -127,9 +126,10 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
                 "–" if listed.total is None else f"{listed.contradicted:,}",
             ]
         )
-    pairs = pair_table(plan) if not plan.is_chain and len(plan.tree.axes) == 2 else ""  # noqa: PLR2004
-    return pairs + table(
-        "Level by level, from the whole to the finest counts",
+    is_paired = not plan.is_chain and len(plan.tree.axes) == 2
+    return (pair_table(plan, expected) if is_paired else "") + table(
+        f"{'Depth by depth' if plan.is_chain else 'Level by level'}, from the whole to the finest "
+        "counts",
         [
             "Level", "Possible counts", "Listed, above 0", "Noise",
             "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
@@ -140,12 +140,15 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     )  # fmt: skip
 
 
-def pair_table(plan: Plan) -> str:
-    """Return the levels of two axes as a matrix: of each pair the error, the counts, the share."""
+def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
+    """Return the levels of two axes as a matrix: of each pair the error, the counts, the share.
+
+    Args:
+        plan: of a cube of two axes.
+        expected: its forecast, row by row.
+    """
     tree, cells = plan.tree, {}
-    for row, (levels, what) in zip(
-        forecast(plan).iter_rows(named=True), plan.by_levels.items(), strict=True
-    ):
+    for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
         share = what.kind if row["share"] is None else f"{100 * row['share']:.3g} %"
         error = "exact" if isinstance(what, Public) else _error(row["rmse"])
         many = f"{tree.cells(levels):,} count{'s' if tree.cells(levels) > 1 else ''}"

@@ -24,8 +24,8 @@ from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
-from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.cube import carry_cube
+from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
