@@ -17,14 +17,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
 from tests.audit.method import Event, Seen, Truth, audited
 from tests.made import fixed_axis
 
@@ -50,7 +52,8 @@ class Pair:
         """The plan, and the audit of so many releases of each table."""
         tree, seen = self.plan.tree, []
         for side, leaves in enumerate((self.first, self.second)):
-            counts, rows = table(tree, leaves), Rows(tree, runs)
+            kind = Rows if self.plan.is_chain else CubeRows
+            counts, rows = table(tree, leaves), kind(tree, runs)
             for run in range(runs):
                 rows.add(self.plan, self.release(counts, self.plan, self._key(side, run)), run)
             seen.append(rows.seen)
@@ -73,6 +76,12 @@ class Pair:
     def _truth(self, plan: Plan, above: int) -> Truth:
         """Of a plan whose first depths lie above the small tree."""
         tree, noise = self.plan.tree, []
+        if not plan.is_chain:
+            for levels, what in plan.by_levels.items():
+                mechanism = what.mechanism if isinstance(what, Measured) else None
+                noise += [mechanism] * tree.cells(levels)
+            before, after = (sums_of_cube(tree, side) for side in (self.first, self.second))
+            return Truth(before, after, tuple(noise))
         for depth, what in enumerate(plan.depths[above:]):
             mechanism = what.mechanism if isinstance(what, Measured | Summed) else None
             noise += [mechanism] * tree.nodes(depth)
@@ -135,6 +144,61 @@ class Rows:
         small = codes if run is not None else codes[1:]
         rows = np.full(len(values), run) if run is not None else codes[0]
         out[rows, columns(self.tree, depth, small)] = values
+
+
+class CubeRows:
+    """What releases of a cube show, by cell; cuboids follow each other, coarsest first."""
+
+    def __init__(self, tree: Tree, runs: int) -> None:
+        self.tree, self.cuboids = tree, Cube().cuboids(tree)
+        ends = np.cumsum([tree.cells(levels) for levels in self.cuboids])
+        self.start = dict(zip(self.cuboids, [0, *ends.tolist()], strict=False))
+        shape = (runs, int(ends[-1]))
+        self.seen = Seen(np.full(shape, np.nan), np.zeros(shape))
+
+    def add(self, plan: Plan, release: Release, run: int) -> None:
+        """One release in one row."""
+        content = release.content
+        assert isinstance(content, InMemory)
+        for levels, what in plan.by_levels.items():
+            nodes = content.nodes[levels]
+            self._put(self.seen.counts, run, levels, nodes.codes, nodes.counts)
+            if isinstance(what, Measured):
+                noisy = content.measured[levels]
+                cells = self._cells(plan, content, levels)
+                self._put(self.seen.noisy, run, levels, cells, noisy)
+
+    def _put(self, out: Any, run: int, levels: Levels, codes: Codes, values: Any) -> None:
+        out[run, self.start[levels] + cell_numbers(self.tree, levels, codes)] = values
+
+    def _cells(self, plan: Plan, content: InMemory, levels: Levels) -> Codes:
+        """The cells that were measured, in the order of their noisy counts."""
+        if plan.is_whole(levels):
+            sizes = [axis.size(k) for axis, k in zip(self.tree.axes, levels, strict=True)]
+            return tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
+        one, other = (
+            (nodes.codes[0], nodes.codes[1], nodes.counts)
+            for nodes in (
+                content.nodes[levels[0], levels[1] - 1],
+                content.nodes[levels[0] - 1, levels[1]],
+            )
+        )
+        starts = [a.child_start[k - 1] for a, k in zip(self.tree.axes, levels, strict=True)]
+        rows, columns = (np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
+        blocks = SparseBlocks.of_cells(one, other, (rows, columns))
+        return blocks.nodes(np.arange(blocks.cells))
+
+
+def sums_of_cube(tree: Tree, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What noise is added to in a cube: true counts, by column."""
+    found = []
+    for levels in Cube().cuboids(tree):
+        sums = leaves
+        for number, (axis, level) in enumerate(zip(tree.axes, levels, strict=True)):
+            start = axis.descendant_start(level, axis.depth)[:-1]
+            sums = np.add.reduceat(sums, start, axis=number)
+        found.append(sums.ravel())
+    return np.concatenate(found)
 
 
 def released(tree: Tree, release: Release, depth: int) -> tuple[Codes, NDArray[np.int64]]:

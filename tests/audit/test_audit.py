@@ -47,6 +47,13 @@ def trips(change, start, **options):
     return pair(plan, before, after)
 
 
+def trips_cubed(change, start, **options):
+    """The same with every combination of levels measured."""
+    options = {"budget": RHO, **options}
+    found = trips(change, start, workload=hr.Cube(), **options)
+    return replace(found, release=with_estimator(hr.Euclidean()))
+
+
 def incomes(budget, neighbours, release, measure=None):
     """A numeric column in eight bins."""
     ranges = Ranges.equal_width("income", 0, 8, 8)
@@ -89,6 +96,11 @@ PAIRS = {
     ),
     "two added": in_a_line(2 * ADDED, neighbours=hr.AddRemove(2), **GAUSS),
     "moved, total measured": in_a_line(MOVED, neighbours=hr.Replace(exactly=False), **GAUSS),
+    "cube, moved": trips_cubed({OUT: -1, BACK: 1}, 30, neighbours=REPLACE, measure=hr.All()),
+    "cube, moved, sparse": trips_cubed(
+        {OUT: -1, BACK: 1}, 1, neighbours=REPLACE, measure=hr.Survivors()
+    ),
+    "cube, added": trips_cubed({BACK: 1}, 1, neighbours=ADD_REMOVE, measure=hr.All()),
     "trips moved": trips({OUT: -1, BACK: 1}, 30, neighbours=REPLACE, **GAUSS),
     "a trip added": trips({BACK: 1}, 1, neighbours=ADD_REMOVE, **GAUSS),
     "incomes": incomes(hr.Epsilon(2), REPLACE, of_column),
@@ -144,6 +156,9 @@ TRUE_CODE = [
     Audit("moved, total measured"),
     Audit("a trip added"),
     Audit("incomes", 500),
+    Audit("cube, moved"),
+    Audit("cube, moved, sparse"),
+    Audit("cube, added"),
     Audit("sums of incomes"),
     Audit("sums of incomes, added"),
     Audit("sums, counts alone", 4_000),
@@ -237,7 +252,22 @@ def test_a_replaced_record_that_is_priced_as_one_shift_is_found(monkeypatch):
     assert excess(events, plan.guarantee) > 0
 
 
-@pytest.mark.parametrize("name", ["moved", "added", "a trip added"])
+def test_a_cuboid_that_is_not_charged_is_found(monkeypatch):
+    """The leaves have two thirds of the budget, and are left out of the composition."""
+    part = {"origin": ["0.1", "0.1", "0.8"], "destination": ["0.1", "0.1", "0.8"]}
+    options = {"neighbours": REPLACE, "measure": hr.All(), "allocation": hr.Shares(part)}
+    options["budget"] = hr.Rho(3)
+    right = trips_cubed({OUT: -1, BACK: 1}, 30, **options).plan
+    monkeypatch.setitem(PAIRS, "uncharged", replace(PAIRS["cube, moved"], plan=right))
+    _, events = Audit("uncharged", 1_500).run()
+    assert excess(events, right.guarantee) <= 0
+    left_out = replace(right.guarantee, uses=right.guarantee.uses[:-1])
+    assert excess(events, left_out) > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["moved", "added", "a trip added", "cube, moved", "cube, moved, sparse", "cube, added"]
+)
 def test_noise_that_is_reused_between_cuboids_is_found(monkeypatch, name):
     """The place of a stream lacks one level."""
     stream = ReleaseKey.stream

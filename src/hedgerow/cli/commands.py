@@ -163,7 +163,7 @@ def release(
     options |= {"estimator": estimator, "directory": spec.output}
     run = _released_on_spark if spec.spark is not None else _released_here
     made_release = run(spec, made, options, limit)
-    released = int(made_release.level(depth=0)["count"].sum())
+    released = int(made_release.level("total")["count"].sum())
     stdout.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
     show_plan(made)
     if charging is not None:

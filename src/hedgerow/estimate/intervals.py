@@ -74,8 +74,8 @@ class Confidence:
             mechanism: the noise of the depth; where the depth is not measured, of the depth with
                 the smallest parameter that tells of it.
             variance: None for raw noisy counts; for combined ones float64 (cells) or one for all,
-                records², 0 where the estimate is exact. Not measured or above the mechanism's own:
-                the reach of an unmeasured depth.
+                records², 0 where the estimate is exact. Above the mechanism's own, as a cube's may
+                be where noise is nearly always 0, the reach has no cap.
             cells: how many cells the depth has, measured or not.
             measured: whether a combined estimate has a noisy count of its own.
 
@@ -98,8 +98,9 @@ class Confidence:
             cap = max(cap, normal * float(np.sqrt(envelope.variance)))
         half_width = np.empty(variances.size)
         own_if_measured = own if measured else 0.0
+        wide = quantile, 2 * quantile * float(np.sqrt(envelope.variance))
         if not _half_widths(
-            variances.ravel(), own_if_measured, factor, cap, _jumps(miss), half_width
+            variances.ravel(), own_if_measured, factor, cap, wide, _jumps(miss), half_width
         ):
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
         return half_width.reshape(variances.shape)
@@ -180,9 +181,17 @@ def _skellam_tails() -> Float64:
 
 @kernel
 def _half_widths(
-    variances: Float64, own: float, factor: float, cap: float, jumps: Float64, half_width: Float64
+    variances: Float64,
+    own: float,
+    factor: float,
+    cap: float,
+    wide: tuple[float, float],
+    jumps: Float64,
+    half_width: Float64,
 ) -> bool:
-    # A variance above the own one is that of an unmeasured cell, whose half-width has no cap.
+    # A variance above the own one has no cap. But where there is an own one, and weights are those
+    # of wide noise (a cube's), the envelope's variance of the estimate is at most that of a draw:
+    # twice its reach is enough, however far the own variance is below it.
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:
@@ -191,6 +200,8 @@ def _half_widths(
         weight = min(variance / own, 1.0) if measured and own > 0 else 0.0
         deviation = np.sqrt(variance)
         value = factor * deviation
+        if own > 0 and not measured:
+            value = min(value, max(wide[0] * deviation, wide[1]))
         if weight < 0.5 and deviation < MOST_JUMPY_DEVIATION:
             value = max(value, jumps[int(np.ceil(deviation * JUMP_STEPS))])
         value += max(weight, 1 - weight) / 2

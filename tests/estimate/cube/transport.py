@@ -6,6 +6,8 @@ has lowers the objective. Every step of it is independent of the package.
 """
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 
 def cost(y, z, u, v):
@@ -19,6 +21,27 @@ def optimum(y, z, u, v):
         for i, j, step in cycle:
             y[i, j] += step
     return y
+
+
+def optimum_by_linear_program(z, u, v, rows, columns):
+    """The least cost, found otherwise: a cell is so many units, each dearer than the one before.
+
+    The constraints are those of a network, so the linear program has a solution in whole units.
+    """
+    m, n = z.shape
+    most = np.minimum.outer(rows, columns).ravel()
+    cell = np.repeat(np.arange(m * n), most)
+    unit = np.arange(cell.size) - np.repeat(np.cumsum(most) - most, most)
+    w, targets = np.outer(u, v).ravel(), z.ravel()
+    if not cell.size:
+        return float((targets**2 / w).sum())
+    each = (2 * (unit - targets[cell]) + 1) / w[cell]
+    ones, unit_number = np.ones(cell.size), np.arange(cell.size)
+    places = np.concatenate([cell // n, m + cell % n]), np.concatenate([unit_number, unit_number])
+    sums = csr_array((np.concatenate([ones, ones]), places), shape=(m + n, cell.size))
+    found = linprog(each, A_eq=sums, b_eq=np.concatenate([rows, columns]), bounds=(0, 1))
+    assert found.success
+    return float(found.fun + (targets**2 / w).sum())
 
 
 def _negative_cycle(y, z, w):
@@ -55,20 +78,23 @@ def _negative_cycle(y, z, w):
 
 
 def random_block(rng, kind):
-    """Targets, weights and margins of a block of a kind: dense, sparse, lopsided, wild."""
+    """Counts, targets, weights and margins of a block of a kind."""
     m, n = rng.integers(1, 13, 2)
     if kind == "lopsided":
         m, n = (int(rng.integers(1, 4)), int(rng.integers(15, 40)))[:: rng.choice([1, -1])]
-    mean = {"dense": 40, "sparse": 0.08, "lopsided": 3, "wild": 2}[kind]
-    true = rng.poisson(mean * rng.lognormal(0, 1.5, (m, n)))
-    u, v = np.exp(rng.normal(0, 0.5, m)), np.exp(rng.normal(0, 0.5, n))
-    noise = {"dense": 3, "sparse": 1.5, "lopsided": 5, "wild": 100}[kind]
+    elif kind == "very sparse":
+        m, n = rng.integers(10, 21, 2)
+    mean = {"dense": 40, "sparse": 0.08, "very sparse": 0.01, "lopsided": 3, "wild": 2, "steep": 2}
+    true = rng.poisson(mean[kind] * rng.lognormal(0, 1.5, (m, n)))
+    spread = 3 if kind == "steep" else 0.5
+    u, v = np.exp(rng.normal(0, spread, m)), np.exp(rng.normal(0, spread, n))
+    noise = {"dense": 3, "lopsided": 5, "wild": 100}.get(kind, 1.5)
     z = true + rng.normal(0, noise, (m, n)) * np.sqrt(np.outer(u, v))
     if rng.random() < 0.3:  # as whole as noisy counts are, of one variance: ties everywhere
         z, u, v = np.round(z), np.ones(m), np.ones(n)
     rows = np.maximum(0, np.round(true.sum(axis=1) + rng.normal(0, noise, m))).astype(np.int64)
     columns = rng.multinomial(rows.sum(), _shares(true.sum(axis=0) + 0.01)).astype(np.int64)
-    return z, u, v, rows, columns
+    return true, (z, u, v, rows, columns)
 
 
 def _shares(x):

@@ -21,6 +21,9 @@ from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
+LEAVES_AT_ONCE = 1 << 14
+"""Leaves that one thread looks for at a time."""
+
 Ints32 = NDArray[np.int32]
 Cells = tuple[Ints32, Ints32, Ints]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
@@ -126,7 +129,13 @@ class SparseBlocks:
         blocks = (self.row_parent, self.column_parent)
         nodes = self.rows, self.columns
         layout = self.row_start, self.column_start, self.cell_start
-        _find(row, column, parents, blocks, nodes, layout, found)
+        ends = np.append(np.arange(0, len(row), LEAVES_AT_ONCE), len(row))
+
+        def find(first: int, last: int) -> None:
+            leaves = int(ends[first]), int(ends[last])
+            _find((row, column), parents, blocks, nodes, layout, found, leaves)
+
+        over_families(find, ends)
         return found
 
     def nodes(self, cells: Ints) -> tuple[Ints32, Ints32]:
@@ -182,16 +191,16 @@ def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) ->
 
 @kernel
 def _find(
-    row: Ints32,
-    column: Ints32,
+    cells: tuple[Ints32, Ints32],
     parents: tuple[Ints, Ints],
     blocks: tuple[Ints32, Ints32],
     nodes: tuple[Ints32, Ints32],
     layout: tuple[Ints, Ints, Ints],
     found: Ints,
+    leaves: tuple[int, int],
 ) -> None:
-    row_start, column_start, cell_start = layout
-    for leaf in range(len(row)):
+    (row, column), (row_start, column_start, cell_start) = cells, layout
+    for leaf in range(leaves[0], leaves[1]):
         p, q = parents[0][row[leaf]], parents[1][column[leaf]]
         low, high = 0, len(blocks[0])
         while low < high:  # the first block that is not before the pair

@@ -34,9 +34,11 @@ from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.tables.tree import Levels
 
 Tables = dict[Cuboid, Float64]
 
+NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
 """Parts of the work that are done once all is measured, and once all is settled."""
 
@@ -74,18 +76,19 @@ class CubePass:
         seconds = (perf_counter() - began) / len(counts)
         self.progress.on_fraction(SETTLED)
         sparse: dict[Cuboid, Cells] = {}
+        again: dict[Levels, Nodes] = dict.fromkeys(self.plan.repeats.values(), NOTHING)
         for levels in self.plan.levels:
             cuboid = self._cube.shape.given(levels)
-            repeated = levels in self.plan.repeats
-            if cuboid in self._cube.whole:
-                nodes = self._nodes(cuboid, counts[cuboid], estimates[cuboid])
-                yield self._told(Found(levels, nodes, None, 0.0 if repeated else seconds))
-            elif not repeated:
-                found = self._survivors(cuboid, counts, sparse)
-                last = found.nodes
-                yield self._told(found)
+            if levels in self.plan.repeats:
+                found = Found(levels, again[self.plan.repeats[levels]], None)
+            elif cuboid in self._cube.whole:
+                nodes = self._nodes(cuboid, counts[cuboid], estimates.pop(cuboid))
+                found = Found(levels, nodes, None, seconds)
             else:
-                yield self._told(Found(levels, last, None))
+                found = self._survivors(cuboid, counts, sparse)
+            if levels in again:
+                again[levels] = found.nodes
+            yield self._told(found)
         self.progress.on_fraction(1.0)
 
     def _told(self, found: Found) -> Found:
@@ -138,6 +141,7 @@ class CubePass:
             inside = {c: table.copy() for c, table in tables.items() if is_within(c, box.finest)}
             least_squares(box.squares, inside, box.public)
             found |= {c: table for c, table in inside.items() if cube.box_of[c] is box}
+            inside.clear()
         return found
 
     def _nodes(self, cuboid: Cuboid, counts: Counts, estimates: Float64) -> Nodes:

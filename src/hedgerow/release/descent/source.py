@@ -10,6 +10,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.estimator import LARGEST_COUNT
+from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.depths import Measured
@@ -112,8 +113,7 @@ class Drawn:
     def table(self, levels: Levels) -> Int64:
         """Return the noisy counts of a whole cuboid: int64 (cells), row by row."""
         noisy = self._noise(levels, self.plan.tree.cells(levels))
-        for place, values in _cells_of_leaves(self.counts, levels):
-            np.add.at(noisy, place, values)
+        _add_leaves(noisy, *_in_rows(self.counts, levels))
         clip(noisy)
         return noisy
 
@@ -142,8 +142,7 @@ class Drawn:
         if not self.plan.is_public(levels):
             raise ValueError("true counts of a cuboid that is not public")
         found = np.zeros(self.plan.tree.cells(levels), dtype=np.int64)
-        for place, values in _cells_of_leaves(self.counts, levels):
-            np.add.at(found, place, values)
+        _add_leaves(found, *_in_rows(self.counts, levels))
         return found
 
     def _noise(self, levels: Levels, cells: int) -> Int64:
@@ -167,10 +166,27 @@ def _nodes_of_leaves(counts: Counts, levels: Levels) -> Iterator[tuple[Codes, In
         yield codes, counts.values[few]
 
 
-def _cells_of_leaves(counts: Counts, levels: Levels) -> Iterator[tuple[Int64, Int64]]:
-    """Yield the same with each cell's place in its whole cuboid, row by row."""
-    for codes, values in _nodes_of_leaves(counts, levels):
-        yield cell_numbers(counts.tree, levels, codes), values
+def _in_rows(counts: Counts, levels: Levels) -> tuple[tuple[Int64, ...], Codes, Int64]:
+    """Return what each leaf of an axis adds to the number of its cell, row by row, and the leaves.
+
+    Confidential. Returns for each axis int64 (its leaves) and int32 (leaves): its leaf numbers; and
+    int64 (leaves): the counts.
+    """
+    steps, below = [], 1
+    for axis, level in zip(reversed(counts.tree.axes), reversed(levels), strict=True):
+        steps.append(axis.ancestors(level).astype(np.int64) * below)
+        below *= axis.size(level)
+    return tuple(reversed(steps)), counts.codes, counts.values
+
+
+@kernel
+def _add_leaves(table: Int64, steps: tuple[Int64, ...], codes: Codes, values: Int64) -> None:
+    """Add each leaf's count to its cell, modulo 2⁶⁴."""
+    for leaf in range(len(values)):
+        cell = 0
+        for a in range(len(codes)):
+            cell += steps[a][codes[a][leaf]]
+        table[cell] += values[leaf]
 
 
 @dataclass(frozen=True, slots=True)
