@@ -185,6 +185,18 @@ def test_sums_are_checked_along_every_axis(cubes, tmp_path):
         page_of(changed(cubes["pairs"], tmp_path, (1, 1), swap))
 
 
+def test_equal_sums_at_other_areas_do_not_add_up(cubes):
+    def one_cell(*codes):
+        one = np.array([5])
+        places = tuple(np.array([code]) for code in codes)
+        return cube_module.Cells(places, one, one, one, one, np.array([False]))
+
+    tree = cubes["pairs"].tree
+    cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 1)))
+    with pytest.raises(ReleaseError, match="do not add up"):
+        cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 0)))
+
+
 def test_cells_must_stand_row_by_row(cubes, tmp_path):
     made = changed(cubes["pairs"], tmp_path, (1, 1), lambda frame: frame.reverse())
     with pytest.raises(ReleaseError, match="not row by row"):
