@@ -8,7 +8,7 @@ differ a little from run to run.
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.evaluate.metrics import (
     HEADINGS,
-    error_by_depth,
+    error_by_cuboid,
     error_rows,
     picture_of_errors,
 )
@@ -54,16 +54,21 @@ def trips(folder: str, levels: list[str]) -> Callable[[Path], tuple[hr.Counts, h
     """Trips between the areas of ``geo.parquet``."""
 
     def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        areas = pl.read_parquet(data / folder / "geo.parquet")
-        axes = [
-            hr.Axis.from_frame(name, areas, levels, columns=[f"{name[0]}_{k}" for k in levels])
-            for name in ("origin", "destination")
-        ]
-        tree = hr.Tree(axes, refine=["destination", "origin"])
-        counts = hr.Counts.from_frame(tree, data / folder / "od.parquet", count="count")
-        return counts, hr.make_plan(tree, budget=TRIPS, neighbours=hr.Replace())
+        counts = trips_between(data / folder, levels)
+        return counts, hr.make_plan(counts.tree, budget=TRIPS, neighbours=hr.Replace())
 
     return load
+
+
+def trips_between(folder: Path, levels: Sequence[str]) -> hr.Counts:
+    """The trips of a folder between the areas of its ``geo.parquet``."""
+    areas = pl.read_parquet(folder / "geo.parquet")
+    axes = [
+        hr.Axis.from_frame(name, areas, levels, columns=[f"{name[0]}_{k}" for k in levels])
+        for name in ("origin", "destination")
+    ]
+    tree = hr.Tree(axes, refine=["destination", "origin"])
+    return hr.Counts.from_frame(tree, folder / "od.parquet", count="count")
 
 
 CASES = [
@@ -109,7 +114,7 @@ def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
     loaded = time.perf_counter()
     release = hr.release(counts, plan)
     done = time.perf_counter()
-    errors = error_by_depth(counts, release)
+    errors = error_by_cuboid(counts, release)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     head = (
         f"## {case.name}\n\n{counts.total:,} records, {plan.tree.leaves:,} possible leaves. "

@@ -22,6 +22,7 @@ PAPERS = {
 }
 WIDER = {
     "coverage": "coverage",
+    "cube": "cube_errors",
     "distributions": "distributions_study",
     "estimators": "estimators",
     "real_tables": "real_tables",

@@ -19,6 +19,7 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
     sums_rows,
 )
+from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
@@ -188,7 +189,8 @@ def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
     stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-    stdout.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
+    headings = headings_of(errors, SIMULATED_HEADINGS)
+    stdout.print(escape(aligned([headings, *simulated_rows(errors)])) + "\n")
     if len(sums):
         stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
         stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")

@@ -1,0 +1,151 @@
+"""Every combination of levels of real trips: the authors' InfTDA package beside a cube.
+
+Their package takes most of a minute on the larger table, so it runs three times there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import hedgerow as hr
+from benchmarks.clock import Clock, Timed, fastest
+from benchmarks.inf_tda import near
+from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
+from benchmarks.page import Benchmark, Ratio, clock, publish, table
+from hedgerow.arrays import Int64
+from hedgerow.tables.tree import Codes
+from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, figures
+from studies.page import DATA
+from studies.real_tables import trips_between
+
+RUNS = 10
+PEER = "inf-tda 0.1"
+PEER_RUNS = {"Italy, provinces": 10, "UK, districts": 3}
+MEASURES = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
+
+TEXT = """The same tables, ε = {epsilon} and δ = {delta} as in the study of [errors of a
+cube](cube_errors.md), replacing one trip per person. {peer} is the authors' package on PyPI; it
+releases one chain. The times are from counts in memory to counts in memory. RMSE over all cells of
+every combination of levels, in trips, over {runs} releases of a cube and {peer_runs} of the peer.
+
+{tables}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found on one table.
+
+    Attributes:
+        case: the table.
+        truth: its counts.
+        seconds: by method.
+        errors: by method.
+    """
+
+    case: Case
+    truth: Truth
+    seconds: dict[str, Timed]
+    errors: dict[str, Errors]
+
+
+def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
+    """Releases of a cube at any ε, the plans made before."""
+
+    def plan(epsilon: Fraction) -> hr.Plan:
+        return hr.make_plan(
+            truth.counts.tree,
+            budget=hr.EpsilonDelta(epsilon, DELTA),
+            neighbours=hr.Replace(),
+            workload=hr.Cube(),
+            allocation=hr.Shares(case.axis_shares()),
+            measure=measure,
+        )
+
+    plans = {epsilon: plan(epsilon) for epsilon in near(RUNS + 1)}
+    return lambda epsilon: hr.release(truth.counts, plans[epsilon])
+
+
+def dense(truth: Truth, codes: Codes, values: Int64) -> Int64:
+    """Leaves as a table."""
+    leaves = np.zeros(truth.shape.shape(truth.shape.finest), dtype=np.int64)
+    leaves[codes] = values
+    return leaves
+
+
+def leaves_of(truth: Truth, release: hr.Release) -> Int64:
+    """The released leaves as a table."""
+    nodes = release.content.nodes[release.plan.levels[-1]]
+    return dense(truth, nodes.codes, nodes.counts)
+
+
+def on_table(case: Case, release: Peer) -> Found:
+    """Both on one table."""
+    truth = Truth(trips_between(DATA / case.folder, case.levels))
+    tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
+    seconds: dict[str, Timed] = fastest(tasks, near(RUNS + 1))
+    errors = {name: Errors() for name in (PEER, *tasks)}
+    for name, task in tasks.items():
+        for epsilon in near(RUNS):
+            errors[name].add(truth, leaves_of(truth, task(epsilon)), seconds[name].wall)
+    series, watch, times = series_of(truth.counts), Clock(), []
+    for epsilon in near(PEER_RUNS[case.name]):
+        time, released = watch.timed(PEER, partial(release, series), epsilon)
+        times.append(time)
+        shown = counts_of(truth.counts.tree, released)
+        errors[PEER].add(truth, dense(truth, shown.codes, shown.values), time.wall)
+    seconds[PEER] = min(times, key=lambda time: time.wall)
+    print(f"{case.name}: {clock(seconds[PEER].wall)} and {clock(seconds[CUBE].wall)}", flush=True)
+    return Found(case, truth, seconds, errors)
+
+
+def measured() -> Benchmark:
+    """Both tables."""
+    release = peer_release()
+    found = [on_table(case, release) for case in CASES if case.name in PEER_RUNS]
+    ratios = [
+        Ratio(f"{one.case.name}: {name}", PEER, one.seconds[name].wall, one.seconds[PEER].wall)
+        for one in found
+        for name in MEASURES
+    ]
+    text = TEXT.format(
+        epsilon=EPSILON,
+        delta=DELTA,
+        peer=PEER,
+        runs=RUNS,
+        peer_runs=" or ".join(str(runs) for runs in sorted(PEER_RUNS.values())),
+        tables="\n\n".join(errors_of(one) for one in found),
+    )
+    kept = {
+        one.case.name: {name: figures(errors) for name, errors in one.errors.items()}
+        for one in found
+    }
+    return Benchmark("Origins and destinations: a cube", text, tuple(ratios), figures=kept)
+
+
+def errors_of(one: Found) -> str:
+    """A table's errors: a row a combination of levels."""
+    names, (peer, *ours) = ("total", *one.case.levels), one.errors.values()
+    rows: list[Sequence[str]] = []
+    for cuboid in one.truth.shape.cuboids():
+        if any(cuboid):
+            theirs, found = peer.rmse(cuboid), [errors.rmse(cuboid) for errors in ours]
+            what = f"{names[cuboid[0]]} × {names[cuboid[1]]}"
+            each = [f"{rmse:.3g}" for rmse in (theirs, *found)]
+            rows.append([what, *each, f"{found[0] / theirs:.2f}"])
+    every = one.errors.values()
+    rows.append(["false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every), ""])
+    rows.append(["misses", *(f"{e.missed / e.runs:.3f}" for e in every), ""])
+    return table([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
+
+
+def main() -> None:
+    """Measure and publish."""
+    publish("cube", measured)
+
+
+if __name__ == "__main__":
+    main()
