@@ -192,10 +192,10 @@ def test_the_keyboard_alone_walks_opens_and_goes_back(opened, cubes):
     assert label.endswith("Opens.")
     tab.keyboard.press("Enter")
     ready(tab, "home region 1 × work region 0")
-    tab.wait_for_function("document.activeElement.classList.contains('cell')")
+    tab.wait_for_function("() => document.activeElement.classList.contains('cell')")
     tab.keyboard.press("Escape")
     ready(tab, "Everything")
-    tab.wait_for_function("document.activeElement.classList.contains('cell')")
+    tab.wait_for_function("() => document.activeElement.classList.contains('cell')")
     assert tab.evaluate("document.activeElement.getAttribute('aria-label')") == label
 
 
@@ -208,6 +208,17 @@ def test_the_back_button_goes_back_and_a_place_that_is_not_there_is_everything(o
     ready(tab, "home region 0 × work region 1")
     for where in ("#cube-1.99.2-0.0.1", "#cube-2.0.1-0.0.1", "#cube-0.0.9-0.0.1", "#cube-0.0.1"):
         ready(opened(made.path, where), "Everything")
+
+
+def test_a_pair_of_areas_without_a_count_is_everything(opened, cubes):
+    """Both areas are there, and no record was released between them."""
+    made = cubes["open"]
+    homes, works = (counts_of(made, levels)[column].to_list() for levels, column in
+                    (((2, 0), "home_district"), ((0, 2), "work_district")))  # fmt: skip
+    listed = set(counts_of(made, (2, 2)).select("home_district", "work_district").iter_rows())
+    h, w = next((h, w) for h in homes for w in works if (h, w) not in listed)
+    tab = ready(opened(made.path, f"#cube-2.{homes.index(h)}.2-2.{works.index(w)}.3"), "Everything")
+    check_matrix(tab, made, (1, 1), {})
 
 
 def test_contradicted_counts_are_marked_in_cells_margins_and_rows(opened, cubes):
@@ -359,8 +370,11 @@ def test_without_scripts_the_first_pair_and_the_levels_are_there(opened, cubes, 
 def test_every_control_has_a_name_and_prints_away(opened, cubes, kind):
     tab = ready(opened(cubes[kind].path))
     spoken = tab.evaluate(
-        "[...document.querySelectorAll('button, select, a, [role=group]')].map((one) =>"
-        " one.getAttribute('aria-label') || one.labels?.[0]?.innerText || one.innerText)"
+        """() => [...document.querySelectorAll("button, select, a, [role=group]")].map((one) => {
+            const around = [...(one.labels?.[0]?.childNodes ?? [])].filter((node) => node !== one);
+            return one.getAttribute("aria-label") || (one.tagName === "SELECT"
+                ? around.map((node) => node.textContent).join("") : one.innerText);
+        })"""
     )
     assert all(re.search(r"\w", words) for words in spoken)
     assert tab.evaluate(
