@@ -34,6 +34,7 @@ from hedgerow.plan.forecast import (
     shares_are_relative,
 )
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.preflight import check_combines
@@ -76,7 +77,7 @@ def plan(
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        spec.allocation.check_target(target_mse)
+        spec.allocation.check_target(target_mse, of_cube=spec.file.workload.cuboids == Cube.name)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
