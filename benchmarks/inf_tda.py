@@ -21,7 +21,7 @@ from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_releas
 from benchmarks.page import Benchmark, Ratio, clock, number, publish, table
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.metrics import error_by_depth, error_of_nodes
+from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
 from studies.boninsegna.releases import nodes_of, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
@@ -154,7 +154,7 @@ def on_table(item: Table, release: Peer) -> Found:
     }
     ours = fastest(tasks, near(RUNS + 1))
     errors = {
-        name: np.array([below_root(error_by_depth(counts, tasks[name](e))) for e in near(RUNS)])
+        name: np.array([below_root(error_by_cuboid(counts, tasks[name](e))) for e in near(RUNS)])
         for name in ("same", "combined")
     }
     seconds, errors[PEER] = by_peer(item, release, 3 if item.name.endswith("sparse") else 1)

@@ -5,8 +5,9 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Int64
-from hedgerow.evaluate.baselines import check_leaves, leaf_mechanism, noisy_leaves, sum_to_cuboid
-from hedgerow.evaluate.metrics import errors_of_cells
+from hedgerow.evaluate.baselines import check_leaves, leaf_mechanism, noisy_leaves
+from hedgerow.evaluate.method import sum_to_cuboid
+from hedgerow.evaluate.metrics import errors_of_cells, with_depths
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Budget
@@ -25,11 +26,11 @@ def leaf_noise(counts: hr.Counts, bits: Bits, *, budget: Budget, neighbours: Nei
 
 
 def error_of_leaves(counts: hr.Counts, leaves: Int64) -> pl.DataFrame:
-    """Return the frame of `error_by_depth` for counts of every possible leaf, summed to depths."""
+    """Return the frame of `error_by_cuboid` for counts of every possible leaf, summed to depths."""
     tree, truth = counts.tree, np.zeros_like(leaves)
     truth[counts.codes] = counts.values
     rows = []
-    for depth, levels in enumerate(tree.chain):
+    for levels in tree.chain:
         given, true = (sum_to_cuboid(tree, table, levels).ravel() for table in (leaves, truth))
-        rows.append(errors_of_cells(tree, depth, given, true))
-    return pl.DataFrame(rows)
+        rows.append(errors_of_cells(tree, levels, given, true))
+    return with_depths(tree, tree.chain, rows)

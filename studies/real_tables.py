@@ -17,7 +17,7 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.evaluate.metrics import (
     HEADINGS,
-    error_by_depth,
+    error_by_cuboid,
     error_rows,
     picture_of_errors,
 )
@@ -114,7 +114,7 @@ def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
     loaded = time.perf_counter()
     release = hr.release(counts, plan)
     done = time.perf_counter()
-    errors = error_by_depth(counts, release)
+    errors = error_by_cuboid(counts, release)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     head = (
         f"## {case.name}\n\n{counts.total:,} records, {plan.tree.leaves:,} possible leaves. "

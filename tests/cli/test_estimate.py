@@ -136,7 +136,7 @@ def test_a_total_listed_on_one_side_alone_stands_beside_0(tmp_path, method):
 @pytest.mark.parametrize("method", [hr.Euclidean(), hr.LeastSquares()], ids=lambda m: m.name)
 def test_a_release_of_an_empty_table_with_a_public_total_has_no_rows(tmp_path, measure, method):
     folder = made_release(tmp_path / "out", measure, hr.Replace(), empty=True)
-    assert [len(frame) for frame in reestimate(folder, method).frames] == [0, 0, 0]
+    assert [len(frame) for frame in reestimate(folder, method).frames.values()] == [0, 0, 0]
 
 
 def test_an_empty_public_total_above_noisy_counts_is_refused(tmp_path):

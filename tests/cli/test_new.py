@@ -169,3 +169,51 @@ def test_a_database_is_no_table_with_a_header(run, here):
     assert (code, "reads the header of a CSV or Parquet file; for a database" in err) == (2, True)
     assert "secret" not in err
     assert [path.name for path in here.iterdir()] == ["visits.csv"]
+
+
+AXES = ("--axis", "home=Hospital,Ward", "--axis", "work=Place", "--epsilon", "1")
+
+
+def lists_of(here, wards, places):
+    """Public lists of so many wards, two a hospital, and so many places."""
+    hospitals, names = ([f"{c}{i // n}" for i in range(wards)] for c, n in (("H", 2), ("W", 1)))
+    pl.DataFrame({"Hospital": hospitals, "Ward": names}).write_csv(here / "home.csv")
+    pl.DataFrame({"Place": [f"P{i}" for i in range(places)]}).write_csv(here / "work.csv")
+
+
+@pytest.mark.parametrize(
+    ("wards", "places", "workload", "measure"),
+    [
+        (20, 30, "cube", "all"),
+        (5_000, 5_000, "cube", "survivors"),
+        (90_000, 3_000, None, "survivors"),
+    ],
+    ids=["small", "leaves too many", "margins too many"],
+)
+def test_the_cube_is_proposed_where_its_cells_fit(run, here, wards, places, workload, measure):
+    (here / "visits.csv").write_text("Hospital,Ward,Place\nsecret,secret,secret\n")
+    lists_of(here, wards, places)
+    assert run("new", "visits.csv", *AXES)[0] == 0
+    found = tomllib.loads((here / "release.toml").read_text())
+    assert found.get("workload", {}).get("cuboids") == workload
+    assert found["estimate"]["measure"] == measure
+
+
+def test_the_cube_is_proposed_over_several_axes_before_there_are_lists(run, here):
+    (here / "visits.csv").write_text("Hospital,Ward,Place\nsecret,secret,secret\n")
+    assert run("new", "visits.csv", *AXES)[0] == 0
+    text = (here / "release.toml").read_text()
+    assert tomllib.loads(text)["workload"] == {"cuboids": "cube"}
+    (here / "release.toml").unlink()
+    run("new", "visits.csv", *AXES[:2])
+    assert "[workload]" not in (here / "release.toml").read_text()
+
+
+def test_a_table_called_like_a_list_is_not_read_as_one(run, here):
+    (here / "work.csv").write_text("Hospital,Ward,Place\nH,W,P1\nH,W,P2\n")
+    lists_of(here, 4, 3)
+    table = here / "work.csv"
+    table.write_text("Hospital,Ward,Place\nH,W,P1\nH,W,P2\n")
+    assert run("new", "work.csv", *AXES)[0] == 0
+    text = (here / "release.toml").read_text()
+    assert "where the lists of areas are too long" in text

@@ -96,7 +96,7 @@ REFUSED = {
     "nothing": ((), "name one table: --level, or --depth, or --by AXIS=LEVEL"),
     "two": (("--depth", "1", "--by", "origin=region"), "name one table"),
     "no depth": (("--depth", "9"), "no depth 9; there are 0 (total)"),
-    "level of an axis": (("--level", "origin.region"), "no depth 'origin.region'"),
+    "level of an axis": (("--level", "origin.region"), "no cuboid 'origin.region'"),
     "its --by": (("--level", "province"), "summed over the others: --by origin=province"),
     "no axis": (("--by", "orign=region"), "no axis is called 'orign'"),
     "no level": (("--by", "origin=regoin"), "did you mean 'region'?"),

@@ -8,10 +8,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import metrics as error_picture
-from hedgerow.evaluate.baselines import sum_to_cuboid
+from hedgerow.evaluate.method import sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
-    error_by_depth,
+    error_by_cuboid,
     error_rows,
     picture_of_errors,
     rows_beside_forecast,
@@ -48,7 +48,7 @@ def dense(tree, frame, depth):
 def test_errors_are_those_of_the_dense_tables(made):
     counts, release = made
     tree = counts.tree
-    errors = error_by_depth(counts, release)
+    errors = error_by_cuboid(counts, release)
     for depth, row in enumerate(errors.iter_rows(named=True)):
         truth = dense(tree, counts.level(depth), depth)
         found = dense(tree, release.level(depth=depth), depth)
@@ -84,7 +84,7 @@ def test_errors_of_dense_leaves_are_those_of_the_same_release(made):
     counts, release = made
     depth = counts.tree.depth
     leaves = dense(counts.tree, release.level(depth=depth), depth)
-    assert error_of_leaves(counts, leaves).equals(error_by_depth(counts, release))
+    assert error_of_leaves(counts, leaves).equals(error_by_cuboid(counts, release))
 
 
 def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():
@@ -97,7 +97,7 @@ def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():
 
 
 def test_a_picture_of_errors_is_drawn(made, tmp_path):
-    errors = error_by_depth(*made)
+    errors = error_by_cuboid(*made)
     picture_of_errors({"one": errors, "two": errors}, tmp_path / "errors.png")
     assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(hr.ReleaseError, match="cannot write the picture"):
@@ -108,7 +108,7 @@ def test_a_picture_of_errors_is_drawn(made, tmp_path):
 
 def test_errors_stand_beside_what_the_plan_forecast(made):
     counts, release = made
-    errors = error_by_depth(counts, release)
+    errors = error_by_cuboid(counts, release)
     expected = forecast(hr.make_plan(counts.tree, budget=hr.Rho("1/20")))
     rows = rows_beside_forecast(errors, expected)
     places = {name: HEADINGS_BESIDE_FORECAST.index(name) for name in ("95 % max", "RMSE", "MAE")}
@@ -129,7 +129,7 @@ RATES = ("false_discovery_rate", "false_negative_rate")
 
 
 def test_what_was_not_forecast_or_is_exact_has_no_ratio(made):
-    errors = error_by_depth(*made)
+    errors = error_by_cuboid(*made)
     unknown = pl.lit(None, pl.Float64)
     expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
     blank = expected.with_columns(rmse=unknown, mae=unknown, max_95=unknown)
@@ -149,7 +149,7 @@ def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monk
             figures.append(figure)
 
     monkeypatch.setattr(error_picture, "figure_for", seen)
-    errors = error_by_depth(*made)
+    errors = error_by_cuboid(*made)
     expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
     picture_of_errors({"measured": errors}, tmp_path / "e.png", expected=expected)
     for axes, mine, theirs in zip(
@@ -172,5 +172,5 @@ def test_errors_of_a_perfect_release_are_zero():
     counts = random_counts(np.random.default_rng(4), hr.Tree([fixed_axis("geo", 3, 4)]))
     plan = hr.make_plan(counts.tree, budget=hr.Rho(10**6))
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
-    errors = error_by_depth(counts, release)
+    errors = error_by_cuboid(counts, release)
     assert errors.select(pl.col("max_error", "rmse", "mae").sum()).row(0) == (0, 0.0, 0.0)

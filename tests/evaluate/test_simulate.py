@@ -16,10 +16,10 @@ from hedgerow.evaluate.baselines import (
     ko,
 )
 from hedgerow.evaluate.method import FACTS, Setting, budget_text
-from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors
+from hedgerow.evaluate.metrics import error_by_cuboid, picture_of_errors
 from hedgerow.evaluate.moments import CLASS_NAMES
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
-from hedgerow.evaluate.simulation_output import WORDS, metric_rows, picture_of_simulation
+from hedgerow.evaluate.simulation_output import WORDS, metric_tables, picture_of_simulation
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 
@@ -350,14 +350,14 @@ def test_what_lays_out_too_many_leaves_is_refused():
         IndependentNoise(hr.make_plan(tree, budget=hr.Rho(1)))
 
 
-def test_a_table_of_a_metric_marks_the_least_of_each_depth(counts, settings):
+def test_a_table_of_a_metric_marks_the_least_of_each_cuboid(counts, settings):
     errors = simulate(counts, settings, public=True, runs=3)
     assert set(WORDS) == set(METRICS)
     for metric in METRICS:
-        rows = metric_rows(errors, metric)
+        (rows,) = metric_tables(errors, metric)
         assert len(rows) == len(settings) + 1
         assert {len(row) for row in rows} == {len(rows[0])}
-    rows = metric_rows(errors, "rmse")
+    (rows,) = metric_tables(errors, "rmse")
     last = errors.filter(pl.col("depth") == counts.tree.depth)
     marked = [row[1] for row in rows[1:] if row[-1].endswith("*")]
     assert marked == [last.sort("rmse")["setting"][0]]
@@ -388,7 +388,7 @@ def test_a_picture_shows_the_metrics_that_are_asked_for(counts, settings, tmp_pa
 def test_a_picture_of_errors_never_goes_into_a_release(counts, settings, tmp_path):
     released = hr.release(counts, settings[0].plan)
     released.write(tmp_path / "out")
-    errors = {"release": error_by_depth(counts, released)}
+    errors = {"release": error_by_cuboid(counts, released)}
     with pytest.raises(hr.ReleaseError, match=r"the picture .* lies within the release"):
         picture_of_errors(errors, tmp_path / "out" / "e.png")
     assert not (tmp_path / "out" / "e.png").exists()

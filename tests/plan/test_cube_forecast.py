@@ -196,6 +196,8 @@ def test_the_legend_says_how_near_sums_are_over_three_axes():
     for axes in (2, 3):
         frame = hr.forecast(plan_of(uneven(np.random.default_rng(0), axes)))
         assert ("exactly and along the others nearly" in forecast_legend(frame)) == (axes == 3)
+    chain = hr.make_plan(uneven(np.random.default_rng(0), 3), budget=hr.Rho(1))
+    assert "along the others" not in forecast_legend(hr.forecast(chain))
 
 
 def test_a_plan_read_back_has_the_same_forecast():

@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.plan.allocation import fair_cube
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, optimal_shares
 from hedgerow.plan.cube import cube_shape
@@ -337,3 +338,55 @@ def test_the_cheapest_cube_meets_a_target_for_all_counts():
 def test_targets_of_a_cube_that_do_not_fit_are_refused(options, told):
     with pytest.raises(PlanError, match=told):
         hr.cheapest(PAIRS, neighbours=hr.Replace(), workload=hr.Cube(), **options)
+
+
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+@pytest.mark.parametrize("total", NEIGHBOURS)
+def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechanism):
+    """By dense matrices; without the bound the best shares have a larger ratio."""
+    tree, power = random_tree(np.random.default_rng(2), 2, 2, 4), mechanism.price.power
+    shape = cube_shape(tree)
+
+    def ratio_of(plan):
+        variances = {shape.given(k): float(s) ** -power for k, s in shares_of(plan).items()}
+        exact = None if plan.public is None else shape.given(plan.public)
+        _, covariance = dense_gain(shape, variances, exact)
+        found = []
+        for cuboid in shape.cuboids():
+            sums = cuboid_sums(shape, cuboid)
+            cells = np.einsum("ij,jk,ik->i", sums, covariance, sums)
+            above = cells[cells > 1e-9 * covariance.max()]
+            found.append(above.max() / above.min() if len(above) else 1)
+        return max(found)
+
+    kind = {"total": total, "mechanism": mechanism}
+    best = plan_of(hr.Optimal(importance=hr.PerLevel()), tree, **kind)
+    unfair = ratio_of(best)
+    for ratio in (1.92, (unfair + 1.92) / 2):
+        assert ratio < unfair
+        fair = plan_of(hr.Fair(ratio), tree, **kind)
+        assert ratio_of(fair) <= ratio * (1 + 1e-9)
+    with pytest.raises(PlanError, match=r"no shares were found .* smallest ratio found is 1\.8"):
+        plan_of(hr.Fair(1.5), tree, **kind)
+    loose = shares_of(plan_of(hr.Fair(100), tree, **kind))
+    _, free = dense_means(tree, loose, best.public, power)
+    _, least = dense_means(tree, shares_of(best), best.public, power)
+    assert sum(free.values()) <= sum(least.values()) * (1 + 1e-3)
+
+
+def test_fair_shares_of_a_cube_are_for_all_cells_and_cuboids_alike():
+    with pytest.raises(PlanError, match='fair shares of a cube need measure = "all"'):
+        plan_of(hr.Fair(2), measure=hr.Survivors())
+    with pytest.raises(PlanError, match="count its cuboids alike"):
+        plan_of(hr.Fair(2, (1.0, 1.0)))
+
+
+def test_shares_that_lose_the_ratio_when_they_are_rounded_are_not_taken(monkeypatch):
+    monkeypatch.setattr(fair_cube, "SLACKS", (-0.1, 4e-3))  # the first misses the ratio by a tenth
+    tree = random_tree(np.random.default_rng(2), 2, 2, 4)
+    missed = shares_of(plan_of(hr.Fair(1.95), tree))
+    monkeypatch.setattr(fair_cube, "SLACKS", (4e-3,))
+    assert missed == shares_of(plan_of(hr.Fair(1.95), tree))
+    monkeypatch.setattr(fair_cube, "SLACKS", (-0.1,))
+    with pytest.raises(PlanError, match=r"do not keep a ratio of 1\.95, so near the smallest"):
+        plan_of(hr.Fair(1.95), tree)

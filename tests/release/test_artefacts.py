@@ -77,12 +77,12 @@ def test_levels_and_cuboids_speak_the_tables_words(made):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda r: r.level("county"), "no depth 'county'; there are 0"),
+        (lambda r: r.level("county"), "no cuboid 'county'; there are 0"),
         (lambda r: r.level("level2"), r'axis \'a0\', .*: release\.cuboid\(a0="level2"\)'),
         (lambda r: r.level("a1.level2"), r'release\.cuboid\(a1="level2"\)'),
-        (lambda r: r.level("hospital"), r"no depth 'hospital'; there are .*\)$"),
+        (lambda r: r.level("hospital"), r"no cuboid 'hospital'; there are .*\)$"),
         (lambda r: r.level(depth=9), "no depth 9"),
-        (lambda r: r.level(), "name one depth"),
+        (lambda r: r.level(), "name one cuboid"),
         (lambda r: r.cuboid(age="band"), "no axis is called 'age'"),
         (lambda r: r.cuboid(a0="city"), "no level of axis 'a0' is called 'city'"),
     ],

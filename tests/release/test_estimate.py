@@ -155,7 +155,7 @@ def test_measurements_of_others_become_whole_counts_that_add_up(estimator):
     made = estimate_measurements(
         Measurements.from_frames(tree, frames, total=int(truth[0][0])), estimator
     )
-    assert [frame["count"].sum() for frame in made.frames] == [int(truth[0][0])] * 3
+    assert [frame["count"].sum() for frame in made.frames.values()] == [int(truth[0][0])] * 3
     assert made.level(depth=2)["count"].dtype == pl.Int64
 
 

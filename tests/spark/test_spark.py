@@ -223,6 +223,20 @@ def test_a_tree_that_is_not_cut_is_released_by_the_driver(table_of, tmp_path, mo
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
 
 
+@pytest.mark.usefixtures("known_key")
+@pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+def test_a_cube_is_summed_by_executors_and_released_by_the_driver(table_of, tmp_path, measure):
+    counts, _ = made(2)
+    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=hr.Cube(), measure=measure)
+    found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
+    for name in plan.cuboids:
+        assert found.level(name).equals(local.level(name)), name
+    for levels in plan.measured:
+        assert np.array_equal(found.content.noisy(levels), local.content.noisy(levels)), levels
+    assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+
+
 WRITE_RUN = write_run
 
 

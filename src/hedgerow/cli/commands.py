@@ -46,7 +46,12 @@ from hedgerow.errors import (
     truncate_message,
 )
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
-from hedgerow.evaluate.metrics import error_by_depth, picture_of_errors, rows_beside_forecast
+from hedgerow.evaluate.metrics import (
+    error_by_cuboid,
+    headings_of,
+    picture_of_errors,
+    rows_beside_forecast,
+)
 from hedgerow.examples import EXAMPLES
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
@@ -77,7 +82,7 @@ KEPT = "stopped; an unfinished release is kept beside its output directory: fini
 COMPARED = (
     "In records. 95 % max, forecast: of the plan (hedgerow plan); ratio: the measured error over "
     "the forecast. The forecast leaves out rounding and clipping at 0: where most counts are 0 the "
-    "ratio is below 1, and at depths of few cells a single release varies about its forecast."
+    "ratio is below 1, and where cells are few a single release varies about its forecast."
 )
 
 
@@ -198,7 +203,7 @@ def compare(
     file: ReleaseFile,
     picture: Picture = None,
 ) -> None:
-    """Compare a release with its own table, depth by depth. The figures are CONFIDENTIAL.
+    """Compare a release with its own table, cuboid by cuboid. The figures are CONFIDENTIAL.
 
     For people who may see the table: exact errors reveal true counts. Publish them only if the
     table is public or synthetic.
@@ -209,7 +214,7 @@ def compare(
     with stage("reading the table"):
         counts = spec.table.counts(spec.tree())
     with stage("comparing"):
-        errors = error_by_depth(counts, released)
+        errors = error_by_cuboid(counts, released)
         expected = forecast(released.plan)
     bounding = kept(counts)
     if bounding is not None:
@@ -219,7 +224,8 @@ def compare(
     for confidential, _ in not_stated(counts) + moved(counts):
         stdout.print(f"{escape(confidential)}\n")
     stdout.print("Error of the released counts against the truth (confidential):\n")
-    stdout.print(escape(aligned([ERROR_HEADINGS, *rows_beside_forecast(errors, expected)])))
+    rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected)]
+    stdout.print(escape(aligned(rows)))
     stdout.print(f"\n{COMPARED}")
     if picture is not None:
         title = "CONFIDENTIAL: error of the release"

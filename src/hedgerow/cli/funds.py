@@ -1,5 +1,6 @@
 """The command `funds`: share an amount by released counts, with intervals of what is due."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
@@ -7,16 +8,25 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.output_file import TABLES, Directory, QuoteFormulas, check_place, write_table
+from hedgerow.cli.output_file import (
+    TABLES,
+    Directory,
+    QuoteFormulas,
+    check_place,
+    pairs,
+    write_table,
+)
 from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
 from hedgerow.plan.describe import aligned
+from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
+from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
 MOST_SHOWN = 40
@@ -35,8 +45,17 @@ class RuleName(StrEnum):
 
 def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    level: Annotated[str, typer.Option(help="The level whose areas share, such as county.")],
     amount: Annotated[float, typer.Option(help="The amount to share, or the number of seats.")],
+    level: Annotated[
+        str | None, typer.Option(help="The level or cuboid whose areas share: county.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=LEVEL",
+            help="The same by one level of an axis; may be repeated for more axes.",
+        ),
+    ] = None,
     rule: Annotated[
         RuleName, typer.Option(help="By which weight, above which count, or in whole seats.")
     ] = RuleName.PROPORTIONAL,
@@ -58,8 +77,14 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=TABLES)
     sure = Confidence(confidence)
     draws = max(DRAWS, ceil(4 / (1 - confidence)), least_draws(sure))
+    chosen_levels = pairs(by or [], "--by", "origin=region")
+    if (level is None) is not bool(chosen_levels):
+        raise ReleaseError("name one cuboid: --level, or --by AXIS=LEVEL")
     with stage("sharing"), undamaged(directory):
-        frame = share_intervals(read_release(directory), level, chosen, amount, sure, draws=draws)
+        released = read_release(directory)
+        if level is None:
+            level = _named(released.plan.tree, chosen_levels)
+        frame = share_intervals(released, level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
@@ -88,6 +113,15 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
         return Above(threshold, equally=name is RuleName.ABOVE_EQUALLY)
     rules: tuple[Rule, ...] = Proportional(), Logarithmic(), Quadratic(), Seats()
     return next(rule for rule in rules if rule.name == name.value)
+
+
+def _named(tree: Tree, levels: Mapping[str, str]) -> str:
+    """Return the name of the cuboid of one level of some axes."""
+    for name in levels:
+        if name not in [axis.name for axis in tree.axes]:
+            names = ", ".join(axis.name for axis in tree.axes)
+            raise ReleaseError(f"--by: no axis is called {name!r}; there are {names}")
+    return tree.name_of(levels_of(tree, levels))
 
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +14,13 @@ import typer
 from hedgerow.cli.output_file import pairs
 from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
+from hedgerow.plan.depths import FEW_LEAVES
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import open_database
+from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
@@ -63,13 +67,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     with open_database() as db, open_source(db, table, subject) as source:
         _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
         names = source.names
+    sizes = [_areas(file.parent / f"{name}.csv", columns, table) for name, columns in axes.items()]
     head = f"# A release file for {_toml(table.name)}."
     text = "\n".join([
         f"{head}\n# Next: hedgerow plan {_toml(file.name)[1:-1]}\n",
         _table_section(os.path.relpath(table, file.parent), count, unit),
         *(_axis_section(name, columns) for name, columns in (axes or UNKNOWN_AXIS).items()),
+        *_workload_sections(sizes),
         _privacy_section(epsilon, delta, unit, most),
-        _END,
+        _END.format(measure=_measure(sizes)),
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
@@ -150,6 +156,52 @@ def _axis_section(name: str, columns: Sequence[str]) -> str:
     )
 
 
+MOST_WHOLE_CELLS = 1 << 27
+"""Cells of a cube that are held in memory at once where a new file proposes it: 3 GB."""
+
+
+def _areas(path: Path, columns: Sequence[str], table: Path) -> list[int] | None:
+    """Return the number of areas of each level of a public list; None where there is none yet.
+
+    The confidential table is none, whatever it is called.
+    """
+    if not path.is_file() or path.samefile(table):
+        return None
+    try:
+        areas = Axis.from_frame("axis", read_areas(path, columns), columns)
+    except TableError:  # which `plan` will explain
+        return None
+    return [areas.size(level) for level in range(areas.depth + 1)]
+
+
+def _workload_sections(sizes: Sequence[list[int] | None]) -> list[str]:
+    """Return ``[workload]`` with a cube over several axes, where its cells fit."""
+    known = [size for size in sizes if size is not None]
+    if len(sizes) < 2:
+        return []
+    if len(known) < len(sizes):
+        why = 'every combination of levels; "chain" where the lists of areas are too long for it'
+    elif _fits(known):
+        why = 'every combination of levels; "chain": the levels of the axes in turns'
+    else:
+        return []
+    return [f'[workload]\ncuboids = "cube"   # {why}\n']
+
+
+def _fits(sizes: Sequence[Sequence[int]]) -> bool:
+    """Return whether the cells that a cube measures whole are few enough."""
+    whole = prod(map(sum, sizes))
+    if len(sizes) == 2 and prod(size[-1] for size in sizes) > FEW_LEAVES:
+        whole -= prod(size[-1] for size in sizes)  # survivors alone
+    return whole <= MOST_WHOLE_CELLS
+
+
+def _measure(sizes: Sequence[list[int] | None]) -> str:
+    """Return what is measured: all cells unless there are known to be many."""
+    known = [size[-1] for size in sizes if size is not None]
+    return "survivors" if prod(known) > FEW_LEAVES else "all"
+
+
 def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
     given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
     kept = _toml(f"<most records of one {unit}>") if most is None else str(most)
@@ -173,7 +225,7 @@ importance = "levels"     # all levels alike; without it all counts, so mostly t
 
 [estimate]
 method  = "euclidean"
-measure = "all"          # every possible cell; "survivors" where there are too many
+measure = "{measure}"   # "all": every possible cell; "survivors" where there are too many
 
 [output]
 directory = "out"        # is created when the release is complete; must not exist

@@ -19,6 +19,7 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
     sums_rows,
 )
+from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
@@ -33,6 +34,7 @@ from hedgerow.plan.forecast import (
     shares_are_relative,
 )
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.preflight import check_combines
@@ -75,7 +77,7 @@ def plan(
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        spec.allocation.check_target(target_mse)
+        spec.allocation.check_target(target_mse, of_cube=spec.file.workload.cuboids == Cube.name)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
@@ -188,7 +190,8 @@ def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
     stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-    stdout.print(escape(aligned([SIMULATED_HEADINGS, *simulated_rows(errors)])) + "\n")
+    headings = headings_of(errors, SIMULATED_HEADINGS)
+    stdout.print(escape(aligned([headings, *simulated_rows(errors)])) + "\n")
     if len(sums):
         stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
         stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")

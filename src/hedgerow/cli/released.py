@@ -44,6 +44,7 @@ from hedgerow.release.reestimate.reestimate import (
 )
 from hedgerow.release.release import Release, axis_level, read_release
 from hedgerow.spec.measurement_file import read_measurements
+from hedgerow.tables.tree import Levels
 from hedgerow.text import one_line, visible
 
 NOT_VERIFIED = 3
@@ -111,9 +112,11 @@ FIRST_ROWS = 20
 def table(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
     level: Annotated[
-        str | None, typer.Option(help="A depth by its name in the plan: county.")
+        str | None, typer.Option(help="A cuboid by its name in the plan: county.")
     ] = None,
-    depth: Annotated[int | None, typer.Option(help="A depth by its number, 0: the total.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
+    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,12 +177,18 @@ def _frame(
 ) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if counts_only else USUAL, **levels)
-    tree = released.plan.tree
-    names = {tree.cuboid_name(t) for t in range(tree.depth + 1)}
-    of_axis = None if level is None or level in names else axis_level(tree, level)
+    plan = released.plan
+    if depth is not None and not plan.is_chain:
+        raise ReleaseError(
+            f"a cube has no depths; name a cuboid: --level {plan.tree.name_of(plan.levels[1])!r}, "
+            f"or --by AXIS=LEVEL"
+        )
+    of_axis = None
+    if level is not None and plan.tree.named(level) not in plan.by_levels:
+        of_axis = axis_level(plan.tree, level)
     if of_axis is not None:
         raise ReleaseError(
-            f"no depth {level!r}; it is a level of axis {of_axis[0]!r}, summed over the others: "
+            f"no cuboid {level!r}; it is a level of axis {of_axis[0]!r}, summed over the others: "
             f"--by {of_axis[0]}={of_axis[1]}"
         )
     return released.level(level, depth=depth)
@@ -210,7 +219,7 @@ def _word(name: str, value: object) -> str:
 
 
 ESTIMATE_HEADINGS = (
-    "depth", "cuboid", "rows", "total", "mean standard error", "differs from the release by",
+    "cuboid", "rows", "total", "mean standard error", "differs from the release by",
 )  # fmt: skip
 
 
@@ -261,8 +270,10 @@ def estimate(
         )
     estimates.write(place)
     stdout.print(f"\n{escape(estimates.described['claim'].capitalize())}.\n")
-    rows = [_estimate_row(estimates, t, frame) for t, frame in enumerate(estimates.frames)]
-    stdout.print(escape(aligned([ESTIMATE_HEADINGS, *rows])))
+    rows = [_estimate_row(estimates, levels) for levels in estimates.frames]
+    along = tuple(estimates.frames) == estimates.tree.chain
+    headings = ("depth" if along else "", *ESTIMATE_HEADINGS)
+    stdout.print(escape(aligned([headings, *rows])))
     stdout.print(f"\nEstimates: {escape(str(place))}")
 
 
@@ -274,15 +285,16 @@ def _beside(source: Path, method: str) -> Path:
     return named.with_name(f"{named.stem}.{method}")
 
 
-def _estimate_row(estimates: Estimates, depth: int, frame: pl.DataFrame) -> tuple[str, ...]:
+def _estimate_row(estimates: Estimates, levels: Levels) -> tuple[str, ...]:
+    tree, frame = estimates.tree, estimates.frames[levels]
     value = COUNT if COUNT in frame.columns else ESTIMATE
     differs = ""
     if RELEASED in frame.columns:
         difference = _mean((frame[value] - frame[RELEASED]).abs())
         differs = f"{difference:,.3g} on average"
     return (
-        str(depth),
-        estimates.tree.cuboid_name(depth),
+        str(sum(levels)) if tuple(estimates.frames) == tree.chain else "",
+        tree.name_of(levels),
         f"{len(frame):,}",
         f"{frame[value].sum():,.0f}",
         f"{_mean(frame[STANDARD_ERROR]):,.4g}",

@@ -16,7 +16,7 @@ from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
     WORDS,
     legend,
-    metric_rows,
+    metric_tables,
     picture_of_simulation,
     write_simulation,
 )
@@ -65,7 +65,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     errors, left_out = _simulated(spec, runs, seed, workers)
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
-    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by depth:\n")
+    stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
     _show(errors, metrics, left_out)
     if output is not None:
         with whole_file(output) as opened:
@@ -118,7 +118,8 @@ def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftO
     stdout.print(escape(legend(errors)))
     for metric in metrics:
         stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        stdout.print(escape(aligned(metric_rows(errors, metric))))
+        tables = map(aligned, metric_tables(errors, metric))
+        stdout.print(escape("\n\n".join(tables)))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]

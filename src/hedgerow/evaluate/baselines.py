@@ -13,7 +13,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text
+from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text, sum_to_cuboid
 from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -23,7 +23,6 @@ from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
-from hedgerow.release.descent.steps import Refinement
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Levels, Tree
 
@@ -59,19 +58,6 @@ def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
         noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
     noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
     return noisy.reshape(shape)
-
-
-def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
-    """Return the counts of a cuboid from finer ones: int64, one dimension an axis (its nodes).
-
-    ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
-    """
-    given = tuple(axis.depth for axis in tree.axes) if given is None else given
-    for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
-        if level < finer:
-            start = axis.descendant_start(level, finer)[:-1]
-            leaves = np.add.reduceat(leaves, start, axis=i)
-    return leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,11 +166,11 @@ class StabilityHistogram:
 class IndependentNoise:
     """The noisy counts of all nodes as they are: unbiased, sometimes negative, not consistent.
 
-    A depth of single children repeats the counts above it, a public one is exact. Whether the plan
-    measures survivors does not matter.
+    A cuboid that has the cells of a coarser one repeats its counts, a public one is exact. Whether
+    the plan measures survivors does not matter.
 
     Raises:
-        PlanError: a depth with families of several children is not measured.
+        PlanError: a cuboid with cells of its own is not measured.
         TableError: too many leaves.
     """
 
@@ -194,10 +180,9 @@ class IndependentNoise:
     def __post_init__(self) -> None:
         tree = self.plan.tree
         check_leaves(tree)
-        for depth, depth_plan in enumerate(self.plan.depths):
-            single = depth > 0 and Refinement.of(tree, depth).single
-            if not (isinstance(depth_plan, Measured | Public) or single):
-                name = tree.cuboid_name(depth)
+        for levels, what in self.plan.by_levels.items():
+            if not (isinstance(what, Measured | Public) or levels in self.plan.repeats):
+                name = tree.name_of(levels)
                 raise PlanError(f"independent noise needs a measurement of {name!r}")
 
     def facts(self) -> dict[str, str]:
@@ -215,18 +200,19 @@ class IndependentNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
         """Yield the noisy counts of every cuboid."""
-        tree = counts.tree
-        cells = CuboidCounts.true(counts, tree.cuboid(0))
-        for levels, what in zip(tree.chain, self.plan.depths, strict=True):
+        tree, found = counts.tree, dict[Levels, CuboidCounts]()
+        for levels, what in self.plan.by_levels.items():
             if isinstance(what, Measured):
                 noisy = np.empty(tree.cells(levels), dtype=np.int64)
                 what.mechanism.draw(bits.stream(*levels), 0, noisy)
                 true = CuboidCounts.true(counts, levels)
                 noisy[true.number] += true.values
-                cells = CuboidCounts(None, noisy)
+                found[levels] = CuboidCounts(None, noisy)
             elif isinstance(what, Public):
-                cells = CuboidCounts.true(counts, levels)
-            yield levels, cells
+                found[levels] = CuboidCounts.true(counts, levels)
+            else:
+                found[levels] = found[self.plan.repeats[levels]]
+            yield levels, found[levels]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,18 +33,18 @@ METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_r
 def simulated_releases(
     plan: Plan, prior: Prior, estimator: Estimator, *, runs: int, seed: int = 0
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the errors of simulated releases of a public table, by depth and off the chain.
+    """Return the errors of simulated releases of a public table, by cuboid and off the chain.
 
-    The noise of each depth is the plan's; the areas are those of the prior, so sums run over them.
+    The noise of each cuboid is the plan's; the areas are those of the prior, so sums run over them.
     Nothing simulated may be published as a release.
 
     Returns:
-        One row a depth: ``depth``, ``cuboid``, ``cells``, the metrics of `error_of_nodes` (``rmse``
-        is the root of the mean over runs of its square, the others are means over runs), and for
-        each the Monte Carlo standard error, ``*_error``. And one row for each of the few cuboids
-        that `hedgerow.plan.cost` finds worst: ``cuboid``, ``cells``, ``rmse`` (over cells and runs,
-        records), ``highest`` and ``lowest``: the mean error over runs of the cells that are most
-        too high and most too low (records).
+        One row a cuboid: ``depth`` (of a chain alone), ``cuboid``, ``cells``, the metrics of
+        `error_of_nodes` (``rmse`` is the root of the mean over runs of its square, the others are
+        means over runs), and for each the Monte Carlo standard error, ``*_error``. And one row for
+        each of the few cuboids off a chain that `hedgerow.plan.cost` finds worst: ``cuboid``,
+        ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``: the mean
+        error over runs of the cells that are most too high and most too low (records).
     """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
@@ -61,11 +61,13 @@ def simulated_releases(
         for levels, frames in sums.items():
             released = _sums(tree, levels, leaves.codes, leaves.counts)
             frames.append(_errors_of_sums(released, truth[levels]))
-    return _by_depth(errors, runs), _by_cuboid(tree, sums, runs)
+    return _means(errors, runs), _by_cuboid(tree, sums, runs)
 
 
 def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
     """Return an empty list for each of the cuboids whose sums may be furthest from their truth."""
+    if not plan.is_chain:
+        return {}  # every cuboid is measured
     names = sums_off_the_chain(plan)["cuboid"].head(MOST_SUMS).to_list()
     levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
     return {levels[name]: [] for name in names}
@@ -104,10 +106,11 @@ def _by_cuboid(
     return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
 
 
-def _by_depth(errors: list[pl.DataFrame], runs: int) -> pl.DataFrame:
-    """Return the mean errors of all runs, a row a depth."""
+def _means(errors: list[pl.DataFrame], runs: int) -> pl.DataFrame:
+    """Return the mean errors of all runs, a row a cuboid."""
     every = pl.concat(errors).with_columns((pl.col("rmse") ** 2).alias("mse"))
-    by_depth = every.group_by("depth", "cuboid", "cells", maintain_order=True).agg(
+    keys = [name for name in ("depth", "cuboid", "cells") if name in every.columns]
+    return every.group_by(keys, maintain_order=True).agg(
         pl.col("mse").mean().sqrt().alias("rmse"),
         (pl.col("mse").std() / (2 * pl.col("mse").mean().sqrt() * math.sqrt(runs)))
         .fill_nan(0.0)
@@ -115,7 +118,6 @@ def _by_depth(errors: list[pl.DataFrame], runs: int) -> pl.DataFrame:
         *(pl.col(name).mean() for name in METRICS[1:]),
         *((pl.col(name).std() / math.sqrt(runs)).alias(f"{name}_error") for name in METRICS[1:]),
     )
-    return by_depth.sort("depth")
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:
@@ -138,7 +140,7 @@ def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     """Return the rows of `simulated_releases` in words, under `HEADINGS`."""
     return [
         (
-            str(row["depth"]),
+            str(row.get("depth", "")),
             row["cuboid"],
             *(f"{row[name]:,.4g} ± {row[f'{name}_error']:,.2g}" for name in METRICS[:3]),
             *(f"{row[name]:.1%} ± {row[f'{name}_error']:.1%}" for name in METRICS[3:]),

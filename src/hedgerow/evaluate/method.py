@@ -9,6 +9,7 @@ import numpy as np
 from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.metrics import true_cells
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -51,9 +52,24 @@ class CuboidCounts:
         return cls(number[order], values[order])
 
     @classmethod
+    def none(cls) -> "CuboidCounts":
+        """Return no counts: every cell is 0."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    @classmethod
     def true(cls, counts: Counts, levels: Levels) -> "CuboidCounts":
-        """Return the true counts of a cuboid of the chain that are not 0."""
-        return cls.of(counts.tree, levels, *counts.roll_up(counts.tree.chain.index(levels)))
+        """Return the true counts of a cuboid that are not 0."""
+        return cls.of(counts.tree, levels, *true_cells(counts, levels))
+
+    def summed(self, tree: Tree, levels: Levels) -> "CuboidCounts":
+        """Return the counts of a cuboid from these, which are those of the leaves."""
+        shape = shape_of(tree, tree.chain[-1])
+        if self.number is None:
+            return CuboidCounts(
+                None, sum_to_cuboid(tree, self.values.reshape(shape), levels).ravel()
+            )
+        codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
+        return CuboidCounts.of(tree, levels, *Counts(tree, codes, self.values).cuboid(levels))
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
@@ -67,6 +83,19 @@ class CuboidCounts:
 def shape_of(tree: Tree, levels: Levels) -> tuple[int, ...]:
     """Return how many nodes each axis has in a cuboid."""
     return tuple(axis.size(level) for axis, level in zip(tree.axes, levels, strict=True))
+
+
+def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
+    """Return the counts of a cuboid from finer ones: int64, one dimension an axis (its nodes).
+
+    ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
+    """
+    given = tuple(axis.depth for axis in tree.axes) if given is None else given
+    for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
+        if level < finer:
+            start = axis.descendant_start(level, finer)[:-1]
+            leaves = np.add.reduceat(leaves, start, axis=i)
+    return leaves
 
 
 def check_numbered(tree: Tree) -> None:
@@ -130,7 +159,10 @@ class Method(Protocol):
         """Raise a HedgerowError unless the method can release such a table."""
 
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
-        """Yield each cuboid of the chain once with its counts, a pure and thread-safe function."""
+        """Yield each cuboid that is released once with its counts; pure, and thread-safe.
+
+        The leaves are among them: counts of other cuboids are their sums.
+        """
 
 
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")

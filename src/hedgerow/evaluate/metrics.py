@@ -1,7 +1,7 @@
-"""Error of a release against the truth, by depth. Confidential where the table is."""
+"""Error of a release against the truth, by cuboid. Confidential where the table is."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import check_outside
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
-from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.tables.tree import Codes, Levels, Tree
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
@@ -26,45 +26,61 @@ HEADINGS_BESIDE_FORECAST = (
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
 
-def error_by_depth(counts: Counts, release: Release) -> pl.DataFrame:
-    """Return the errors of the released counts of each depth, over all possible cells.
+def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
+    """Return the errors of the released counts of each cuboid, over all possible cells.
 
     Returns:
-        One row a depth: ``depth``, ``cuboid``, ``cells`` (possible ones), ``max_error`` (records),
+        One row a cuboid: ``depth`` (of a chain alone), ``cuboid``, ``cells`` (possible ones),
+        ``max_error`` (records),
         ``rmse``, ``mae`` (records), ``false_discovery_rate`` (share of the cells released as
         positive that are truly zero), ``false_negative_rate`` (share of the truly positive cells
         released as zero); the metrics of Boninsegna & Silvestri, Section 5.
     """
-    tree = counts.tree
-    rows = []
-    for depth in range(tree.depth + 1):
-        truth, released = counts.level(depth), release.level(depth=depth)
-        rows.append(errors_of_cells(tree, depth, *_aligned(truth, released, tree.columns(depth))))
-    return pl.DataFrame(rows)
+    tree, rows = counts.tree, []
+    for levels in release.plan.levels:
+        codes, values = true_cells(counts, levels)
+        truth = label_nodes(tree, levels, codes, **{COUNT: values})
+        released = release.level(tree.name_of(levels))
+        rows.append(errors_of_cells(tree, levels, *_aligned(truth, released)))
+    return with_depths(tree, release.plan.levels, rows)
 
 
 def error_of_nodes(counts: Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
-    """Return the frame of `error_by_depth` for the survivors of a simulated pass, by cuboid."""
+    """Return the frame of `error_by_cuboid` for the survivors of a simulated pass, by cuboid."""
     tree, rows = counts.tree, []
-    for depth, levels in enumerate(tree.chain):
-        true, given = (
-            pl.DataFrame({**{str(i): code for i, code in enumerate(codes)}, COUNT: values})
-            for codes, values in (
-                counts.roll_up(depth),
-                (nodes[levels].codes, nodes[levels].counts),
-            )
-        )
-        rows.append(errors_of_cells(tree, depth, *_aligned(true, given, true.columns[:-1])))
-    return pl.DataFrame(rows)
+    cuboids = sorted(nodes, key=lambda levels: (sum(levels), levels))
+    for levels in cuboids:
+        given = _numbered(nodes[levels].codes, nodes[levels].counts)
+        true = _numbered(*true_cells(counts, levels))
+        rows.append(errors_of_cells(tree, levels, *_aligned(true, given)))
+    return with_depths(tree, cuboids, rows)
 
 
-def errors_of_cells(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[str, Any]:
-    """Return the metrics of a depth from the counts of all cells that either side holds."""
+def true_cells(counts: Counts, levels: Levels) -> tuple[Codes, Int64]:
+    """Return the non-zero cells of a cuboid, on the tree's chain or off it, and their counts."""
+    depth = counts.tree.depth_at(levels)
+    return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
+
+
+def _numbered(codes: Codes, values: Int64) -> pl.DataFrame:
+    return pl.DataFrame({**{str(i): code for i, code in enumerate(codes)}, COUNT: values})
+
+
+def with_depths(
+    tree: Tree, cuboids: Sequence[Levels], rows: Iterable[Mapping[str, Any]]
+) -> pl.DataFrame:
+    """Return one row a cuboid, along a chain with its ``depth`` in front."""
+    if tuple(cuboids) == tree.chain:
+        rows = [{"depth": depth, **row} for depth, row in enumerate(rows)]
+    return pl.DataFrame(list(rows))
+
+
+def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> dict[str, Any]:
+    """Return the metrics of a cuboid from the counts of all cells that either side holds."""
     error, shown, there = given - true, given > 0, true > 0
-    cells = tree.nodes(depth)
+    cells = tree.cells(levels)
     return {
-        "depth": depth,
-        "cuboid": tree.cuboid_name(depth),
+        "cuboid": tree.name_of(levels),
         "cells": float(cells),
         "max_error": int(np.abs(error).max(initial=0)),
         "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
@@ -75,10 +91,10 @@ def errors_of_cells(tree: Tree, depth: int, given: Int64, true: Int64) -> dict[s
 
 
 def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return the rows of `error_by_depth` in words, under `HEADINGS`."""
+    """Return the rows of `error_by_cuboid` in words, under `HEADINGS`; a cube has no depths."""
     return [
         (
-            str(row["depth"]),
+            str(row.get("depth", "")),
             row["cuboid"],
             f"{row['max_error']:,}",
             f"{row['rmse']:,.3g}",
@@ -90,16 +106,21 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
+def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> tuple[str, ...]:
+    """Return headings that begin with the depth, which is blank where the frame has none."""
+    return ("depth" if "depth" in errors.columns else "", *headings[1:])
+
+
 def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return the rows of `error_by_depth` with the forecast, under `HEADINGS_BESIDE_FORECAST`.
+    """Return the rows of `error_by_cuboid` with the forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     ``expected`` is the `hedgerow.plan.forecast.forecast` of the release's own plan; words are empty
     where it is null, and ratios where counts are exact.
     """
-    rows = []
-    for row, predicted in zip(error_rows(errors), expected.iter_rows(named=True), strict=True):
+    rows, of_cuboid = [], {row["cuboid"]: row for row in expected.iter_rows(named=True)}
+    for row, measured in zip(error_rows(errors), errors.iter_rows(named=True), strict=True):
         depth, cuboid, largest, *_, discovered, lost = row
-        measured = errors.row(int(depth), named=True)
+        predicted = of_cuboid[cuboid]
         both = (w for name in ("rmse", "mae") for w in _beside(measured[name], predicted[name]))
         bound = "" if predicted["max_95"] is None else f"±{math.ceil(predicted['max_95']):,}"
         rows.append((depth, cuboid, largest, bound, *both, discovered, lost))
@@ -114,10 +135,9 @@ def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
     return f"{measured:,.3g}", f"{expected:,.3g}", ratio
 
 
-def _aligned(
-    truth: pl.DataFrame, released: pl.DataFrame, columns: list[str]
-) -> tuple[Int64, Int64]:
+def _aligned(truth: pl.DataFrame, released: pl.DataFrame) -> tuple[Int64, Int64]:
     """Return released and true counts, cell by cell, over the cells that either frame holds."""
+    columns = truth.columns[:-1]
     if not columns:  # the total, which is not listed where it is 0
         given, true = (np.array([frame[COUNT].sum()], np.int64) for frame in (released, truth))
         return given, true
@@ -141,10 +161,10 @@ def picture_of_errors(
     title: str | None = None,
     expected: pl.DataFrame | None = None,
 ) -> None:
-    """Draw maximum error, RMSE and false discoveries by depth, one line a release.
+    """Draw maximum error, RMSE and false discoveries by cuboid, one line a release.
 
-    ``errors`` holds a frame of `error_by_depth` for each name; ``expected`` is the forecast of the
-    plan of all releases, drawn dashed.
+    ``errors`` holds a frame of `error_by_cuboid` for each name; ``expected`` is the forecast of the
+    plan of all releases, drawn dashed. In a cube, whose cuboids are no sequence, marks stand alone.
     """
     check_outside(Path(path), "the picture")
     metrics = {
@@ -152,15 +172,18 @@ def picture_of_errors(
         "rmse": "RMSE (records)",
         "false_discovery_rate": "false discovery rate",
     }
+    first = next(iter(errors.values()))
+    places, line = range(len(first)), "-" if "depth" in first.columns else ""
     with figure_for(path, (12, 4.2), ReleaseError) as figure:
         for axes, (metric, words) in zip(figure.subplots(1, 3), metrics.items(), strict=True):
             for colour, (name, frame) in zip(COLOURS, errors.items(), strict=False):
-                axes.plot(frame["depth"], frame[metric], "o-", color=colour, label=name)
-            predicted = _forecast(expected, metric)
+                axes.plot(places, frame[metric], f"o{line}", color=colour, label=name)
+            predicted = _forecast(first["cuboid"].to_list(), expected, metric)
             if predicted is not None:
-                depths, values, name = predicted
-                axes.plot(depths, values, "s--", color=FORECAST, mfc="none", label=name)
-            label_depths(axes, next(iter(errors.values())))
+                drawn_at, values, name = predicted
+                style = f"s{line and '--'}"
+                axes.plot(drawn_at, values, style, color=FORECAST, mfc="none", label=name)
+            label_depths(axes, first.with_columns(depth=pl.Series(places)))
             if metric == "false_discovery_rate":
                 axes.set_ylim(0, 1)
             else:
@@ -177,11 +200,11 @@ def picture_of_errors(
 
 
 def _forecast(
-    expected: pl.DataFrame | None, metric: str
+    cuboids: list[str], expected: pl.DataFrame | None, metric: str
 ) -> tuple[list[int], list[float], str] | None:
-    """Return the depths at which a metric was forecast, its values, and its name."""
+    """Return the places of the cuboids of which a metric was forecast, its values, its name."""
     if expected is None or metric not in FORECASTS:
         return None
     column, name = FORECASTS[metric]
     rows = expected.drop_nulls(column)
-    return rows["depth"].to_list(), rows[column].to_list(), name
+    return [cuboids.index(each) for each in rows["cuboid"]], rows[column].to_list(), name

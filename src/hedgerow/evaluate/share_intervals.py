@@ -7,7 +7,6 @@ taken off; areas above a threshold that share equally get bounds on how many the
 what is proved and what is measured: docs/proofs.md, "Intervals of shares".
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,13 +19,13 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.noise.bits import ReleaseKey
-from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.evaluate.joint_errors import ChainErrors, CubeErrors, JointErrors, RawErrors
 from hedgerow.plan.depths import Measured
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.reestimate.measured_cells import measured_cells
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
@@ -54,33 +53,35 @@ def share_intervals(
 ) -> pl.DataFrame:
     """Return what each area gets by its released count, and an interval of what it is due.
 
-    The amount (above 0, in any unit; or a number of seats) is shared by the areas of a depth of the
-    tree, named as ``"county"``. ``draws`` errors are resampled, rounded up to an even number.
+    The amount (above 0, in any unit; or a number of seats) is shared by the areas of a cuboid of
+    the plan, named as ``"county"`` or ``"origin.region"``. ``draws`` errors are resampled, rounded
+    up to an even number.
 
     Returns:
-        One row a measured area, in tree order: its codes, ``count`` (released, 0 where it is not
-        listed), the unbiased ``estimate`` of the true count (records), ``share`` (of the amount)
-        and ``amount`` by the released counts, ``low`` and ``high``: what it would get by the true
-        counts, in units of the amount; ``contradicted``: whether the count cannot be the true one,
-        by the intervals that hold for all areas at once.
+        One row a measured area, in tree order, or of a cube row by row: its codes, ``count``
+        (released, 0 where it is not listed), the unbiased ``estimate`` of the true count (records),
+        ``share`` (of the amount) and ``amount`` by the released counts, ``low`` and ``high``: what
+        it would get by the true counts, in units of the amount; ``contradicted``: whether the count
+        cannot be the true one, by the intervals that hold for all areas at once.
     """
-    depth = _depth_of(release, level)
+    levels = _levels_of(release, level)
     if not 0 < amount < np.inf:
         raise EstimateError(f"the amount to share must be above 0, got {amount}")
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
     content = release.content
-    areas = _areas(content, depth)
+    areas = _areas(content, levels)
     tree = content.plan.tree
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
-    if areas.noise:
+    if areas.errors is not None:
         if 2 * pairs * len(paid) > MOST_NUMBERS:
             raise ReleaseError(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"
             )
-        errors = _errors(areas, pairs, seed)
+        errors = areas.errors.draw(pairs, seed)
+        errors = np.concatenate([errors, -errors])
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, areas.estimate, errors, confidence)
         elif isinstance(rule, Seats):
@@ -92,27 +93,28 @@ def share_intervals(
     columns = {
         COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(content, depth, areas, confidence.coverage),
+        CONTRADICTED: _contradicted(content, levels, areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(tree, tree.cuboid(depth), areas.codes, **columns)
+    return label_nodes(tree, levels, areas.codes, **columns)
 
 
-def _depth_of(release: Release, level: str) -> int:
-    """Return the depth of a name, or raise where it is none or a column would be named twice."""
-    tree = release.plan.tree
-    names = [tree.cuboid_name(t) for t in range(tree.depth + 1)]
-    if level not in names:
-        of_axis = axis_level(tree, level)
+def _levels_of(release: Release, level: str) -> Levels:
+    """Return the cuboid of a name, or raise where it is none or a column would be named twice."""
+    plan, tree = release.plan, release.plan.tree
+    levels = tree.named(level)
+    if levels is None or levels not in plan.by_levels:
+        names, of_axis = ", ".join(plan.cuboids), axis_level(tree, level)
+        if of_axis is None and levels is None:
+            raise ReleaseError(f"no level is called {level!r}; there are {names}")
+        what = "off it" if of_axis is None else f"a level of axis {of_axis[0]!r} alone"
         raise ReleaseError(
-            f"no level is called {level!r}; there are {', '.join(names)}"
-            if of_axis is None
-            else f"{level!r} is a level of axis {of_axis[0]!r}, summed over the others; shares are "
-            f"computed for depths of the tree alone: {', '.join(names)}"
+            f"the plan has no cuboid {level!r} ({what}), and shares are computed for its cuboids: "
+            f"{names}"
         )
     taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}
     if taken:
         raise ReleaseError(f"a column of the areas is called {min(taken)!r}, as a result is")
-    return names.index(level)
+    return levels
 
 
 def _rank(confidence: Confidence, draws: int) -> int:
@@ -138,43 +140,55 @@ class _Areas:
         codes, counts: of each, the counts as released.
         estimate: float64 (cells), records: unbiased.
         variance: float64 (cells), records²: of the estimates.
-        layers: from the root to the level, the last with the estimates from each area's own
-        subtree. cuboids: of each layer. noise: of each layer, None where it has none of its own;
-        empty where counts are public. raw: whether the estimates are noisy counts as they are.
+        errors: what their errors are made of; None where counts are public.
+        raw: whether the estimates are noisy counts as they are.
     """
 
     codes: Codes
     counts: Int64
     estimate: Float64
     variance: Float64
-    layers: tuple[Layer, ...]
-    cuboids: tuple[Levels, ...]
-    noise: tuple[Mechanism | None, ...]
+    errors: JointErrors | None
     raw: bool = False
 
 
-def _areas(content: Content, depth: int) -> _Areas:
-    """Return the areas of a level, from the release."""
+def _areas(content: Content, levels: Levels) -> _Areas:
+    """Return the areas of a cuboid, from the release."""
+    if content.plan.is_chain:
+        return _along_chain(content, sum(levels))
+    plan = content.plan
+    here = measured_cells(plan, content.stored, content.nodes, [levels])[levels]
+    cuboid = plan.cube.shape.given(levels)
+    own, raw = plan.by_levels[plan.cube.levels(cuboid)], cuboid not in plan.cube.whole
+    errors: JointErrors | None = None
+    if raw and isinstance(own, Measured) and len(here):
+        errors = RawErrors(levels, own.mechanism, len(here))
+    elif not raw and here.variance.any():
+        errors = CubeErrors(plan, cuboid)
+    return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
+
+
+def _along_chain(content: Content, depth: int) -> _Areas:
+    """Return the areas of a depth of a chain."""
     outline = Outline.of(content.plan)
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
     here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:
         exact = here.counts.astype(float)
-        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), (), (), ())
+        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), None)
     noise = tuple(
         depth_plan.mechanism if isinstance(depth_plan, Measured) else None
         for depth_plan in content.plan.depths[: depth + 1]
     )
     if not outline.everything and outline.public_depth < depth - 1:  # raw counts alone
-        if noise[depth] is None:
+        mechanism = noise[depth]
+        if mechanism is None:
             raise ReleaseError(f"{name} was not measured; name a level that was")
         own = layers[depth]
-        lone = Layer(own.noisy, own.variance, np.array([0, own.nodes]))
         estimate = np.asarray(own.noisy, dtype=np.float64)
         variance = np.full(own.nodes, own.variance, dtype=np.float64)
-        ends, drawn = (chain[0], chain[depth]), (None, noise[depth])
-        tree = (Layer(None), lone)
-        return _Areas(here.codes, here.counts, estimate, variance, tree, ends, drawn, raw=True)
+        errors = RawErrors(chain[depth], mechanism, own.nodes)
+        return _Areas(here.codes, here.counts, estimate, variance, errors, raw=True)
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
@@ -182,59 +196,20 @@ def _areas(content: Content, depth: int) -> _Areas:
         raise ReleaseError(
             f"the measurements do not determine {name}; name a level that was measured"
         )
-    above = chain[: depth + 1]
-    return _Areas(here.codes, here.counts, final.estimate, final.variance, top, above, noise)
+    joint = ChainErrors(top, chain[: depth + 1], noise)
+    return _Areas(here.codes, here.counts, final.estimate, final.variance, joint)
 
 
-def _contradicted(content: Content, depth: int, areas: _Areas, level: float) -> NDArray[np.bool_]:
+def _contradicted(
+    content: Content, levels: Levels, areas: _Areas, level: float
+) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
     tree = content.plan.tree
     total = int(content.nodes[tree.cuboid(0)].counts.sum())
-    errors = CuboidErrors.of(content.plan, tree.cuboid(depth), total)
+    errors = CuboidErrors.of(content.plan, levels, total)
     return replace(errors, raw=areas.raw).contradicted(
         areas.counts, areas.estimate, areas.variance, level
     )
-
-
-def _errors(areas: _Areas, pairs: int, seed: int) -> Float64:
-    """Return joint errors of the estimates: float64 (2 pairs, cells), the second half negated.
-
-    All are errors of least squares, which is linear, run on noise alone.
-    """
-    layers = areas.layers
-    key = ReleaseKey(hashlib.sha256(f"hedgerow/share intervals/{seed}".encode()).digest())
-    drawn = []
-    for levels, layer, mechanism in zip(areas.cuboids, layers, areas.noise, strict=True):
-        noise = np.zeros((pairs, layer.nodes))
-        if mechanism is not None:
-            whole = np.empty(noise.size, dtype=np.int64)
-            mechanism.draw(key.stream(*levels), 0, whole)
-            noise += whole.reshape(noise.shape)
-        drawn.append(noise)
-    drawn[-1] = _of_subtrees(layers[-1], areas.noise[-1], drawn[-1], seed)
-    errors = np.empty((2 * pairs, layers[-1].nodes))
-    for run in range(pairs):
-        made = [
-            Layer(None if layer.noisy is None else noise[run], layer.variance, layer.family_start)
-            for noise, layer in zip(drawn, layers, strict=True)
-        ]
-        errors[run] = least_squares(made)[-1].estimate
-    errors[pairs:] = -errors[:pairs]
-    return errors
-
-
-def _of_subtrees(layer: Layer, own: Mechanism | None, noise: Float64, seed: int) -> Float64:
-    """Return errors of estimates from their own subtrees: h η + ζ of docs/proofs.md."""
-    variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
-    weight, rest = np.ones(layer.nodes), variance
-    if own is not None and own.noise_variance > 0:
-        weight = np.minimum(variance / own.noise_variance, 1.0)
-        rest = variance - weight**2 * own.noise_variance
-    rest = np.where(rest > 1e-12 * variance, rest, 0.0)
-    noise *= weight
-    if rest.any():
-        noise += np.sqrt(rest) * np.random.default_rng(seed).standard_normal(noise.shape)
-    return noise
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:

@@ -6,13 +6,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.evaluate.method import FACTS, CuboidCounts, Method, align_cells, check_numbered
+from hedgerow.evaluate.method import (
+    FACTS,
+    CuboidCounts,
+    Method,
+    Setting,
+    align_cells,
+    check_numbered,
+)
 from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
@@ -50,7 +58,10 @@ def simulate(
     workers: int | None = None,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> pl.DataFrame:
-    """Return the errors of simulated releases of a public table, by setting and depth.
+    """Return the errors of simulated releases of a public table, by setting and cuboid.
+
+    The cuboids are those of the tree's chain; where a setting measures a cube, all of it. Those
+    that a setting does not release are sums of the leaves that it releases.
 
     Run r has the same random bits under all settings, so their errors are compared on common noise:
     a difference between two settings is more certain than the two errors suggest. Every number but
@@ -75,7 +86,7 @@ def simulate(
         `hedgerow.evaluate.moments` (null for a size class without cells); ``seconds`` of one run.
     """
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
-    truth = {levels: CuboidCounts.true(counts, levels) for levels in counts.tree.chain}
+    truth = {levels: CuboidCounts.true(counts, levels) for levels in _compared(counts, settings)}
     engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
@@ -85,19 +96,33 @@ def simulate(
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
         rows += [{"setting": setting.name, **facts, **row} for row in tally.rows()]
-    return pl.DataFrame(rows, schema=_SCHEMA)
+    frame = pl.DataFrame(rows, schema=_SCHEMA)
+    return frame if tuple(truth) == counts.tree.chain else frame.drop("depth")
+
+
+def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
+    """Return the cuboids to compare: of the chain, or of the cube where a setting measures one."""
+    plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
+    cubes = (plan.levels for plan in plans if not plan.is_chain)
+    return next(cubes, counts.tree.chain)
 
 
 def _run(counts: Counts, setting: Method, tally: "_Tally", seed: int, run: int) -> None:
     """Release the table once and tally its errors."""
+    left, leaves = set(tally.truth), CuboidCounts.none()
     start = time.perf_counter()
     for levels, cells in setting.released(counts, run_bits(seed, run)):
         tally.seconds[run] += time.perf_counter() - start
         tally.add(run, levels, cells)
+        left.remove(levels)
+        if levels == counts.tree.chain[-1]:
+            leaves = cells
         start = time.perf_counter()
+    for levels in left:
+        tally.add(run, levels, leaves.summed(counts.tree, levels))
 
 
-_SCHEMA = {
+_SCHEMA: Mapping[str, Any] = {
     **dict.fromkeys(("setting", *FACTS), pl.String),
     "runs": pl.Int64,
     "depth": pl.Int64,
@@ -137,7 +162,7 @@ class _Tally:
     """The errors of the runs of one setting; each writes its own part, so threads may share it."""
 
     tree: Tree
-    truth: Mapping[Levels, CuboidCounts]
+    truth: Mapping[Levels, CuboidCounts]  # coarse to fine
     scores: Float64  # (runs, cuboids, SCORES)
     cumulative: Float64  # (runs, cuboids), NaN for several axes
     sums: Mapping[Levels, ErrorSums]
@@ -145,28 +170,28 @@ class _Tally:
 
     @classmethod
     def of(cls, tree: Tree, truth: Mapping[Levels, CuboidCounts], runs: int) -> "_Tally":
-        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in tree.chain}
+        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in truth}
         scores = np.zeros((runs, len(sums), len(SCORES)))
         cumulative = np.full((runs, len(sums)), np.nan)
         return cls(tree, truth, scores, cumulative, sums, np.zeros(runs))
 
     def add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
-        possible, depth = self.tree.cells(levels), self.tree.chain.index(levels)
+        possible, place = self.tree.cells(levels), list(self.truth).index(levels)
         number, given, true = align_cells(cells, self.truth[levels], possible)
-        self.scores[run, depth] = score(given, true, possible)
+        self.scores[run, place] = score(given, true, possible)
         errors = given - true
         if len(self.tree.axes) == 1:
-            self.cumulative[run, depth] = cumulative_square(number, errors, possible)
+            self.cumulative[run, place] = cumulative_square(number, errors, possible)
         self.sums[levels].add(run, number, errors)
 
     def rows(self) -> Iterator[dict[str, object]]:
-        runs = len(self.seconds)
-        for t, levels in enumerate(self.tree.chain):
+        runs, along = len(self.seconds), tuple(self.truth) == self.tree.chain
+        for t, levels in enumerate(self.truth):
             cells = self.tree.cells(levels)
             mse, others = self.scores[:, t, 0], self.scores[:, t, 1:]
             columns = dict(zip(SCORES[1:], others.T, strict=True), seconds=self.seconds)
             row: dict[str, object] = {
-                "runs": runs, "depth": t, "cuboid": self.tree.name_of(levels),
+                "runs": runs, "depth": t if along else None, "cuboid": self.tree.name_of(levels),
                 "cells": float(cells),
             }  # fmt: skip
             row["rmse"], row["rmse_error"] = _root(mse)

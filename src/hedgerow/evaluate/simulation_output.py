@@ -44,22 +44,29 @@ NOTICE = (
 )
 
 
-def metric_rows(errors: pl.DataFrame, metric: str) -> list[tuple[str, ...]]:
-    """Return one metric: settings by depth, ± the Monte Carlo error, * at a depth's least."""
-    depths = errors["depth"].unique().sort().to_list()
-    if metric == "seconds":  # of a run, which is all depths
-        depths = depths[-1:]
+def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...]]]:
+    """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
+
+    Cuboids go by their numbers in `legend`, eight a table.
+    """
+    cuboids = list(enumerate(errors["cuboid"].unique(maintain_order=True)))
+    if metric == "seconds":  # of a run, which is all cuboids
+        cuboids = cuboids[-1:]
     value = pl.col(metric)
-    ranges = errors.group_by("depth").agg(value.min().alias("least"), value.max().alias("most"))
+    ranges = errors.group_by("cuboid").agg(value.min().alias("least"), value.max().alias("most"))
     marked = metric != "bias2"  # of which the least is no better than one near 0
-    least = {t: low if marked and low != high else None for t, low, high in ranges.rows()}
-    rows: list[tuple[str, ...]] = [
-        ("", "setting", *(str(t) if metric != "seconds" else "" for t in depths))
-    ]
-    for (name,), part in errors.group_by(["setting"], maintain_order=True):
-        by_depth = {row["depth"]: row for row in part.iter_rows(named=True)}
-        rows.append(("", str(name), *(_word(by_depth[t], metric, least[t]) for t in depths)))
-    return rows
+    least = {each: low if marked and low != high else None for each, low, high in ranges.rows()}
+    tables = []
+    for begin in range(0, len(cuboids), MOST_COLUMNS):
+        few = cuboids[begin : begin + MOST_COLUMNS]
+        rows: list[tuple[str, ...]] = [
+            ("", "setting", *(str(number) if metric != "seconds" else "" for number, _ in few))
+        ]
+        for (name,), part in errors.group_by(["setting"], maintain_order=True):
+            of = {row["cuboid"]: row for row in part.iter_rows(named=True)}
+            rows.append(("", str(name), *(_word(of[each], metric, least[each]) for _, each in few)))
+        tables.append(rows)
+    return tables
 
 
 def _word(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
@@ -87,15 +94,16 @@ def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, o
 
 
 def legend(errors: pl.DataFrame) -> str:
-    """Return what the depths are."""
-    depths = errors.select("depth", "cuboid", "cells").unique(maintain_order=True).sort("depth")
-    rows: Sequence[tuple[int, str, float]] = depths.rows()
+    """Return what the numbers of cuboids mean: along a chain they are depths."""
+    cuboids = errors.select("cuboid", "cells").unique(maintain_order=True).with_row_index()
+    rows: Sequence[tuple[int, str, float]] = cuboids.rows()
     width = max(len(name) for _, name, _ in rows)
     return "\n".join(f"{t:>5}  {name:<{width}}  {cells:,.0f} cells" for t, name, cells in rows)
 
 
 DRAWN_METRICS = ("rmse", "max_error", "false_discovery_rate")
 MOST_PANELS = 6
+MOST_COLUMNS = 8
 MANY_SETTINGS = 30
 BASELINE = "#8a8f98"
 WIDE = 4
@@ -110,29 +118,29 @@ def picture_of_simulation(
     metrics: Sequence[str] = DRAWN_METRICS,
     force: bool = False,
 ) -> None:
-    """Draw some metrics of all settings, a panel a depth.
+    """Draw some metrics of all settings, a panel a cuboid.
 
     Bars are two Monte Carlo standard errors either way, colours estimators, squares ``measure =
-    "all"``; methods without projection are grey. Depths that every projection gets right are left
-    out; of many depths six are drawn, and of more than 30 settings the first metric alone. With
+    "all"``; methods without projection are grey. Cuboids that every projection gets right are left
+    out; of many cuboids six are drawn, and of more than 30 settings the first metric alone. With
     ``force`` a file that is not a picture is replaced.
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
-    depths = _depths(errors)
+    cuboids = _cuboids(errors)
     height = len(metrics) * (0.9 + 0.19 * len(names)) + 0.8
-    with figure_for(path, (3.2 + 2.0 * len(depths), height), ReleaseError, force=force) as figure:
-        grid = figure.subplots(len(metrics), len(depths), squeeze=False, sharey=True)
+    with figure_for(path, (3.2 + 2.0 * len(cuboids), height), ReleaseError, force=force) as figure:
+        grid = figure.subplots(len(metrics), len(cuboids), squeeze=False, sharey=True)
         colours = _colours(errors)
         for metric, row in zip(metrics, grid, strict=True):
-            for t, axes in zip(depths, row, strict=True):
+            for cuboid, axes in zip(cuboids, row, strict=True):
                 if metric == "seconds" and axes is not row[0]:
                     axes.set_visible(False)
                     continue
-                part = errors.filter(pl.col("depth") == t)
+                part = errors.filter(pl.col("cuboid") == cuboid)
                 _draw(axes, part, metric, colours)
-                cuboid = "" if metric == "seconds" else part["cuboid"][0]
-                axes.set_title(cuboid.replace(" × ", "\n× "), fontsize=7.5, color="#333333")
+                title_of = "" if metric == "seconds" else cuboid
+                axes.set_title(title_of.replace(" × ", "\n× "), fontsize=7.5, color="#333333")
             row[0].set_yticks(range(len(names)), names, fontsize=7)
             row[0].set_ylim(len(names) - 0.4, -0.6)
             row[0 if metric == "seconds" else len(row) // 2].set_xlabel(
@@ -144,12 +152,13 @@ def picture_of_simulation(
         figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
 
 
-def _depths(errors: pl.DataFrame) -> list[int]:
-    """Return up to six depths where projected counts are wrong, from the first to the last."""
+def _cuboids(errors: pl.DataFrame) -> list[str]:
+    """Return up to six cuboids where projected counts are wrong, from the first to the last."""
     wrong = errors.filter(pl.col("rmse") > 0)
     planned = wrong.filter(pl.col("estimator").is_not_null())
     some = next((rows for rows in (planned, wrong) if len(rows)), errors.tail(1))
-    every = some["depth"].unique().sort().to_list()
+    wanted = set(some["cuboid"])
+    every = [each for each in errors["cuboid"].unique(maintain_order=True) if each in wanted]
     chosen = np.unique(np.linspace(0, len(every) - 1, min(MOST_PANELS, len(every))).round())
     return [every[int(i)] for i in chosen]
 

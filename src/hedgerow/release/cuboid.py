@@ -1,6 +1,7 @@
-"""Sums of released leaves by any cuboid, on the tree or off it, and their errors.
+"""Sums of released leaves by cuboids that the plan does not have, and their errors.
 
-A cuboid of the tree's own chain has the errors of its depth. Off the chain there are two ways.
+A cuboid of the plan has errors of its own (`hedgerow.release.directory.cuboid_errors`); a cube has
+every combination of levels. Off a tree's chain there are two ways.
 
 *All nodes were measured.* Beside each sum of released leaves stands the least-squares estimate of
 the same sum from all measurements: unbiased, with an exact variance (`hedgerow.estimate.tree.sums`)
@@ -39,7 +40,6 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.cuboid_errors import outside
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -50,6 +50,7 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Codes, Levels, Tree
@@ -134,7 +135,7 @@ def _bootstrap(content: Content, wanted: Levels, confidence: Confidence) -> pl.D
     digest = _digest(plan, released)
     for number, run in enumerate(errors):
         key = ReleaseKey(hashlib.sha256(digest + number.to_bytes(8, "big")).digest())
-        simulation = Pass(Outline.of(plan), Drawn(table, plan, key), content.estimator)
+        simulation = pass_of(plan, Drawn(table, plan, key), content.estimator)
         nodes, _ = by_cuboid(simulation.results())
         simulated = _sums(tree, wanted, nodes[tree.chain[-1]])
         joined = labels.join(simulated, on=labels.columns, how="left", maintain_order="left")

@@ -135,11 +135,12 @@ class Release:
         depth: int | None = None,
         confidence: Confidence | None = None,
     ) -> pl.DataFrame:
-        """Return the released counts of one depth of the tree, with their errors.
+        """Return the released counts of one cuboid of the plan, with their errors.
 
         Args:
-            level: a depth by the name that the plan shows, such as ``"county"``; or
-            depth: its number, 0 being everything.
+            level: its name as the plan shows it, such as ``"county"``, or
+                ``"origin.region × destination.region"`` (an x or * will do for the ×); or
+            depth: along a chain its number, 0 being everything.
             confidence: of the intervals, 95 % for each of them unless given.
 
         Returns:
@@ -149,11 +150,11 @@ class Release:
             measured nodes and not only those listed, the true count is one of low..high (see
             `hedgerow.estimate.intervals`). The count itself may lie outside by chance; where it is
             ``contradicted``, that is no chance: it lies outside the intervals that hold for all
-            nodes of the depth at once (see `hedgerow.release.directory.cuboid_errors`), and the
+            cells of the cuboid at once (see `hedgerow.release.directory.cuboid_errors`), and the
             estimate is the better number. A node that is not listed has a count of 0.
 
         Raises:
-            ReleaseError: no such depth, or a confidence that is a bare number.
+            ReleaseError: no such cuboid, or a confidence that is a bare number.
         """
         check_confidence(confidence)
         levels = self._levels(level, depth)
@@ -181,21 +182,23 @@ class Release:
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
             ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
-            the plan they are those of `level`; of others see `hedgerow.release.cuboid`, which says
-            what they assume where the plan measures survivors alone: there no unbiased estimate
-            exists, and ``estimate`` and ``contradicted`` are null.
+            the plan, and so of all of a cube, they are those of `level`; of others see
+            `hedgerow.release.cuboid`, which says what they assume where the plan measures survivors
+            alone: there no unbiased estimate exists, and ``estimate`` and ``contradicted`` are
+            null.
 
         Raises:
             ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
         """
         check_confidence(confidence)
         columns, tree = self._columns(levels), self.plan.tree
-        if confidence is None:
-            leaves = self.content.counts(tree.chain[-1])
-            if not columns:
-                return leaves.select(pl.col(COUNT).sum())
-            return leaves.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
         wanted = levels_of(tree, levels)
+        if confidence is None:
+            known = wanted if wanted in self.plan.by_levels else tree.chain[-1]
+            counts = self.content.counts(known)
+            if not columns:
+                return counts.select(pl.col(COUNT).sum())
+            return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
         if wanted in self.plan.by_levels:
             listed = self.level(tree.name_of(wanted), confidence=confidence)
         else:
@@ -251,25 +254,27 @@ class Release:
 
     def _levels(self, level: str | None, depth: int | None) -> Levels:
         tree, every = self.plan.tree, self.plan.levels
-        names = [tree.name_of(levels) for levels in every]
+        named = None if level is None else tree.named(level)
         if (level is None) == (depth is None):
-            raise ReleaseError('name one depth: level("county") or level(depth=2)')
-        if level is not None and level in names:
-            return every[names.index(level)]
-        if depth is not None and not self.plan.is_chain:
-            raise ReleaseError('a cube has no depths; name a cuboid: level("county")')
-        if depth is not None and 0 <= depth < len(names):
+            raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
+        if named in self.plan.by_levels:
+            return named
+        if depth is not None and self.plan.is_chain and 0 <= depth < len(every):
             return every[depth]
         off_chain = None if level is None else axis_level(tree, level)
         if off_chain is not None:
             axis, name = off_chain
             raise ReleaseError(
-                f"no depth {level!r}; it is a level of axis {axis!r}, summed over the others: "
+                f"no cuboid {level!r}; it is a level of axis {axis!r}, summed over the others: "
                 f"release.cuboid({axis}={json.dumps(name, ensure_ascii=False)})"
             )
+        names = [tree.name_of(levels) for levels in every]
+        listed = (f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names))
+        fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
+        if depth is not None and not self.plan.is_chain:
+            fault = "a cube has no depths; name a cuboid"
         raise ReleaseError(
-            f"no depth {level if depth is None else depth!r}; there are "
-            f"{', '.join(f'{t} ({name})' for t, name in enumerate(names))}"
+            f"{fault}; there are {', '.join(listed)}"
             f"{did_you_mean(level, names) if level is not None else ''}"
         )
 

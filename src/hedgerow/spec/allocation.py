@@ -101,10 +101,14 @@ class AllocationSpec:
                 continue
             refuse_own_table(Prior(copy, public=True), counts)
 
-    def check_target(self, target: str) -> None:
-        """Raise unless it is a number above 0 and the section plans for single noisy counts."""
-        if self.section.objective in {"released", "largest"}:
-            raise SpecError('--target-mse needs objective = "cells": it is for single noisy counts')
+    def check_target(self, target: str, *, of_cube: bool = False) -> None:
+        """Raise unless it is a number above 0 and the section plans for what a target is of.
+
+        That is single noisy counts along a chain, and estimates of a cube.
+        """
+        wanted, what = ("released", "estimates") if of_cube else ("cells", "single noisy counts")
+        if self.section.method == "optimal" and self.section.objective not in {None, wanted}:
+            raise SpecError(f'--target-mse needs objective = "{wanted}": it is for {what}')
         if self.section.method == "distribution":
             raise SpecError(
                 '--target-mse is for single noisy counts, and method = "distribution" plans for '

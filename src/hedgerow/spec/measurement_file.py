@@ -55,11 +55,23 @@ def read_measurements(path: Path) -> Measurements:
     frames = {}
     for given in file.measurement:
         where = f"[[measurement]] {given.level!r}"
-        depth = within(where, tree.depth_of, given.level)
+        depth = within(where, _depth, tree, given.level)
         if depth in frames:
             raise TableError(f"{where} is given twice; put its noisy counts into one table")
         frames[depth] = within(where, _table, path.parent / given.source)
     return within("[[measurement]]", Measurements.from_frames, tree, frames, file.total)
+
+
+def _depth(tree: Tree, level: str) -> int:
+    """Return the depth of a level; refuse a cuboid that is none of the tree's chain."""
+    levels = tree.named(level)
+    if levels is not None and levels not in tree.chain:
+        raise TableError(
+            f"it is no depth of the tree, and noisy counts from elsewhere are estimated along one "
+            f"chain of cuboids: {', '.join(map(tree.name_of, tree.chain))}; choose another chain "
+            f"with [tree] refine, or leave it out"
+        )
+    return tree.depth_of(level)
 
 
 def _axis(axis: AxisSection, folder: Path) -> Axis:

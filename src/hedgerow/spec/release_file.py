@@ -133,10 +133,13 @@ class TreeSection(Section):
     refine: list[str] | None = None
 
 
+WorkloadName = Literal["chain", "cube"]
+
+
 class WorkloadSection(Section):
     """``[workload]``: which cuboids are measured."""
 
-    cuboids: Literal["chain", "cube"] = "chain"
+    cuboids: WorkloadName = "chain"
 
 
 class BudgetSection(Section):

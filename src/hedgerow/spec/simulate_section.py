@@ -19,6 +19,7 @@ from hedgerow.spec.release_file import (
     MechanismName,
     PrivacySection,
     TableSection,
+    WorkloadName,
 )
 from hedgerow.spec.toml_file import Section, parse
 
@@ -41,6 +42,7 @@ class SimulateSection(Section):
     table: TableSection | None = None
     allocations: list[AllocationSection] | None = None
     mechanisms: list[MechanismName] | None = None
+    workloads: list[WorkloadName] | None = None
     measures: list[MeasureName] | None = None
     estimators: list[EstimateSection] | None = None
     budgets: list[BudgetSection] | None = None

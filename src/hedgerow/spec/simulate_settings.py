@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from hedgerow.errors import HedgerowError, SpecError
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.baselines import (
     IndependentNoise,
     LeafNoise,
@@ -20,11 +21,14 @@ from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.depths import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Budget
 from hedgerow.spec.release_file import (
     AllocationSection,
     BudgetSection,
     EstimateSection,
+    WorkloadName,
+    WorkloadSection,
 )
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import (
@@ -65,6 +69,7 @@ class Combination:
 
     budget: BudgetSection
     mechanism: str
+    workload: WorkloadName
     allocation: AllocationSection
     measure: str
     estimator: EstimateSection
@@ -102,6 +107,7 @@ class Comparison:
         return Combination(
             own_budget(file.privacy),
             file.privacy.mechanism,
+            file.workload.cuboids,
             file.allocation,
             self.release.measure.name,
             file.estimate.model_copy(update=method),
@@ -113,22 +119,22 @@ class Comparison:
     def combinations(self) -> list[Combination]:
         """Return those of the lists, each once, the file's own first where a list is left out."""
         section, own = self.section, self.own()
-        usual = [EstimateSection.model_validate({"method": name}) for name in USUAL_ESTIMATORS]
-        released = AllocationSection(method="optimal", objective="released")
         measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
         combinations: list[Combination] = []
-        for budget, mechanism, allocation, measure, estimator in product(
-            section.budgets or [own.budget],
-            self._mechanisms(),
-            section.allocations or [own.allocation, AllocationSection(), released],
-            measures,
-            section.estimators or [own.estimator, *usual],
-        ):
-            own_measure = estimator.measure or measure
-            alone = estimator.model_copy(update={"measure": None})
-            given = Combination(budget, mechanism, allocation, own_measure, alone)
-            if not any(map(given.is_same, combinations)):
-                combinations.append(given)
+        for workload in section.workloads or [own.workload]:
+            allocations, estimators = _usual(own, workload)
+            for budget, mechanism, allocation, measure, estimator in product(
+                section.budgets or [own.budget],
+                self._mechanisms(),
+                section.allocations or allocations,
+                measures,
+                section.estimators or estimators,
+            ):
+                own_measure = estimator.measure or measure
+                alone = estimator.model_copy(update={"measure": None})
+                given = Combination(budget, mechanism, workload, allocation, own_measure, alone)
+                if not any(map(given.is_same, combinations)):
+                    combinations.append(given)
         return combinations
 
     def _combined(self, tree: Tree) -> Iterator[Made]:
@@ -141,7 +147,7 @@ class Comparison:
             if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue
-            key = repr((given.budget, given.mechanism, given.allocation, given.measure))
+            key = repr(replace(given, estimator=EstimateSection()))
             if key not in plans:
                 plans[key] = _attempt(spec.plan, tree)
             yield name, _setting(name, plans[key], spec)
@@ -152,12 +158,15 @@ class Comparison:
         return with_sections(
             self.release,
             privacy=self.release.file.privacy.model_copy(update=privacy),
+            workload=WorkloadSection(cuboids=given.workload),
             allocation=given.allocation,
             estimate=given.estimator.model_copy(update={"measure": given.measure}),
         )
 
     def _name(self, given: Combination) -> str:
         name = f"{words_of(given.allocation)}, {given.measure}, {words_of(given.estimator)}"
+        if len(self.section.workloads or ()) > 1:
+            name = f"{given.workload}, {name}"
         own = " (own)" if given.is_same(self.own()) else ""
         return name + self._suffix(given.budget, given.mechanism) + own
 
@@ -209,10 +218,22 @@ class Comparison:
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
         """Yield the file's own setting with uniform shares, unless a combination equals it."""
         own = self.own()
-        given = Combination(budget, own.mechanism, AllocationSection(), own.measure, own.estimator)
+        given = replace(own, budget=budget, allocation=AllocationSection())
         if not any(map(given.is_same, self.combinations())):
             name, spec = self._name(given), self._spec(given)
             yield name, _setting(name, _attempt(spec.plan, tree), spec)
+
+
+def _usual(
+    own: Combination, workload: WorkloadName
+) -> tuple[list[AllocationSection], list[EstimateSection]]:
+    """Return the allocations and estimators of a workload that are compared unless listed."""
+    methods = USUAL_ESTIMATORS if workload == Chain.name else (Euclidean.name,)
+    allocations = [own.allocation, AllocationSection()]
+    if workload == Chain.name:
+        allocations.append(AllocationSection(method="optimal", objective="released"))
+    estimators = [EstimateSection.model_validate({"method": name}) for name in methods]
+    return allocations, [own.estimator, *estimators]
 
 
 def with_sections(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:

@@ -137,11 +137,12 @@ class Counts:
 
     def node_codes(self, depth: int) -> Codes:
         """Return for each non-zero leaf its node at a depth: one int32 array (leaves) an axis."""
+        return self._codes_at(self.tree.cuboid(depth))
+
+    def _codes_at(self, levels: Levels) -> Codes:
         return tuple(
             code if level == axis.depth else axis.ancestors(level)[code]
-            for axis, code, level in zip(
-                self.tree.axes, self.codes, self.tree.cuboid(depth), strict=True
-            )
+            for axis, code, level in zip(self.tree.axes, self.codes, levels, strict=True)
         )
 
     def roll_up(self, depth: int) -> tuple[Codes, Int64]:
@@ -154,6 +155,18 @@ class Counts:
             codes: one int32 array (nodes) an axis; counts: int64 (nodes), records.
         """
         return merge_equal(self.node_codes(depth), self.values, np.add.reduceat)
+
+    def cuboid(self, levels: Levels) -> tuple[Codes, Int64]:
+        """Return the non-zero cells of any cuboid row by row, and their true counts.
+
+        Returns:
+            codes: one int32 array (cells) an axis, sorted by the first axis, then by the next;
+            counts: int64 (cells), records.
+        """
+        codes = self._codes_at(levels)
+        order = np.lexsort(codes[::-1])
+        ordered = tuple(code[order] for code in codes)
+        return merge_equal(ordered, self.values[order], np.add.reduceat)
 
     def level(self, depth: int) -> pl.DataFrame:
         """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""

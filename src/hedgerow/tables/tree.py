@@ -1,6 +1,7 @@
 """A tree: an order of refinement over one or several axes, a chain of cuboids."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,6 +167,25 @@ class Tree:
             if level
         ]
         return " × ".join(named) or "total"
+
+    def named(self, name: str) -> Levels | None:
+        """Return the cuboid of a name as `name_of` gives it; None where it is the name of none.
+
+        Levels may stand in any order, and an x or * for the ×.
+        """
+        if name == "total":
+            return (0,) * len(self.axes)
+        numbers = {
+            level if len(self.axes) == 1 else f"{axis.name}.{level}": (a, k)
+            for a, axis in enumerate(self.axes)
+            for k, level in enumerate(axis.levels, start=1)
+        }
+        for words in (name.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", name)):
+            parts = [numbers.get(word) for word in words]
+            places = dict(part for part in parts if part is not None)
+            if len(places) == len(parts):
+                return tuple(places.get(a, 0) for a in range(len(self.axes)))
+        return None
 
     def columns(self, depth: int) -> list[str]:
         """Return the table's columns that label the nodes of a depth."""

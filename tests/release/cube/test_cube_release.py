@@ -1,14 +1,19 @@
 """A cube's release: measured whole, estimated exactly, settled to whole counts that add up."""
 
+import hashlib
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.cube.cube_pass import CubePass
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.execution import in_memory
 from hedgerow.release.preflight import check_memory, needed_memory
@@ -279,6 +284,60 @@ def test_a_key_draws_the_same_release_again():
     counts, plan = table_of(), cube()
     one, other = (tables(released(counts, plan, seed=8)) for _ in range(2))
     assert all(np.array_equal(one[levels], other[levels]) for levels in one)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=["all", "survivors"])
+def test_a_cube_that_was_killed_is_finished_with_the_same_noise(tmp_path, monkeypatch, measure):
+    counts, plan, keys = table_of(), cube(measure=measure), []
+
+    def dies(run, found):
+        keys.append(run.source.bits)
+        if found.levels == (1, 2):
+            raise OSError(28, "No space left on device")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CubePass, "_told", dies)
+        with pytest.raises(hr.MachineError, match="No space left"):
+            hr.release(counts, plan, directory=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(hr.ReleaseError, match="--resume"):
+        hr.release(counts, plan, directory=tmp_path / "out")
+    resume = hr.Unfinished.RESUME
+    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
+    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=keys[0])
+    for name in plan.cuboids:
+        assert release.level(name).equals(expected.level(name))
+    assert all(finding.passed for finding in hr.check(tmp_path / "out"))
+
+
+SPOILED = {
+    "a leaf": ("counts/cuboid=2-2.parquet", "count"),
+    "a margin": ("counts/cuboid=2-0.parquet", "count"),
+    "an estimate": ("counts/cuboid=1-2.parquet", "estimate"),
+    "a standard error": ("counts/cuboid=0-2.parquet", "standard_error"),
+    "a noisy count": ("measurements/cuboid=1-1.parquet", "noisy_count"),
+    "a survivor's noisy count": ("measurements/cuboid=2-2.parquet", "noisy_count"),
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_what_was_changed_after_the_release_is_found(tmp_path, spoiled):
+    """The digests are forged too, so that only the contents contradict each other."""
+    released(table_of(), cube(measure=hr.Survivors())).write(tmp_path / "out")
+    name, column = SPOILED[spoiled]
+    path = tmp_path / "out" / name
+    table = pq.read_table(path)
+    values = table[column].to_numpy().copy()
+    values[0] += 7
+    place = table.column_names.index(column)
+    forged = table.set_column(place, table.schema.field(column), pa.array(values))
+    pq.write_table(forged, path, compression="zstd", store_schema=False)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    manifest["files"][name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    findings = [f.what for f in hr.check(tmp_path / "out") if f.failure]
+    assert any("measurements" in f or "sum of its leaves" in f or "noisy" in f for f in findings)
 
 
 def test_other_estimators_are_refused_on_a_cube():

@@ -80,6 +80,19 @@ class AxisSquares:
         shape = AxisShape(self.shape.child_start[:-1], self.shape.given)
         return AxisSquares(shape, self.own[:-1])
 
+    def summed_up(self, level: int) -> "AxisSquares":
+        """Return the axis down to a level whose measurements are what each node's subtree says."""
+        made = object.__new__(AxisSquares)
+        shape = AxisShape(self.shape.child_start[:level], self.shape.given)
+        below = level + 1
+        for name, value in (
+            ("shape", shape), ("own", self.own[:below]), ("combined", self.combined[:below]),
+            ("family", self.family[:level]), ("share", self.share[:below]),
+            ("final", self.final[:below]),
+        ):  # fmt: skip
+            object.__setattr__(made, name, value)
+        return made
+
     def own_weight(self, level: int) -> Floats:
         """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
         found: Floats = self.combined[level] / self.own[level]

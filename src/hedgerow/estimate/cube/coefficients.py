@@ -20,7 +20,7 @@ def coefficients(own: AxisSquares) -> list[Floats]:
 
     The estimate of a node is Σ t M over the measurements of an axis; here are Σ t² by level.
     """
-    return _down(own, _up(own))[0]
+    return _down(own, subtree_coefficients(own))[0]
 
 
 def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
@@ -31,8 +31,8 @@ def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
     return found
 
 
-def _up(own: AxisSquares) -> list[Floats]:
-    """Return the sums of `coefficients` for z, what each node's own subtree says of it."""
+def subtree_coefficients(own: AxisSquares) -> list[Floats]:
+    """Return those of z, what each node's own subtree says of it: float64 (nodes, levels) each."""
     found = [np.zeros((own.shape.sizes[-1], own.depth + 1))]
     found[0][:, own.depth] = 1.0
     for k in range(own.depth - 1, -1, -1):
@@ -63,7 +63,7 @@ def _down(own: AxisSquares, up: list[Floats]) -> tuple[list[Floats], list[Floats
 
 def with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Floats, Floats, Floats]:
     """Return τ of each node with itself, with what explains it, and of that with itself."""
-    up = _up(own)
+    up = subtree_coefficients(own)
     found, within = _down(own, up)
     if level <= exact:
         return found[level], found[level], found[level]

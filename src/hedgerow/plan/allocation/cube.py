@@ -38,7 +38,7 @@ from hedgerow.plan.allocation.allocation import (
     importances_by_axis,
     rounded_shares,
 )
-from hedgerow.plan.cube import axis_factors, cube_shape
+from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.depths import Survivors
 from hedgerow.tables.tree import Levels, Tree
 
@@ -142,9 +142,10 @@ def given_by_axis(facts: CubeFacts, given: Mapping[str, tuple[Fraction, ...]]) -
 def given_by_cuboid(facts: CubeFacts, given: Mapping[str, Fraction]) -> CuboidShares:
     """Return the shares that are given by cuboid; cuboids that are not named have none.
 
+    A plan refuses those that are no product over the axes (`hedgerow.plan.cube.axis_factors`).
+
     Raises:
-        PlanError: a cuboid that is unknown or cannot be measured, no share for the leaves, or
-            shares that are no product over the axes, as the estimates need them.
+        PlanError: a cuboid that is unknown or cannot be measured, or no share for the leaves.
     """
     cuboids = {facts.name(cuboid): cuboid for cuboid in facts.measurable}
     _check_named("share of", given, list(cuboids), "the cuboids that can be measured are")
@@ -152,7 +153,6 @@ def given_by_cuboid(facts: CubeFacts, given: Mapping[str, Fraction]) -> CuboidSh
     if facts.shape.finest not in shares:
         finest = facts.name(facts.shape.finest)
         raise PlanError(f"the share of {finest!r} must be above 0: the leaves have to be measured")
-    axis_factors(facts.shape, shares, facts.public)
     return {facts.levels(cuboid): share for cuboid, share in shares.items()}
 
 
@@ -249,25 +249,25 @@ def optimal_shares(
         each = cuboid_importances(facts, importance)
         largest = max(each.values())
         costs = {c: w / largest * float(shape.cells(c)) for c, w in each.items()}
-        return _rounded(facts, product_shares(shape, costs, facts.public, power=facts.power))
+        return rounded(facts, product_shares(shape, costs, facts.public, power=facts.power))
     weights = [
         w / w.max() * np.array(axis.sizes, dtype=np.float64)
         for w, axis in zip(factors, shape.axes, strict=True)
     ]
     if released:
         axes = zip(shape.axes, weights, strict=True)
-        return _rounded(facts, [axis_shares(axis, w, power=facts.power) for axis, w in axes])
+        return rounded(facts, [axis_shares(axis, w, power=facts.power) for axis, w in axes])
     if not all(w[-1] for w in weights):
         raise PlanError(
             f"the importance of {facts.name(shape.finest)!r} must be above 0: the leaves have to "
             f'be measured; objective = "released" may give them a small share'
         )
-    return _rounded(facts, [w ** (1 / (1 + facts.power)) for w in weights])
+    return rounded(facts, [w ** (1 / (1 + facts.power)) for w in weights])
 
 
 def even_shares(facts: CubeFacts) -> AxisShares:
     """Return the shares that make the largest mean variance of a measured cuboid least."""
-    return _rounded(facts, level_shares(facts.shape, facts.public, power=facts.power))
+    return rounded(facts, level_shares(facts.shape, facts.public, power=facts.power))
 
 
 def shares_for_targets(facts: CubeFacts, targets: Mapping[Cuboid, float]) -> AxisShares:
@@ -278,10 +278,10 @@ def shares_for_targets(facts: CubeFacts, targets: Mapping[Cuboid, float]) -> Axi
         targets: of each cuboid that has one, the mean variance of its estimates (records²).
     """
     found = level_shares(facts.shape, facts.public, power=facts.power, targets=targets)
-    return _rounded(facts, found)
+    return rounded(facts, found)
 
 
-def _rounded(facts: CubeFacts, shares: Sequence[Float64]) -> AxisShares:
+def rounded(facts: CubeFacts, shares: Sequence[Float64]) -> AxisShares:
     """Return the shares of each axis in multiples of 1/10,000.
 
     A share below half of that is none, where a level may stay unmeasured: it would cost more

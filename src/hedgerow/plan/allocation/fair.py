@@ -18,6 +18,8 @@ from scipy.optimize import linprog, minimize
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares
+from hedgerow.plan.allocation.fair_cube import fair_cube_shares
 from hedgerow.plan.allocation.fairness import along, tree_classes
 from hedgerow.plan.depths import Survivors
 from hedgerow.plan.prior import Prior
@@ -33,12 +35,15 @@ _MOST_PAIRS = 1000
 class Fair:
     """The least mean variance at which no node is ``ratio`` times less precise than another.
 
-    At each depth the largest variance of a node is at most ``ratio`` times the least above 0. For
-    noise measured from survivors, where variances are those of large counts.
+    At each depth the largest variance of a node is at most ``ratio`` times the least above 0. Along
+    a chain for noise measured from survivors, where variances are those of large counts; of a cube
+    for ``All``, where they are those of the estimates under wide noise, and the least mean variance
+    is not proved (`hedgerow.plan.allocation.fair_cube`).
 
     Attributes:
         ratio: at least 1.
-        importance: the weight of each measurable depth's mean variance; equal unless given.
+        importance: the weight of each measurable depth's mean variance; equal unless given. A
+            cube's cuboids have equal ones.
 
     Raises:
         PlanError: a ratio below 1, or importance that is negative or nowhere above 0.
@@ -68,8 +73,13 @@ class Fair:
                 f"importance must be numbers of at least 0, not all 0, got {list(given)}"
             )
 
-    def shares(self, problem: Problem) -> tuple[Fraction, ...]:
-        """Return shares as `fair_shares`."""
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+        """Return shares as `fair_shares`, or of a cube as `fair_cube_shares`."""
+        if problem.is_cube:
+            if self.importance is not None:
+                raise PlanError("fair shares of a cube count its cuboids alike: no importance")
+            facts = CubeFacts.of(problem)
+            return problem.in_order(cuboid_shares(facts, fair_cube_shares(facts, self.ratio)))
         return fair_shares(problem, self.ratio, self.importance)
 
 

@@ -91,6 +91,13 @@ class CubePass:
             yield self._told(found)
         self.progress.on_fraction(1.0)
 
+    def estimates(self) -> Tables:
+        """Return the unbiased estimates of all cells of the cuboids that are measured whole."""
+        tables: Tables = {}
+        for _ in self._measured(tables, {}):
+            pass
+        return self._estimates(tables)
+
     def _told(self, found: Found) -> Found:
         cells = 0 if found.noisy is None else len(found.noisy)
         name = self.plan.tree.name_of(found.levels)

@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import EstimateError, ReleaseError, TableError
+from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.tree.sums import covariance
 from hedgerow.plan.depths import All
+from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
@@ -31,14 +32,16 @@ from hedgerow.release.directory.measurements import (
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import OnDisk, undamaged, verified_release
+from hedgerow.release.directory.stored import Content, undamaged, verified_release
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
+from hedgerow.release.reestimate.measured_cells import covariance_of_cells, measured_cells
 from hedgerow.release.reestimate.measured_nodes import (
     estimated,
     estimated_again,
     least_squares_of,
 )
+from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Levels, Tree
 
@@ -49,16 +52,17 @@ GAUSSIAN_95 = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates of the nodes of a tree, by depth.
+    """Estimates of the cells of cuboids.
 
     Attributes:
         tree: the tree.
-        frames: for each depth the codes, ``released`` (the count that a release has, 0 where it
-            lists none), ``count`` (the new consistent count; not for least squares), ``estimate``
-            (unbiased, records), ``standard_error``, and ``low`` and ``high``, the interval of the
-            true count at 95 %.
+        frames: for each cuboid, coarse to fine, the codes, ``released`` (the count that a release
+            has, 0 where it lists none), ``count`` (the new consistent count; not for least
+            squares), ``estimate`` (unbiased, records), ``standard_error``, and ``low`` and
+            ``high``, the interval of the true count at 95 %.
         described: what was done, as JSON.
-        layers: of least squares, what its estimates were made of; else None.
+        made_of: of least squares, what tells the covariances: the measurements along a chain, or
+            the plan of a cube; else None.
 
     Example:
         >>> import polars as pl
@@ -71,42 +75,62 @@ class Estimates:
         >>> estimates = hr.reestimate("out", hr.LeastSquares())
         >>> estimates.level("town").columns
         ['county', 'town', 'released', 'estimate', 'standard_error', 'low', 'high']
-        >>> estimates.covariance([(1, 0), (1, 1)]).shape
+        >>> estimates.covariance([("county", 0), ("county", 1)]).shape
         (2, 2)
     """
 
     tree: Tree
-    frames: list[pl.DataFrame]
+    frames: dict[Levels, pl.DataFrame]
     described: dict[str, Any]
-    layers: Sequence[Layer] | None = None
+    made_of: Sequence[Layer] | Plan | None = None
 
     def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
-        """Return the estimates of one depth, by its name or number.
+        """Return the estimates of one cuboid, by its name, or along a chain by its depth.
 
         Raises:
-            TableError: no such depth.
+            TableError: no such cuboid.
             ReleaseError: neither or both were given.
         """
         if (level is None) == (depth is None):
-            raise ReleaseError('name one depth: level("county") or level(depth=2)')
-        if level is not None:
-            return self.frames[self.tree.depth_of(level)]
-        self.tree.cuboid(depth or 0)
-        return self.frames[depth or 0]
+            raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
+        return self.frames[self._levels(depth if level is None else level)]
 
-    def covariance(self, nodes: Sequence[tuple[int, int]]) -> Float64:
-        """Return covariances of least-squares estimates: float64 (nodes, nodes), records².
+    def _levels(self, given: str | int | None) -> Levels:
+        """Return a cuboid by its name or, along a chain, its depth."""
+        tree, every = self.tree, tuple(self.frames)
+        if isinstance(given, str):
+            levels = tree.named(given)
+            if levels is None or levels not in self.frames:
+                names = [tree.name_of(each) for each in every]
+                raise TableError(
+                    f"no cuboid is called {given!r}; there are {', '.join(names)}"
+                    f"{did_you_mean(given, names)}"
+                )
+            return levels
+        if every != tree.chain:
+            raise TableError(
+                f"a cube has no depths; name a cuboid, such as {tree.name_of(every[-1])!r}"
+            )
+        return tree.cuboid(given or 0)
+
+    def covariance(self, cells: Sequence[tuple[str | int, int]]) -> Float64:
+        """Return covariances of least-squares estimates: float64 (cells, cells), records².
 
         Args:
-            nodes: the depth of each, and its row in that depth's frame.
+            cells: the cuboid of each, by its name or, along a chain, its depth, and the cell's row
+                in that cuboid's frame.
 
         Raises:
-            EstimateError: the estimates are not least squares, a node is not there, or the
+            EstimateError: the estimates are not least squares, a cell is not there, or the
                 measurements do not determine it.
+            TableError: no such cuboid.
         """
-        if self.layers is None:
+        if self.made_of is None:
             raise EstimateError("only least-squares estimates have covariances: use LeastSquares()")
-        return covariance(self.layers, nodes)
+        placed = [(self._levels(given), row) for given, row in cells]
+        if isinstance(self.made_of, Plan):
+            return covariance_of_cells(self.made_of, placed)
+        return covariance(self.made_of, [(sum(levels), row) for levels, row in placed])
 
     def write(self, directory: str | Path) -> None:
         """Write ``cuboid=2-3.parquet`` for each cuboid and ``estimate.json``, whole or not at all.
@@ -118,22 +142,23 @@ class Estimates:
             MachineError: the disk is full or not writable.
         """
         with whole_or_not(Path(directory)) as folder:
-            for levels, frame in zip(self.tree.chain, self.frames, strict=True):
+            for levels, frame in self.frames.items():
                 name = f"{cuboid_slug(levels)}.parquet"
                 frame.write_parquet(folder / name, compression="zstd")
             text = json.dumps(self.described, indent=2, ensure_ascii=False) + "\n"
             (folder / DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def reestimate(directory: str | Path, method: Estimator) -> Estimates:
+def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     """Estimate the noisy counts of a release again, at no privacy cost.
 
     Args:
-        directory: of a release.
+        source: the directory of a release, or one in memory.
         method: an estimator, or `LeastSquares`: then every measured node has a row, and estimates
             may be negative and fractional. They are best linear unbiased where the plan measured
-            all nodes; where it measured survivors alone they are conditional on which survived,
-            and no claim of unbiasedness is made.
+            all nodes; where it measured survivors alone along a chain they are conditional on which
+            survived, and no claim of unbiasedness is made. Of a cube they are those of all
+            measurements of the cuboids that are measured whole, and of others the noisy counts.
 
     Raises:
         ReleaseError: there is no release, or its files do not fit each other (see `check`).
@@ -151,17 +176,22 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
         >>> (again.level("town")["count"] == again.level("town")["released"]).all()
         True
     """
-    release = verified_release(Path(directory))
-    plan, tree = release.plan, release.plan.tree
-    _check_columns(tree)
-    with undamaged(release.folder):
-        listed = release.nodes
-        nodes, layers = _estimated_again(release, method)
-    total, frames = int(listed[tree.cuboid(0)].counts.sum()), []
-    for t, (levels, again) in enumerate(zip(tree.chain, nodes, strict=True)):
+    if isinstance(source, Release):
+        content = source.content
+        _check_columns(content.plan.tree)
+        listed, (found, made_of) = content.nodes, _estimated_again(content, method)
+    else:
+        content = verified_release(Path(source))
+        _check_columns(content.plan.tree)
+        with undamaged(content.folder):
+            listed, (found, made_of) = content.nodes, _estimated_again(content, method)
+    plan, tree = content.plan, content.plan.tree
+    total, frames = int(listed[tree.cuboid(0)].counts.sum()), {}
+    for levels, again in found.items():
         errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):
-            columns = released_columns(again, replace(errors, raw=False), USUAL)
+            raw = errors.raw and not plan.is_chain
+            columns = released_columns(again, replace(errors, raw=raw), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
             frame = label_nodes(tree, levels, again.codes, **columns)
         else:
@@ -169,34 +199,41 @@ def reestimate(directory: str | Path, method: Estimator) -> Estimates:
             was = listed[levels]
             new = label_nodes(tree, levels, again.codes, **columns)
             old = label_nodes(tree, levels, was.codes, **{RELEASED: was.counts})
-            frame = _side_by_side(tree, t, new, old)
-        frames.append(_in_order(tree, t, frame))
+            frame = _side_by_side(tree, levels, new, old)
+        frames[levels] = _in_order(tree, levels, frame)
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
-    facts["claim"] = _claim(method, everything=isinstance(plan.measure, All))
-    return Estimates(tree, frames, facts, layers)
+    everything = isinstance(plan.measure, All)
+    facts["claim"] = _claim(method, everything=everything, is_chain=plan.is_chain)
+    return Estimates(tree, frames, facts, made_of)
 
 
 def _estimated_again(
-    release: OnDisk, method: Estimator
-) -> tuple[list[Nodes], Sequence[Layer] | None]:
-    """Return the new nodes of each depth; of least squares, what they were made of.
+    release: Content, method: Estimator
+) -> tuple[dict[Levels, Nodes], Sequence[Layer] | Plan | None]:
+    """Return the new nodes of each cuboid; of least squares, what tells their covariances.
 
     The release's own method, below survivors, makes the release again; others are given the nodes
     that it lists.
     """
     plan, listed, stored = release.plan, release.nodes, release.stored
-    check_combines(method, plan)
-    outline = Outline.of(plan)
+    if plan.is_chain or not isinstance(method, LeastSquares):
+        check_combines(method, plan)
     _check_noisy(stored)
+    if not plan.is_chain:
+        if isinstance(method, LeastSquares):
+            return measured_cells(plan, stored, listed), plan
+        return estimated_again(stored, method, plan), None
+    outline, chain = Outline.of(plan), plan.tree.chain
     if outline.public_depth >= 0 and not len(listed[plan.tree.cuboid(0)]):
         return _of_an_empty_table(stored, listed), None
     if isinstance(method, LeastSquares):
-        return least_squares_of(stored, outline, listed)
+        nodes, layers = least_squares_of(stored, outline, listed)
+        return dict(zip(chain, nodes, strict=True)), layers
     if not outline.everything and method.to_dict() != release.estimator.to_dict():
         again = estimated(stored, outline, method, listed)
     else:
         again = estimated_again(stored, method, plan)
-    return [again[levels] for levels in plan.tree.chain], None
+    return {levels: again[levels] for levels in chain}, None
 
 
 def _check_noisy(stored: Stored) -> None:
@@ -209,7 +246,7 @@ def _check_noisy(stored: Stored) -> None:
             raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
 
 
-def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> list[Nodes]:
+def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
     """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
     for levels, nodes in listed.items():
         if len(nodes):
@@ -217,7 +254,7 @@ def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> list[N
             raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
         if len(stored.noisy.get(levels, ())):
             raise uneven(stored.tree, levels)
-    return list(listed.values())
+    return dict(listed)
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
@@ -245,16 +282,18 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         made, layers = given.least_squares()
     else:
         made = given.estimate(method)
-    tree, frames = given.outline.tree, []
-    for t, nodes in enumerate(made):
-        check_determined(tree, t, nodes.variance)
+    tree, frames = given.outline.tree, {}
+    for levels, nodes in zip(tree.chain, made, strict=True):
+        check_determined(tree, sum(levels), nodes.variance)
         error = np.sqrt(nodes.variance)
         low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
         columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
         if whole:
             columns[COUNT] = nodes.counts
-        frames.append(_in_order(tree, t, label_nodes(tree, tree.cuboid(t), nodes.codes, **columns)))
-    facts = {"method": method.to_dict(), "claim": _claim(method, everything=True)}
+        labelled = label_nodes(tree, levels, nodes.codes, **columns)
+        frames[levels] = _in_order(tree, levels, labelled)
+    claim = _claim(method, everything=True, is_chain=True)
+    facts = {"method": method.to_dict(), "claim": claim}
     return Estimates(tree, frames, facts, layers)
 
 
@@ -268,20 +307,25 @@ def _check_columns(tree: Tree) -> None:
             )
 
 
-def _claim(method: Estimator, *, everything: bool) -> str:
+def _claim(method: Estimator, *, everything: bool, is_chain: bool) -> str:
     if not isinstance(method, LeastSquares):
         return "non-negative whole counts that add up; intervals rest on the unbiased estimates"
     if everything:
         return "best linear unbiased estimates of every node; they may be negative and fractional"
+    if not is_chain:
+        return (
+            "best linear unbiased estimates of the cuboids that are measured whole; of others the "
+            "noisy counts of the cells that were measured, each unbiased, as it is"
+        )
     return (
         "least squares conditional on which nodes survived: not unbiased, as noise decided which "
         "nodes survived"
     )
 
 
-def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
+def _side_by_side(tree: Tree, levels: Levels, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
     """Return every node that either lists; where one does not, its count is 0."""
-    columns = tree.columns(depth)
+    columns = tree.columns_of(levels)
     if not columns:
         columns, root = ["root"], pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
@@ -289,6 +333,6 @@ def _side_by_side(tree: Tree, depth: int, new: pl.DataFrame, old: pl.DataFrame) 
     return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
 
 
-def _in_order(tree: Tree, depth: int, frame: pl.DataFrame) -> pl.DataFrame:
-    names = [*tree.columns(depth), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
+def _in_order(tree: Tree, levels: Levels, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [*tree.columns_of(levels), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     return frame.select(name for name in names if name in frame.columns)

@@ -1,0 +1,191 @@
+"""The commands on the directory of a cube."""
+
+import math
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
+from hedgerow.spec.release_spec import ReleaseSpec
+
+CUBE = '\n[workload]\ncuboids = "cube"\n'
+PAIRS = "origin.region × destination.province"
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The commuting example as a cube, released."""
+    hr_files = tmp_path_factory.mktemp("cube")
+    from hedgerow.examples import EXAMPLES  # noqa: PLC0415 - one place
+
+    file = Path(EXAMPLES["commuting"](hr_files / "trips", "small"))
+    text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
+    file.write_text(text.replace("delta         =", "#") + CUBE)
+    spec = ReleaseSpec(file)
+    tree = spec.tree()
+    counts, plan = spec.table.counts(tree), spec.plan(tree)
+    assert not plan.is_chain
+    in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1)).write(spec.output)
+    return file.parent
+
+
+@pytest.fixture
+def folder(example, tmp_path):
+    return Path(shutil.copytree(example, tmp_path / "trips"))
+
+
+@pytest.mark.parametrize(
+    ("named", "choice"),
+    [
+        (("--level", PAIRS), {"origin": "region", "destination": "province"}),
+        (("--level", PAIRS.replace("×", "x")), {"origin": "region", "destination": "province"}),
+        (("--by", "origin=region", "--by", "destination=province"), None),
+        (("--by", "destination=municipality"), {"destination": "municipality"}),
+    ],
+    ids=["name", "typed", "by", "margin"],
+)
+def test_a_table_of_any_cuboid_has_intervals(run, folder, tmp_path, named, choice):
+    choice = choice or {"origin": "region", "destination": "province"}
+    file = tmp_path / "x.parquet"
+    assert run("table", folder / "out", *named, "--output", file)[0] == 0
+    found = pl.read_parquet(file)
+    wanted = read_release(folder / "out").cuboid(**choice)
+    assert found.select(sorted(found.columns)).equals(wanted.select(sorted(found.columns)))
+    assert (found["low"] <= found["high"]).all()
+    assert (
+        run("table", folder / "out", *named, "--counts-only", "--output", file, "--force")[0] == 0
+    )
+    assert pl.read_parquet(file)["count"].sum() == wanted["count"].sum()
+
+
+REFUSED = {
+    "a depth": (("table", "out", "--depth", "2"), "a cube has no depths; name a cuboid: --level"),
+    "no cuboid": (("table", "out", "--level", "origin.regoin"), "did you mean 'origin.region'?"),
+    "an axis's level": (("table", "out", "--level", "region"), "--by origin=region"),
+    "another method": (
+        ("estimate", "out", "--method", "sparse"),
+        "other estimators are for cuboids",
+    ),
+    "no level": (("funds", "out", "--by", "origin=regoin", "--amount", "3"), "no level 'regoin'"),
+    "no axis": (("funds", "out", "--by", "o=region", "--amount", "3"), "no axis is called 'o'"),
+    "nothing": (("funds", "out", "--amount", "3"), "name one cuboid: --level, or --by AXIS=LEVEL"),
+    "both": (
+        ("funds", "out", "--amount", "3", "--level", "total", "--by", "origin=region"),
+        "name one cuboid",
+    ),
+    "no area": (("funds", "out", "--level", "hospital", "--amount", "3"), "no level is called"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_makes_no_sense_on_a_cube_is_refused_in_one_sentence(run, folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    arguments, message = REFUSED[name]
+    before = sorted(folder.rglob("*"))
+    code, said, err = run(*arguments)
+    assert (code, said.strip()) == (2, ""), err
+    assert message in " ".join(err.split())
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_funds_are_shared_by_a_margin_of_a_cube(run, folder, tmp_path):
+    tables = []
+    for named in (("--level", "origin.province"), ("--by", "origin=province")):
+        file = tmp_path / f"{named[0][2:]}.parquet"
+        code, said, err = run("funds", folder / "out", *named, "--amount", "100", "--output", file)
+        assert code == 0, err
+        assert "100 shared by origin.province" in said
+        tables.append(pl.read_parquet(file))
+    assert tables[0].equals(tables[1])
+    counts = read_release(folder / "out").cuboid(origin="province")["count"]
+    assert math.isclose(tables[0]["amount"].sum(), 100)
+    assert tables[0].filter(pl.col("count") > 0)["count"].to_list() == counts.to_list()
+
+
+def test_noisy_counts_of_a_cube_are_estimated_again(run, folder, tmp_path):
+    place = tmp_path / "again"
+    code, said, _ = run("estimate", folder / "out", "--method", "least-squares", "--output", place)
+    assert code == 0
+    assert "Best linear unbiased estimates" in said
+    assert PAIRS in said
+    assert len(list(place.glob("cuboid=*.parquet"))) == 16
+    found = pl.read_parquet(place / "cuboid=1-2.parquet")
+    listed = read_release(folder / "out").level(PAIRS)
+    assert found.filter(pl.col("released") > 0)["released"].to_list() == listed["count"].to_list()
+    code, said, _ = run("estimate", folder / "out", "--output", tmp_path / "own")
+    assert code == 0
+    differences = [line.split()[-3] for line in said.splitlines() if line.endswith("on average")]
+    assert differences == ["0"] * 16, "its own method makes the release again"
+
+
+def test_a_cube_is_compared_with_its_table_cuboid_by_cuboid(run, folder, tmp_path):
+    picture = tmp_path / "e.svg"
+    code, said, err = run("compare", folder / "release.toml", "--picture", picture)
+    assert code == 0, err
+    names = list(read_release(folder / "out").plan.cuboids)
+    rows = [line.strip() for line in said.splitlines()]
+    assert all(any(row.startswith(f"{name}  ") for row in rows) for name in names)
+    assert picture.exists()
+
+
+@pytest.mark.parametrize("command", ["check", "account"])
+def test_a_directory_of_a_cube_is_verified_and_priced(run, folder, command):
+    code, said, err = run(command, folder / "out")
+    assert code == 0, said + err
+
+
+def test_the_page_of_a_cube_is_written_again(run, folder):
+    assert run("report", folder / "out")[0] == 0
+    assert (folder / "out.report.html").exists()
+
+
+def test_a_chain_and_a_cube_are_simulated_beside_each_other(run, folder):
+    file = folder / "simulate.toml"
+    file.write_text(
+        '[simulate]\npublic = true\nrelease = "release.toml"\nworkloads = ["chain", "cube"]\n'
+        'allocations = ["uniform"]\nmeasures = ["all"]\nestimators = ["euclidean"]\n'
+        'baselines = []\n[simulate.table]\nsource = "public.parquet"\ncount = "trips"\n'
+    )
+    trips = pl.read_parquet(folder / "trips.parquet")
+    trips.with_columns(trips=pl.col("trips") * 2 + 1).write_parquet(folder / "public.parquet")
+    output = folder / "errors.parquet"
+    code, said, err = run("simulate", file, "--runs", "3", "--show", "rmse", "--output", output)
+    assert code == 0, err
+    assert "   15  origin.municipality × destination.municipality" in said
+    errors = pl.read_parquet(output)
+    assert errors["setting"].unique(maintain_order=True).to_list() == [
+        "chain, uniform, all, euclidean", "cube, uniform, all, euclidean (own)",
+    ]  # fmt: skip
+    assert "depth" not in errors.columns
+    outflow = errors.filter(pl.col("cuboid") == "origin.municipality")["rmse"]
+    assert outflow[1] < outflow[0] / 2, "what a cube is for"
+
+
+def test_the_usual_settings_of_a_cube_are_all_possible(run, folder):
+    text = (folder / "release.toml").read_text()
+    (folder / "release.toml").write_text(
+        f'{text}\n[simulate]\npublic = true\nmeasures = ["all"]\nbaselines = []\n'
+    )
+    code, said, err = run("simulate", folder / "release.toml", "--runs", "3", "--show", "rmse")
+    assert code == 0, err
+    assert "Left out" not in said
+
+
+def test_noisy_counts_from_elsewhere_are_no_cube(run, folder):
+    pl.DataFrame({"a": ["x"], "noisy_count": [1.0], "variance": [1.0]}).write_csv(folder / "n.csv")
+    areas = "".join(
+        f'[[axis]]\nname = "{name}"\nlevels = ["region", "province", "municipality"]\n'
+        f'columns = ["{name[0]}_region", "{name[0]}_province", "{name[0]}_municipality"]\n'
+        f'areas = "municipalities.parquet"\n'
+        for name in ("origin", "destination")
+    )
+    file = folder / "m.toml"
+    file.write_text(areas + '[[measurement]]\nlevel = "destination.province"\nsource = "n.csv"\n')
+    code, _, err = run("estimate", file)
+    assert code == 2
+    assert "estimated along one chain of cuboids" in " ".join(err.split())

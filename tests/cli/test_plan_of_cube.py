@@ -1,0 +1,107 @@
+"""`hedgerow plan` of a cube: its allocations in a release file, its matrix, its smallest budget."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+
+FILE = """
+[table]
+source = "trips.csv"
+[[axis]]
+name = "origin"
+levels = ["o_region", "o_town"]
+areas = "o.csv"
+[[axis]]
+name = "destination"
+levels = ["d_region", "d_town"]
+areas = "d.csv"
+[workload]
+cuboids = "cube"
+[privacy]
+rho = "0.02"
+neighbours = "replace"
+"""
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """The release file of a cube over pairs of twelve towns; no table is there to be read."""
+    for axis in "od":
+        regions = [f"r{town // 4}" for town in range(12)]
+        towns = [f"t{town:02d}" for town in range(12)]
+        pl.DataFrame({f"{axis}_region": regions, f"{axis}_town": towns}).write_csv(
+            tmp_path / f"{axis}.csv"
+        )
+    (tmp_path / "release.toml").write_text(FILE)
+    return tmp_path / "release.toml"
+
+
+def allocate(file, *lines):
+    file.write_text("\n".join([FILE, "[allocation]", *lines]))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ('method = "uniform"',),
+        (
+            'method = "shares"',
+            'shares = {origin = ["0.2", "0.3", "0.5"], destination = ["0", "1/3", "2/3"]}',
+        ),
+        ('method = "optimal"', "importance = {origin = [1, 2, 3]}"),
+        ('method = "optimal"', 'importance = {"origin.o_region" = 3}'),
+        ('method = "optimal"', 'importance = "levels"'),
+        ('method = "optimal"', 'objective = "largest"'),
+        ('method = "fair"', "ratio = 2"),
+    ],
+    ids=["uniform", "shares", "by-axis", "by-cuboid", "levels", "largest", "fair"],
+)
+def test_every_allocation_of_a_cube_is_planned_from_a_file(run, pairs, lines):
+    allocate(pairs, *lines)
+    code, out, _ = run("plan", pairs)
+    assert code == 0
+    matrix = out.split("RMSE by levels of origin (down) and destination (across)")[1]
+    assert [line.split()[0] for line in matrix.split("\n")[2:6]] == [
+        "total", "total", "o_region", "o_town",
+    ]  # fmt: skip
+    code, out, _ = run("plan", pairs, "--json")
+    rows = json.loads(out)["forecast"]
+    assert [row["levels"] for row in rows][:3] == [[0, 0], [0, 1], [1, 0]]
+    assert {row["depth"] for row in rows} == {None}
+
+
+def test_shares_that_no_cube_can_be_estimated_with_are_refused_in_one_sentence(run, pairs):
+    allocate(
+        pairs,
+        'method = "shares"',
+        'shares = {"origin.o_region" = "1/2", "origin.o_town × destination.d_town" = "1/2"}',
+    )
+    code, _, complaint = run("plan", pairs)
+    assert code == 2
+    assert "must be a product of shares" in complaint.replace("\n", " ")
+
+
+def test_a_target_of_a_cube_is_for_its_estimates(run, pairs):
+    allocate(pairs, 'method = "optimal"', 'objective = "cells"')
+    code, _, complaint = run("plan", pairs, "--target-mse", "30000")
+    assert code == 2
+    assert 'needs objective = "released": it is for estimates' in complaint.replace("\n", " ")
+
+
+@pytest.mark.parametrize("lines", [(), ('method = "optimal"', 'objective = "released"')])
+def test_the_lines_for_a_target_give_the_file_of_a_cube_the_same_plan(run, pairs, lines):
+    if lines:
+        allocate(pairs, *lines)
+    code, said, _ = run("plan", pairs, "--target-mse", "30000")
+    assert code == 0
+    wanted = re.search(r"--expect-plan (\w+)", said.replace("\n", " "))[1]
+    rho = re.search(r'rho = "(.*)"', said)[1]
+    shares = re.search(r"shares = \{.*?\}", said, re.DOTALL)[0].replace("\n", " ")
+    allocate(pairs, 'method = "shares"', shares)
+    pairs.write_text(pairs.read_text().replace('rho = "0.02"', f'rho = "{rho}"'))
+    code, out, _ = run("plan", pairs, "--json")
+    told = json.loads(out)
+    assert told["sha256"] == wanted
+    assert sum(row["cells"] * row["rmse"] ** 2 for row in told["forecast"]) <= 30000
