@@ -161,3 +161,18 @@ def test_more_cuboids_than_can_be_measured_at_once_are_refused():
     tree = hr.Tree([axis(f"x{i}", 2) for i in range(13)])
     with pytest.raises(hr.PlanError, match=f"more than {MOST_CUBOIDS:,}"):
         cube(tree)
+
+
+def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
+    uneven = {"o1": ["a", "a", "a", "b"], "o2": ["a1", "a2", "a3", "b1"]}
+    tree = hr.Tree([hr.Axis.from_frame("o", uneven, levels=["o1", "o2"]), axis("d", 2, 2)])
+    plan = cube(tree)
+    frame = hr.fairness(plan)
+    assert frame["cuboid"].to_list() == [tree.name_of(levels) for levels in plan.measured]
+    for levels, row in zip(plan.measured, frame.iter_rows(named=True), strict=True):
+        codes = np.indices([a.size(k) for a, k in zip(tree.axes, levels, strict=True)])
+        cells = tuple(each.ravel() for each in codes)
+        variances = plan.cube.variances_at(plan.cube.shape.given(levels), cells)
+        assert row["ratio"] == pytest.approx(variances.max() / variances.min())
+        assert row["variance"] == pytest.approx(variances.mean())
+    assert frame["ratio"].max() > 1.05
