@@ -190,8 +190,7 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     for levels, again in found.items():
         errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):
-            raw = errors.raw and not plan.is_chain
-            columns = released_columns(again, replace(errors, raw=raw), USUAL)
+            columns = released_columns(again, replace(errors, raw=False), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
             frame = label_nodes(tree, levels, again.codes, **columns)
         else:
