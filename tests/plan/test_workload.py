@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.depths import measurable, public_cuboid
-from hedgerow.plan.plan import read_plan
+from hedgerow.plan.cuboids import measurable, public_cuboid
+from hedgerow.plan.stated import read_plan
 from hedgerow.plan.workload import MOST_CUBOIDS, repeated
 
 

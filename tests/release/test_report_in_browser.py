@@ -12,7 +12,7 @@ from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.depths import All
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace

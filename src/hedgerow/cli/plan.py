@@ -23,7 +23,7 @@ from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
-from hedgerow.plan.depths import RunningSums, Survivors
+from hedgerow.plan.cuboids import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
     forecast,

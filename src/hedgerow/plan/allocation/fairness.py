@@ -13,7 +13,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
-from hedgerow.plan.depths import All, RunningSums, Survivors
+from hedgerow.plan.cuboids import All, RunningSums, Survivors
 from hedgerow.plan.forecast import noise_variances
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis

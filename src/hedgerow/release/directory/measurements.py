@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy

@@ -11,7 +11,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.depths import Public
+from hedgerow.plan.cuboids import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.cuboid_errors import CuboidErrors

@@ -6,7 +6,7 @@ from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import (
+from hedgerow.plan.cuboids import (
     All,
     Measure,
     Measured,

@@ -16,7 +16,7 @@ from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.tree.sums import covariance
-from hedgerow.plan.depths import All
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
