@@ -287,7 +287,7 @@ class Plan:
         return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON: public facts, exact numbers as text; see `hedgerow.plan.stated`."""
+        """Return the plan as JSON, exact numbers as text; see `hedgerow.plan.stated`."""
         return {
             "tree": describe_tree(self.tree),
             "neighbours": {
