@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import Layer, least_squares
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.depths import Measure
+from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.outline import Outline, by_cuboid

@@ -23,7 +23,7 @@ from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cube import cube_shape
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.cuboids import Measured
 from hedgerow.privacy.budget import rho_within
 from studies.constrained import Constrained
 from studies.page import DATA, ROOT, markdown

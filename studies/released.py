@@ -22,7 +22,7 @@ from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.depths import measurable
+from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.descent.nodes import Nodes

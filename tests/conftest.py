@@ -104,6 +104,8 @@ SLOW = (
     "release/test_estimate.py",
     "release/test_killed.py",
     "release/test_lost_charge.py",
+    "release/test_page_cube.py",
+    "release/test_page_cube_in_browser.py",
     "release/test_page_distribution.py",
     "release/test_page_prices.py",
     "release/test_page_tables.py",

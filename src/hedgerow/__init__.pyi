@@ -29,7 +29,7 @@ from .distribution.branching import (
     best_branching as best_branching,
 )
 from .plan.allocation.cheapest import cheapest as cheapest
-from .plan.depths import (
+from .plan.cuboids import (
     All as All,
     Invariant as Invariant,
     Measured as Measured,

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.plan.depths import Measure
+from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save

@@ -16,7 +16,7 @@ from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.cell_error import DiscreteGaussianError
 from hedgerow.noise.loss import precision_of
-from hedgerow.plan.depths import Measure
+from hedgerow.plan.cuboids import Measure
 from studies.page import DATA
 from studies.su.census import LEVEL, Floats
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.depths import All, Invariant, Measured, RunningSums, Summed
+from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.steps import Refinement

@@ -12,7 +12,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.release.descent import outline, source
 from hedgerow.release.descent.steps import add_true_counts
 from hedgerow.release.distribution.release import distribution_in_memory

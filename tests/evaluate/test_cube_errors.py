@@ -32,6 +32,7 @@ from tests.release.cube.test_cube_release import (
     PAIRS,
     cube,
     dense,
+    named_axis,
     released,
     summed,
     table_of,
@@ -177,9 +178,10 @@ def test_simulated_releases_of_a_prior_have_a_row_for_each_cuboid_of_a_cube():
 
 
 def test_noisy_counts_of_a_cube_as_they_are_cover_every_cuboid():
-    tree = random_tree(np.random.default_rng(6), axes=2, depth=2, widest=3)
+    tree = hr.Tree([named_axis("o", 3, 1, 2), named_axis("d", 2)])
     counts = table_of(3, tree)
     plan = cube(tree)
+    assert plan.repeats
     found = dict(IndependentNoise(plan).released(counts, run_bits(1, 0)))
     assert list(found) == list(plan.levels)
     for levels, cells in found.items():

@@ -57,6 +57,16 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
             continue
         cuboid = plan.cube.shape.given(levels)
         drawn = CubeErrors(plan, cuboid).draw(DRAWS, seed=1)
+        for public in filter(plan.is_public, plan.levels):  # what is known exactly has no error
+            at = tuple(
+                min(a, b) for a, b in zip(plan.cube.shape.given(public), cuboid, strict=True)
+            )
+            sizes = plan.cube.shape.shape(cuboid)
+            sums = drawn.reshape(-1, *sizes)
+            for axis, (own, k, j) in enumerate(zip(plan.cube.shape.axes, cuboid, at, strict=True)):
+                start = own.descendant_start(j, k)[:-1]
+                sums = np.add.reduceat(sums, start, axis=axis + 1)
+            assert np.abs(sums).max() < 1e-9, (levels, public)
         exact = dense_covariance(plan, cuboid)
         own = np.diag(exact)
         error = np.sqrt((np.outer(own, own) + exact**2) / DRAWS)

@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows, tree_classes, variances
-from hedgerow.plan.depths import measurable
+from hedgerow.plan.cuboids import measurable
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.estimate import dense_trees as judge

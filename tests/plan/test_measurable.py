@@ -3,7 +3,7 @@
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.depths import measurable, public_cuboid
+from hedgerow.plan.cuboids import measurable, public_cuboid
 from tests.made import fixed_axis
 
 ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])

@@ -13,7 +13,7 @@ from hedgerow.plan.allocation import released
 from hedgerow.plan.allocation import released as simplex
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.released import released_shares
-from hedgerow.plan.depths import measurable
+from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan import depths
-from hedgerow.plan.depths import measurable, public_cuboid
-from hedgerow.plan.plan import read_plan
+from hedgerow.plan import cuboids
+from hedgerow.plan.cuboids import measurable, public_cuboid
+from hedgerow.plan.stated import read_plan
 from hedgerow.plan.workload import MOST_CUBOIDS, repeated
 
 
@@ -151,7 +151,7 @@ def test_survivors_beside_an_axis_of_one_area_are_refused(sizes):
 
 
 def test_survivors_below_a_level_that_is_too_long_to_be_measured_whole_are_refused(monkeypatch):
-    monkeypatch.setattr(depths, "MOST_WHOLE", 5)
+    monkeypatch.setattr(cuboids, "MOST_WHOLE", 5)
     with pytest.raises(hr.PlanError, match="few enough to be measured whole"):
         cube(measure=hr.Survivors())
 
@@ -185,3 +185,18 @@ def test_more_cuboids_than_can_be_measured_at_once_are_refused():
     tree = hr.Tree([axis(f"x{i}", 2) for i in range(13)])
     with pytest.raises(hr.PlanError, match=f"more than {MOST_CUBOIDS:,}"):
         cube(tree)
+
+
+def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
+    uneven = {"o1": ["a", "a", "a", "b"], "o2": ["a1", "a2", "a3", "b1"]}
+    tree = hr.Tree([hr.Axis.from_frame("o", uneven, levels=["o1", "o2"]), axis("d", 2, 2)])
+    plan = cube(tree)
+    frame = hr.fairness(plan)
+    assert frame["cuboid"].to_list() == [tree.name_of(levels) for levels in plan.measured]
+    for levels, row in zip(plan.measured, frame.iter_rows(named=True), strict=True):
+        codes = np.indices([a.size(k) for a, k in zip(tree.axes, levels, strict=True)])
+        cells = tuple(each.ravel() for each in codes)
+        variances = plan.cube.variances_at(plan.cube.shape.given(levels), cells)
+        assert row["ratio"] == pytest.approx(variances.max() / variances.min())
+        assert row["variance"] == pytest.approx(variances.mean())
+    assert frame["ratio"].max() > 1.05

@@ -20,7 +20,7 @@ from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.depths import All, Invariant, Measured, RunningSums
+from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace

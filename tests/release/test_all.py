@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.cuboids import Measured
 from hedgerow.release.descent import block, outline
 from hedgerow.release.descent.outline import Outline, by_cuboid, cut_depth
 from hedgerow.release.descent.source import Drawn, Stored

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.cuboids import RunningSums
 from tests.estimate.dense_trees import node_sums
 from tests.release.drawn_page import ends, number, picture, table
 from tests.release.shown_pages import BINS, NUMERIC, WIDTH, covariance_of_sums, own_variances

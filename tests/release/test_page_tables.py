@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.cuboids import Measured, Summed
 from tests.estimate.dense_trees import node_sums
 from tests.release.drawn_page import ends, number, table, tables
 from tests.release.shown_pages import (

@@ -23,7 +23,7 @@ from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.plan.depths import All, Invariant
+from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho

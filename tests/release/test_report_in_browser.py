@@ -12,7 +12,7 @@ from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.plan.depths import All
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.plan import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
@@ -23,41 +23,12 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.browser import PATIENCE, chromium, needs_chromium
+from tests.browser import needs_chromium
 from tests.release.contradictions import uneven
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture
-def opened(browser):
-    """Open a page from disk in a window; no message, no error and no request may come of it."""
-    contexts, heard = [], []
-
-    def open_page(path, where="", width=1100, **options):
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: heard.append(message.text))
-        tab.on("pageerror", lambda error: heard.append(str(error)))
-        tab.on("request", lambda asked: heard.append(asked.url) if asked.url != url else None)
-        url = path.as_uri()
-        tab.goto(url + where)
-        return tab
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert heard == []
 
 
 def written(folder, tree, codes, values, estimator=None, **options):

@@ -23,9 +23,10 @@ from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
-from hedgerow.plan.depths import All, RunningSums, Summed
+from hedgerow.plan.cuboids import All, RunningSums, Summed
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.plan import make_plan, read_plan
+from hedgerow.plan.plan import make_plan
+from hedgerow.plan.stated import read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use

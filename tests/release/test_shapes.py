@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.depths import measurable
+from hedgerow.plan.cuboids import measurable
 from hedgerow.release.descent import block, outline
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis

@@ -14,7 +14,7 @@ import typer
 from hedgerow.cli.output_file import pairs
 from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
-from hedgerow.plan.depths import FEW_LEAVES
+from hedgerow.plan.cuboids import FEW_LEAVES
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside

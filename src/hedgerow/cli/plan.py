@@ -23,7 +23,7 @@ from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
-from hedgerow.plan.depths import RunningSums, Survivors
+from hedgerow.plan.cuboids import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
     forecast,
@@ -198,17 +198,24 @@ def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
 
 
 def _show_fairness(made: Plan) -> None:
-    stdout.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
+    by = "the number of siblings" if made.is_chain else "cuboid"
+    stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
     sentences = fairness_rows(made)
     for sentence in sentences:
         stdout.print(escape(sentence))
     if not sentences:
         frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
-        heading = ("depth", "cuboid", "siblings", "families", "sd", "ratio")
-        rows = [
-            (str(r["depth"]), r["cuboid"], f"{r['siblings']:,}", f"{r['families']:,}",
+        words = [
+            (str(r["depth"]), r["cuboid"], f"{r['siblings'] or 0:,}", f"{r['families'] or 0:,}",
              f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
             for r in frame.iter_rows(named=True)
         ]  # fmt: skip
-        stdout.print(escape(aligned([heading, *rows])))
+        rows: list[tuple[str, ...]] = [
+            ("depth", "cuboid", "siblings", "families", "sd", "ratio"),
+            *words,
+        ]
+        if not made.is_chain:
+            kept = [("", cuboid, sd, ratio) for _, cuboid, _, _, sd, ratio in words]
+            rows = [("", "cuboid", "sd", "largest / least"), *kept]
+        stdout.print(escape(aligned(rows)))
     stdout.print("")

@@ -22,7 +22,7 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.running_sums import MOST_BINS, Decoded
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed
+from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, check_budget

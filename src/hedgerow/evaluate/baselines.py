@@ -18,7 +18,7 @@ from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.depths import Invariant, Measured, Public
+from hedgerow.plan.cuboids import Invariant, Measured, Public
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate

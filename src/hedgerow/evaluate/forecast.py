@@ -66,8 +66,6 @@ def simulated_releases(
 
 def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
     """Return an empty list for each of the cuboids whose sums may be furthest from their truth."""
-    if not plan.is_chain:
-        return {}  # every cuboid is measured
     names = sums_off_the_chain(plan)["cuboid"].head(MOST_SUMS).to_list()
     levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
     return {levels[name]: [] for name in names}

@@ -20,7 +20,7 @@ from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import ChainErrors, CubeErrors, JointErrors, RawErrors
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.cuboids import Measured
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW

@@ -15,7 +15,7 @@ from math import log2, pi, prod, sqrt
 import numpy as np
 import polars as pl
 
-from hedgerow.plan.depths import All, Measured, Public, Summed
+from hedgerow.plan.cuboids import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
 from hedgerow.plan.plan import Plan

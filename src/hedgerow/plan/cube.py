@@ -21,7 +21,7 @@ from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
-from hedgerow.plan.depths import CuboidPlan, Measure, Measured, Survivors, is_whole
+from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Survivors, is_whole
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from hedgerow.plan.depths import CuboidPlan, Measured, Summed
+from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import Exact, format_delta, format_rounded_up

@@ -25,7 +25,7 @@ from hedgerow.picture import (
     scale_errors,
 )
 from hedgerow.plan.cube import PlannedCube
-from hedgerow.plan.depths import (
+from hedgerow.plan.cuboids import (
     All,
     CuboidPlan,
     Measure,

@@ -1,7 +1,7 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -9,11 +9,10 @@ from typing import Any
 
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.running_sums import Strategy
-from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
 from hedgerow.plan.cube import PlannedCube
-from hedgerow.plan.depths import (
-    MEASURES,
+from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
     Measure,
@@ -41,14 +40,13 @@ from hedgerow.plan.describe import (
 )
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import WORKLOADS, Chain, Workload, is_within, repeated, workload_for
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget, rho_within
+from hedgerow.plan.workload import Chain, Workload, is_within, repeated, workload_for
+from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget, rho_within
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours, Replace
+from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.tables.tree import Levels, Tree
-from hedgerow.text import exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +287,7 @@ class Plan:
         return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON: public facts only, exact numbers as text; see `read_plan`."""
+        """Return the plan as JSON, exact numbers as text; see `hedgerow.plan.stated`."""
         return {
             "tree": describe_tree(self.tree),
             "neighbours": {
@@ -390,40 +388,3 @@ def _check_rules(allocation: object, invariants: object) -> None:
     fitting = "Invariant(axis, level)"
     for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):
         check_type("an invariant", invariant, Invariant, fitting, PlanError)
-
-
-def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
-    """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
-
-    Noise and guarantee are computed again, so a description that contradicts itself reads back as a
-    different plan. Noise calibrated to an (ε, δ) budget is verified to keep that budget.
-
-    Raises:
-        PlanError, BudgetError: no plan can be made of it.
-        KeyError, TypeError: it does not describe a plan.
-    """
-    neighbours, budget = described["neighbours"], described["budget"]
-    options: dict[str, Any] = {name: neighbours[name] for name in ("contributions", "unit")}
-    if neighbours["relation"] == Replace().name:
-        options["exactly"] = neighbours["total_is_public"]
-    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
-    workload = workload_for(tree, WORKLOADS[described["workload"]])
-    listed = described["cuboids"]
-    if [tuple(each["levels"]) for each in listed] != list(workload.cuboids(tree)):
-        raise PlanError("the plan lists other cuboids than those of its workload")
-    return Plan(
-        tree,
-        (Replace if "exactly" in options else AddRemove)(**options),
-        kind(*(budget[name] for name in kind.__slots__)),
-        MECHANISMS[described["mechanism"]],
-        described["allocation"],
-        tuple(
-            exact(each["share"], "share", PlanError) if "share" in each else None for each in listed
-        ),
-        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
-        MEASURES[described["measure"]],
-        workload,
-        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
-        if kind is EpsilonDelta
-        else None,
-    )

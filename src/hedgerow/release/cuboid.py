@@ -35,7 +35,7 @@ from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.tree.sums import sums_of_leaves
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import All, Measured
+from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid

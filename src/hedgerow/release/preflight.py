@@ -18,7 +18,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.machine import usable_memory
 from hedgerow.plan.cost import BYTES_A_CUBE_CELL
-from hedgerow.plan.depths import All, Measure, Measured, RunningSums, Summed, refuse_kind
+from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
 from hedgerow.release.descent.outline import Outline

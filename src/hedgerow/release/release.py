@@ -12,7 +12,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.cuboid import cuboid_errors, levels_of
 from hedgerow.release.descent.nodes import Nodes

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent.jobs import Progress

@@ -20,7 +20,7 @@ from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cube import axis_factors
-from hedgerow.plan.depths import measurable
+from hedgerow.plan.cuboids import measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection

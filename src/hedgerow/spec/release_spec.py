@@ -16,7 +16,7 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.depths import (
+from hedgerow.plan.cuboids import (
     MEASURES,
     Invariant,
     Measure,

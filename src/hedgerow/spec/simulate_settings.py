@@ -19,7 +19,7 @@ from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.depths import All, Survivors
+from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.plan import Plan, make_plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Budget

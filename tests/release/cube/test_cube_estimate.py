@@ -140,6 +140,10 @@ def test_what_cannot_be_on_a_cube_is_refused_in_one_sentence():
     name = PAIRS.name_of((2, 2))
     with pytest.raises(hr.EstimateError, match="were not all measured whole"):
         again.covariance([(name, 0), (name, 1)])
+    boxes = release.plan.cube.box_of
+    assert boxes[2, 1] is not boxes[1, 2], "the two margins rest on different measurements"
+    with pytest.raises(hr.EstimateError, match="estimated from the same noisy counts"):
+        again.covariance([(PAIRS.name_of((2, 1)), 0), (PAIRS.name_of((1, 2)), 0)])
     with pytest.raises(hr.EstimateError, match="has 3 cells, none is 3"):
         again.covariance([("o.level1", 3)])
 

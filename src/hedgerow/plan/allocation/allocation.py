@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import Invariant, Measure, measurable, public_cuboid
+from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain, Cube, Workload
 from hedgerow.privacy.budget import Budget

@@ -20,7 +20,7 @@ from hedgerow.plan.allocation.cube import (
 )
 from hedgerow.plan.allocation.optimal import levels_of
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
-from hedgerow.plan.depths import (
+from hedgerow.plan.cuboids import (
     Invariant,
     Measure,
     RunningSums,

@@ -39,7 +39,7 @@ from hedgerow.plan.allocation.allocation import (
     rounded_shares,
 )
 from hedgerow.plan.cube import cube_shape
-from hedgerow.plan.depths import Survivors
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.tables.tree import Levels, Tree
 
 AxisShares = tuple[tuple[Fraction, ...], ...]

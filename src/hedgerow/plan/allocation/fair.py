@@ -21,7 +21,7 @@ from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares
 from hedgerow.plan.allocation.fair_cube import fair_cube_shares
 from hedgerow.plan.allocation.fairness import along, tree_classes
-from hedgerow.plan.depths import Survivors
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.prior import Prior
 
 WIDEST = 1e4

@@ -13,7 +13,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
-from hedgerow.plan.depths import All, RunningSums, Survivors
+from hedgerow.plan.cuboids import All, RunningSums, Survivors
 from hedgerow.plan.forecast import noise_variances
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
@@ -193,6 +193,10 @@ def fairness(plan: Plan) -> pl.DataFrame:
     ancestors differ), ``sd`` (records), and ``ratio``: variance to the least one above 0 at that
     depth (null where the depth is exact).
 
+    Of a cube one row a measured cuboid, over all its cells: ``depth``, ``siblings`` and
+    ``families`` are null, and ``ratio`` is that of the largest variance to the least above 0; of a
+    cuboid of more than 2²⁴ cells they are not looked at one by one, and it is left out.
+
     Raises:
         PlanError: too many different kinds of nodes, or a plan of running sums.
 
@@ -202,6 +206,8 @@ def fairness(plan: Plan) -> pl.DataFrame:
         >>> hr.fairness(plan).select("cuboid", "siblings", "families").rows()
         [('bins_3', 2, 1), ('bin', 2, 1), ('bin', 3, 1)]
     """
+    if not plan.is_chain:
+        return _fairness_of_cube(plan)
     classes, by_depth = _variances(plan)
     rows = []
     for t in range(1, plan.tree.depth + 1):
@@ -219,6 +225,26 @@ def fairness(plan: Plan) -> pl.DataFrame:
             ends = float(least[of].min()), float(largest[of].max())
             cuboid = plan.tree.cuboid_name(t)
             rows.append((t, cuboid, int(n), round(count / n), mean, *ends, mean**0.5, ratio))
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+MOST_CELLS = 1 << 24
+
+
+def _fairness_of_cube(plan: Plan) -> pl.DataFrame:
+    """Return the rows of a cube's cuboids."""
+    cube, rows = plan.cube, []
+    for levels in plan.measured:
+        cuboid = cube.shape.given(levels)
+        if cuboid in cube.whole and plan.tree.cells(levels) > MOST_CELLS:
+            continue
+        variance = np.array([cube.mean_variance(cuboid)])
+        if cuboid in cube.whole:
+            variance = cube.box_of[cuboid].variances.of_cells(cuboid)
+        mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
+        above = _least_above_zero(variance)
+        ratio, name = largest / above if above else None, plan.tree.name_of(levels)
+        rows.append((None, name, None, None, mean, least, largest, mean**0.5, ratio))
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 

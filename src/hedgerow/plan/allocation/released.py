@@ -21,7 +21,7 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.depths import All
+from hedgerow.plan.cuboids import All
 
 ACCURACY = 1e-11
 """The slopes at which the minimisation stops, in units of F."""

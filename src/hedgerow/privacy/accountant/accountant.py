@@ -1,7 +1,8 @@
-"""The exact price of a composition: the faster of two accountants answers, with proved bounds.
+"""The exact price of a composition: the fastest of three accountants answers, with proved bounds.
 
-`lattice` convolves where the losses share a unit that is not too fine; `contour` integrates
-whatever the variances. Each is the other's judge in the tests.
+`lattice` convolves where the losses share a unit that is not too fine, `enumeration` lists the
+outcomes of a few losses of ±ε, and `contour` integrates whatever the variances. Each is another's
+judge in the tests.
 """
 
 import math
@@ -13,7 +14,7 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Losses
-from hedgerow.privacy.accountant import contour, lattice
+from hedgerow.privacy.accountant import contour, enumeration, lattice
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
 from hedgerow.privacy.budget import float_above
@@ -31,7 +32,7 @@ _NARROW = 1e-10
 
 
 class TooFineError(BudgetError):
-    """A composition that neither accountant can hold; its ρ is still exact."""
+    """A composition that no accountant can hold; its ρ is still exact."""
 
 
 @lru_cache(maxsize=1024)
@@ -45,7 +46,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     cells = lattice.cells(losses, epsilon)
     if cells <= FAST_CELLS:
         return lattice.delta_bounds(losses, epsilon)
-    certified = contour.delta_bounds(losses, epsilon)
+    certified = enumeration.delta_bounds(losses, epsilon) or contour.delta_bounds(losses, epsilon)
     if certified is not None:
         return certified
     if cells > LARGEST_CELLS:

@@ -1,6 +1,6 @@
 """A block: depths that are measured below the same parents, combined upward, then estimated.
 
-With `hedgerow.plan.depths.All` every depth below the public ones is one block, so its combined
+With `hedgerow.plan.cuboids.All` every depth below the public ones is one block, so its combined
 estimates are those of least squares. With `Survivors` a block ends at each measured depth: what is
 measured next depends on the counts just released, so nothing is combined across blocks; depths
 above its measured one are sums of what is measured below them.

@@ -10,7 +10,7 @@ from hedgerow.arrays import Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
-from hedgerow.plan.depths import All, Measured
+from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy

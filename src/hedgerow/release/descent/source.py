@@ -13,7 +13,7 @@ from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import Measured
+from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
 from hedgerow.release.descent.steps import Refinement, add_true_counts

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import Measured, Summed, Survivors, Unmeasured
+from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import Measured, Summed
+from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
@@ -138,6 +138,8 @@ class ReleaseFiles:
         """Append noisy counts of a cuboid."""
         for first in range(0, len(noisy), ROWS_A_GROUP):
             part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
+            if len(part) < len(noisy):
+                part = part.copy()  # a few rows that wait must not keep all of them in memory
             self._noisy[levels].add(part, len(part))
 
     def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:

@@ -15,9 +15,10 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
-from hedgerow.plan.depths import Measured, Summed, Survivors, Unmeasured
+from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.describe import describe_tree, plan_hash
-from hedgerow.plan.plan import Plan, read_plan
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.stated import read_plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants

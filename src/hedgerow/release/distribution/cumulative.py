@@ -16,7 +16,7 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.depths import All, Measured, RunningSums
+from hedgerow.plan.cuboids import All, Measured, RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import uneven
 from hedgerow.release.directory.measurements import COUNT

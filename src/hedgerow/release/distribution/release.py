@@ -26,7 +26,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.depths import Measure, RunningSums
+from hedgerow.plan.cuboids import Measure, RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours, Replace

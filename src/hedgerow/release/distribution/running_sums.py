@@ -17,7 +17,7 @@ from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.running_sums import Decoded
-from hedgerow.plan.depths import Summed
+from hedgerow.plan.cuboids import Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
@@ -105,26 +105,29 @@ def depth_block(local: Int64, start: Int64, nodes: Nodes, interval: Interval) ->
     """
     step = np.diff(local, prepend=-1)
     step[start[:-1]] = local[start[:-1]] + 1
-    low, high = interval.low, interval.high
+    width, values = value_parts(nodes.counts, interval.low, interval.high)
+    width_part = varints(np.array([width]))
+    return block([width_part, varints(np.diff(start)), varints(step - 1), *values])
+
+
+def value_parts(counts: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes]]:
+    """Return the usual width of intervals, and counts with their intervals as parts of a block.
+
+    Args:
+        counts: int64 (cells), records.
+        low: int64 (cells), records: where their intervals begin.
+        high: int64 (cells), records: and end.
+    """
     widths, often = np.unique((high - low)[low > 0], return_counts=True)
     width = int(widths[np.argmax(often)]) if len(widths) else 0
     usual = np.maximum(0, high - width)
-    return block(
-        [
-            varints(np.array([width])),
-            varints(np.diff(start)),
-            varints(step - 1),
-            varints(nodes.counts),
-            varints(_folded(high - nodes.counts)),
-            varints(_folded(low - usual)),
-        ]
-    )
+    return width, [varints(counts), varints(folded(high - counts)), varints(folded(low - usual))]
 
 
 def contradicted_block(interval: Interval) -> str:
     """Return which nodes of a depth have counts that are contradicted, and their estimates."""
     gaps = np.diff(interval.contradicted, prepend=-1) - 1
-    return block([varints(gaps), varints(_folded(interval.estimate))])
+    return block([varints(gaps), varints(folded(interval.estimate))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +215,7 @@ def varints(values: Int64) -> bytes:
     return written.tobytes()
 
 
-def _folded(values: Int64) -> Int64:
+def folded(values: Int64) -> Int64:
     """Whole numbers 0, -1, 1, -2, … as 0, 1, 2, 3, …."""
     return np.where(values < 0, -2 * values - 1, 2 * values)
 
@@ -258,10 +261,10 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
         if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
             break
         levels = tree.cuboid(t)
-        nodes, place = in_tree_order(tree, t, read_nodes(folder, tree, levels))
+        nodes = read_nodes(folder, tree, levels)
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
         errors = CuboidErrors.of(plan, levels, whole)
-        interval = _interval(folder, Shape.of(tree, levels), errors, place)
+        interval = _interval(folder, Shape.of(tree, levels), errors)
         if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             break
         if t > 0:
@@ -302,26 +305,16 @@ def _blocks(
     return blocks
 
 
-def in_tree_order(tree: Tree, depth: int, nodes: Nodes) -> tuple[Nodes, Int64]:
-    """Return the nodes of a depth in tree order, and where each one was: int64 (nodes).
-
-    A cube lists its cells row by row, which is another order where axes take turns.
-    """
-    levels = tree.cuboid(depth)
-    keys = []
-    for number, level in tree.steps[:depth]:
-        axis, code = tree.axes[number], nodes.codes[number]
-        first = axis.descendant_start(level, levels[number])
-        keys.append(np.searchsorted(first, code, side="right"))
-    place = np.lexsort(keys[::-1]) if keys else np.arange(len(nodes))
-    return nodes.take(place), place
-
-
-def _interval(folder: Path, shape: Shape, errors: CuboidErrors, place: Int64) -> Interval:
-    table = read_counts(folder, shape)[place]
+def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
+    table = read_counts(folder, shape)
     estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
     flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)
     places = np.flatnonzero(flags)
+    low, high = table[LOW].to_numpy(), table[HIGH].to_numpy()
+    return Interval(low, high, places, rounded(estimate[places]))
+
+
+def rounded(estimate: Float64) -> Int64:
+    """Return estimates as whole numbers that a browser knows: int64 (cells), records."""
     exact = LARGEST_SCRIPT_NUMBER - 1
-    rounded = np.clip(np.rint(estimate[places]), -exact, exact).astype(np.int64)
-    return Interval(table[LOW].to_numpy(), table[HIGH].to_numpy(), places, rounded)
+    return np.clip(np.rint(estimate), -exact, exact).astype(np.int64)

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.depths import Public
+from hedgerow.plan.cuboids import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -107,11 +108,9 @@ def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterat
 
 
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
-    """For every depth its noise, share and expected error."""
-    rows = []
-    for row, listed, planned in zip(
-        forecast(plan).iter_rows(named=True), facts, plan.by_levels.items(), strict=True
-    ):
+    """Return for every cuboid its noise, share and expected error; of two axes also in pairs."""
+    rows, expected = [], forecast(plan).to_dicts()
+    for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
         noise = what.kind if row["noise"] is None else row["noise"]
         rows.append(
@@ -127,8 +126,10 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
                 "–" if listed.total is None else f"{listed.contradicted:,}",
             ]
         )
-    return table(
-        "Level by level, from the whole to the finest counts",
+    is_paired = not plan.is_chain and len(plan.tree.axes) == 2
+    return (pair_table(plan, expected) if is_paired else "") + table(
+        f"{'Depth by depth' if plan.is_chain else 'Level by level'}, from the whole to the finest "
+        "counts",
         [
             "Level", "Possible counts", "Listed, above 0", "Noise",
             "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
@@ -137,6 +138,32 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         ],
         rows,
     )  # fmt: skip
+
+
+def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
+    """Return the levels of two axes as a matrix: of each pair the error, the counts, the share.
+
+    Args:
+        plan: of a cube of two axes.
+        expected: its forecast, row by row.
+    """
+    tree, cells = plan.tree, {}
+    for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
+        share = what.kind if row["share"] is None else f"{100 * row['share']:.3g} %"
+        error = "exact" if isinstance(what, Public) else _error(row["rmse"])
+        many = f"{tree.cells(levels):,} count{'s' if tree.cells(levels) > 1 else ''}"
+        cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
+    names = [["total", *(f"{axis.name}.{level}" for level in axis.levels)] for axis in tree.axes]
+    share = "share of the budget" if plan.price_of_a_share == 1 else "share beside other levels"
+    return table(
+        f"Expected error (RMSE) of every pair of levels; below it how many counts are possible, "
+        f"and the {share}",
+        [f"{shown(tree.axes[0].name)} ↓<br>{shown(tree.axes[1].name)} →", *map(shown, names[1])],
+        [
+            [shown(name), *(cells[i, j] for j in range(len(names[1])))]
+            for i, name in enumerate(names[0])
+        ],
+    )
 
 
 def _numbered(plan: Plan, levels: Levels) -> str:
@@ -174,7 +201,7 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     )
     across = (
         ""
-        if len(plan.tree.axes) == 1
+        if len(plan.tree.axes) == 1 or not plan.is_chain
         else " Sums across levels, such as one group over all areas, can be so where no count of "
         "this page is: <code>hedgerow table DIR --by</code> says which."
     )
@@ -186,16 +213,19 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     )
 
 
-def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
+def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
     names = plan.tree
     passed = [
         "Every listed count is a whole number above 0, and no interval reaches below 0.",
         f"The counts of each level sum to the same total, {facts[0].total or 0:,}.",
     ]
-    if last > 0:
+    if len(carried) > 1:
+        finest = shown(names.name_of(carried[-1]))
         passed.append(
-            f"Every family adds up to its parent’s count, down to {shown(names.cuboid_name(last))}."
+            f"Every family adds up to its parent’s count, down to {finest}."
+            if plan.is_chain
+            else "Every combination of levels that this page carries adds up to all coarser ones."
         )
     if plan.public is not None:
         deepest = shown(names.name_of(plan.public))
@@ -217,17 +247,21 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], last: int) -> str:
     )
 
 
-def carried_words(last: int, plan: Plan) -> str:
+def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
-    carried = plan.tree.chain[: last + 1]
     others = [levels for levels in plan.levels if levels not in carried]
     if not others:
-        return "<p>This page carries the counts of all levels.</p>"
+        which = "levels" if plan.is_chain else "combinations of levels"
+        return f"<p>This page carries the counts of all {which}.</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
-    here = f"the counts of depths 0 to {last}" if last >= 0 else "no counts"
+    here = (
+        f"the counts of depths 0 to {len(carried) - 1}"
+        if plan.is_chain
+        else f"the counts of {len(carried)} of {len(plan.levels)} combinations of levels"
+    )
     return (
-        f"<p>This page carries {here}, to stay small. The others are in the Parquet files beside "
-        f"it: {left}.</p>"
+        f"<p>This page carries {here if carried else 'no counts'}, to stay small. The others are "
+        f"in the Parquet files beside it: {left}.</p>"
     )
 
 

@@ -49,6 +49,14 @@ def table(
     )
 
 
+def counted(count: int, estimate: int | None) -> str:
+    """Return a count as HTML, below it the estimate of one that its measurements contradict."""
+    if estimate is None:
+        return f"{count:,}"
+    small = f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
+    return f"{count:,}{small}"
+
+
 def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
     """Return a list of terms and their descriptions, both HTML."""
     inner = "\n".join(

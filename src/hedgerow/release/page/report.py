@@ -6,6 +6,8 @@ gives the same page. It asks for nothing from any network, and a policy within i
 
 import base64
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from importlib.resources import files as package_files
@@ -22,11 +24,12 @@ from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
+from hedgerow.release.page.cube import carry_cube
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
-from hedgerow.release.page.markup import shown, table
+from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import visible
 
 # What the picture of the hierarchy starts from: the shape of the tree, and a first table.
@@ -67,7 +70,7 @@ def first_counts(tree: Tree, carried: Carried) -> str:
     rows = [
         [
             " › ".join(shown(code) for code in path),
-            f"{count:,}{_contradiction(estimates.get(i))}",
+            counted(int(count), estimates.get(i)),
             f"{low:,} to {high:,}",
         ]
         for i, (path, count, low, high) in enumerate(
@@ -79,13 +82,6 @@ def first_counts(tree: Tree, carried: Carried) -> str:
     return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
 
 
-def _contradiction(estimate: int | None) -> str:
-    """Return what stands below a count that its own measurements contradict."""
-    if estimate is None:
-        return ""
-    return f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
-
-
 def _first(nodes: Nodes) -> Nodes:
     return nodes.take(slice(MOST_ROWS))
 
@@ -93,7 +89,11 @@ def _first(nodes: Nodes) -> Nodes:
 REPORT = "report.html"
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
-SCRIPTS = ("blocks.js", "nodes.js", "words.js", "pictures.js", "explore.js")
+CHAIN_SCRIPTS = (
+    "blocks.js", "nodes.js", "words.js", "pictures.js", "matrix.js", "keys.js", "listing.js",
+    "explore.js",
+)  # fmt: skip
+CUBE_SCRIPTS = ("blocks.js", "words.js", "pictures.js", "keys.js", "listing.js", "cube.js")
 
 
 def write_report(folder: Path, plan: Plan, estimator: Estimator) -> None:
@@ -130,10 +130,9 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         ReleaseError: the counts do not add up, or are no counts.
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
-    listed = dict(zip(plan.levels, (each.listed for each in facts), strict=True))
-    rows = [listed[levels] for levels in plan.tree.chain]
-    carried = carry(folder, plan, rows, numeric=numeric)
-    style, script = _part("page.css"), _script()
+    seen = (_chain if plan.is_chain else _cube)(folder, plan, [each.listed for each in facts])
+    style = "".join(_part(name) for name in seen.styles)
+    script = _script(seen.scripts)
     total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
     shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
@@ -148,18 +147,54 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
-        explore=first_counts(plan.tree, carried),
-        carried=levels.carried_words(carried.last, plan),
+        explore=seen.first,
+        carried=levels.carried_words(seen.levels, plan),
         distribution="" if shape is None else _DISTRIBUTION.format(shape),
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
         curves=curves(plan, priced),
-        checks=levels.checks(plan, facts, carried.last),
+        checks=levels.checks(plan, facts, seen.levels),
         cite=words.cited(plan, total, made_by),
-        facts=markup.data(first_shape(plan.tree, carried, numeric=numeric)),
-        blocks="\n".join(_block(name, text) for name, text in carried.blocks),
+        facts=markup.data(seen.facts),
+        blocks="\n".join(_block(name, text) for name, text in seen.blocks),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What a reader can explore on a page.
+
+    Attributes:
+        levels: the cuboids that the page carries.
+        first: the first counts as HTML, for readers without scripts.
+        facts: what the script starts from.
+        blocks: names and texts of the counts.
+        scripts, styles: the parts of the page that show them.
+    """
+
+    levels: Sequence[Levels]
+    first: str
+    facts: dict[str, Any]
+    blocks: list[tuple[str, str]]
+    scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+
+
+def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
+    """Return the tree, to open depth by depth."""
+    tree, numeric = plan.tree, is_numeric(plan.tree)
+    carried = carry(folder, plan, listed, numeric=numeric)
+    first, shape = first_counts(tree, carried), first_shape(tree, carried, numeric=numeric)
+    depths = tree.chain[: carried.last + 1]
+    return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS, ("page.css",))
+
+
+def _cube(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
+    """Return the combinations of levels, to choose from."""
+    cube = carry_cube(folder, plan, dict(zip(plan.levels, listed, strict=True)))
+    first, styles = cube.first_counts(), ("page.css", "cube.css")
+    return Explored(list(cube.cells), first, cube.facts(), cube.blocks, CUBE_SCRIPTS, styles)
 
 
 _DISTRIBUTION = '<section id="distribution">\n<h2>The distribution</h2>\n{}\n</section>'
@@ -179,12 +214,12 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
         for name, letter in letters.items()
         if name in budget.__slots__
     )
-    listed = sum(depth.listed for depth in facts)
+    listed = sum(each.listed for each in facts)
     return markup.items(
         [
             ("Records", f"{facts[0].total or 0:,}"),
             ("Counts listed", f"{listed:,}"),
-            ("Levels", f"{len(facts)}"),
+            ("Levels" if plan.is_chain else "Combinations of levels", f"{len(facts)}"),
             ("Promise", markup.attribute(promise)),
             *words.restricted(plan),
         ],
@@ -218,9 +253,9 @@ def _pieces(text: str) -> list[tuple[str, str, str]]:
     return pieces
 
 
-def _script() -> str:
+def _script(names: Sequence[str]) -> str:
     """Return the page's script: its parts share one scope, which nothing else sees."""
-    parts = (_part(name) for name in SCRIPTS)
+    parts = (_part(name) for name in names)
     return f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
 
 

@@ -6,7 +6,7 @@ from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.depths import (
+from hedgerow.plan.cuboids import (
     All,
     Measure,
     Measured,
@@ -126,11 +126,16 @@ def released(plan: Plan, total: int) -> str:
         (axis,) = plan.tree.axes
         lists = [f"{shown(axis.name)}, in {axis.size(axis.depth):,} ranges and groups of them"]
     exact = "a public number" if plan.public is not None else "measured with noise"
+    added = (
+        "at every level they add up to the count above them"
+        if plan.is_chain
+        else "those of every combination of levels add up to those of all coarser ones"
+    )
     return (
         f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
         f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
-        f"trip. Counts are whole numbers, none is negative, and at every level they add up to "
-        f"the count above them. What is not listed has a count of 0.</p>"
+        f"trip. Counts are whole numbers, none is negative, and {added}. "
+        f"What is not listed has a count of 0.</p>"
     )
 
 
@@ -233,7 +238,9 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     idle = [name for name, what in every.items() if isinstance(what, Unmeasured)]
     noise = plan.mechanism.name.replace("-", " ").title()
     what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
-    parts = [f"{what} {_MEASURED[plan.measure]}, at {len(measured)} of {len(every)} levels."]
+    levels = "levels" if plan.is_chain else "combinations of levels"
+    which = _MEASURED[plan.measure] if plan.is_chain else _measured_of_cube(plan)
+    parts = [f"{what} {which}, at {len(measured)} of {len(every)} {levels}."]
     if idle:
         names = joined([shown(name) for name in idle])
         parts.append(f"Not measured, as they follow from others: {names}.")
@@ -246,3 +253,13 @@ def _made(plan: Plan, estimator: Estimator) -> str:
         "again at no cost in privacy."
     )
     return " ".join(parts)
+
+
+def _measured_of_cube(plan: Plan) -> str:
+    below = [plan.tree.name_of(k) for k in plan.measured if not plan.is_whole(k)]
+    if not below:
+        return "all possible counts"
+    return (
+        f"all possible counts (of {joined([shown(name) for name in below])}, those of which every "
+        "coarser count was released as positive)"
+    )

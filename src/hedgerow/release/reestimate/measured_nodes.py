@@ -11,7 +11,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.plan.depths import RunningSums
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.nodes import Nodes, family_starts

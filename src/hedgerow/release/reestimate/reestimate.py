@@ -16,7 +16,7 @@ from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.tree.sums import covariance
-from hedgerow.plan.depths import All
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
@@ -190,8 +190,7 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     for levels, again in found.items():
         errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):
-            raw = errors.raw and not plan.is_chain
-            columns = released_columns(again, replace(errors, raw=raw), USUAL)
+            columns = released_columns(again, replace(errors, raw=False), USUAL)
             columns[RELEASED] = columns.pop(COUNT)
             frame = label_nodes(tree, levels, again.codes, **columns)
         else:

@@ -1,0 +1,307 @@
+// What is seen of a cube: areas of its axes, each split into the areas of one of its levels.
+//
+// A place is what is looked at, for each axis: an area, by its number `code` among those of level
+// `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
+
+const MOST_SIDE = 12, MOST_LISTED = 20000;
+const finest = axes.map((axis) => axis.levels.length);
+const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
+const isCarried = (levels) => carried.has(levels.join("-"));
+const START = (facts.start || []).map((k) => ({ c: 0, code: 0, k }));
+
+const written = (place) => place.map(({ c, code, k }) => `${c}.${code}.${k}`).join("-");
+const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
+const splitAxes = (place) => [...axes.keys()].filter((a) => place[a].k > place[a].c);
+// The cuboid of a place where only some axes are split.
+const cuboidOf = (place, split) => place.map(({ c, k }, a) => (split.includes(a) ? k : c));
+
+function placeOf(hash) {
+  const asked = /^#cube((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
+  if (!asked) return null;
+  const place = asked[1].slice(1).split("-").map((part) => {
+    const [c, code, k] = part.split(".").map(Number);
+    return { c, code, k };
+  });
+  const fits = place.length === axes.length && place.every(({ c, k }, a) => c <= k && k <= finest[a]);
+  return fits && isCarried(cuboidOf(place, [])) ? place : null;
+}
+
+// Cells of a cuboid: their places in row-major order of the used codes of its levels.
+async function readCuboid(name) {
+  const [usual, gaps, count, over, under, off] = (await parts(`cuboid-${name}`)).map(numbers);
+  const n = count.length, width = usual[0], doubts = new Set();
+  const flat = new Float64Array(n), low = new Float64Array(n), high = new Float64Array(n), unbiased = new Float64Array(n);
+  let at = -1;
+  for (let i = 0; i < n; i++) {
+    flat[i] = at += gaps[i] + 1;
+    high[i] = count[i] + unfolded(over[i]);
+    low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
+    unbiased[i] = high[i] - Math.floor(width / 2) + unfolded(off[i]);
+  }
+  if (document.getElementById(`contradicted-${name}`)) {
+    at = -1;
+    for (const gap of numbers((await parts(`contradicted-${name}`))[0])) doubts.add(at += gap + 1);
+  }
+  held.set(`cuboid-${name}`, { flat, count, low, high, unbiased, doubts });
+}
+
+async function load(place) {
+  for (const [a, { k }] of place.entries()) {
+    for (let l = 1; l <= k; l++) {
+      const name = `level-${a}-${l}`;
+      if (!held.has(name) && document.getElementById(name)) await readLevel(a, l);
+    }
+  }
+  const split = splitAxes(place);
+  for (const some of [[], ...split.map((a) => [a]), split]) {
+    const name = cuboidOf(place, some).join("-");
+    if (carried.has(name) && !held.has(`cuboid-${name}`)) await readCuboid(name);
+  }
+}
+
+// The descendants of an area at a level: from one code on, up to before another.
+function below(a, { c, code }, k) {
+  let [first, end] = [code, code + 1];
+  for (let l = c + 1; l <= k; l++) [first, end] = [first, end].map((one) => level(a, l).start[one]);
+  return [first, end];
+}
+
+// The cells of a cuboid within the areas of a place, as indices, and the codes of each.
+function cut(place, levels) {
+  const cuboid = held.get(`cuboid-${levels.join("-")}`), { flat } = cuboid;
+  const sizes = levels.map((k, a) => (k ? level(a, k).labels.length : 1));
+  const ranges = place.map((area, a) => below(a, area, levels[a]));
+  const codesOf = (i) => {
+    const codes = [];
+    let rest = flat[i];
+    for (let a = sizes.length - 1; a >= 0; a--) {
+      codes[a] = rest % sizes[a];
+      rest = Math.floor(rest / sizes[a]);
+    }
+    return codes;
+  };
+  const inner = sizes.slice(1).reduce((x, y) => x * y, 1);
+  const [from, to] = ranges[0].map((code) => code * inner);
+  const found = [];
+  for (let i = flat[0] >= from ? 0 : owner(flat, from); i < flat.length && flat[i] < to; i++) {
+    const codes = codesOf(i);
+    if (codes.every((code, a) => ranges[a][0] <= code && code < ranges[a][1])) found.push(i);
+  }
+  return { cuboid, levels, found, codesOf };
+}
+
+// What a cell opens: its areas, the axes whose areas they are now split one level further.
+function opened(levels, codes, place, own) {
+  const deeper = (some) => place.map((one, a) => own.includes(a)
+    ? { c: levels[a], code: codes[a], k: some.includes(a) ? Math.min(levels[a] + 1, finest[a]) : levels[a] } : one);
+  return own.length ? [own, ...own.map((a) => [a])].map(deeper)
+    .find((to) => splitAxes(to).length && isCarried(to.map(({ k }) => k))) : undefined;
+}
+
+function itemOf({ cuboid, levels, codesOf }, i, place, whole) {
+  const codes = codesOf(i), own = splitAxes(place).filter((a) => levels[a] > place[a].c);
+  const target = opened(levels, codes, place, own);
+  const count = cuboid.count[i], unbiased = cuboid.unbiased[i];
+  return {
+    codes, count, low: cuboid.low[i], high: cuboid.high[i], unbiased,
+    estimate: cuboid.doubts.has(i) ? unbiased : undefined, part: count / whole,
+    name: own.map((a) => label(a, levels[a], codes[a])).join(" → ") || nameOf(named(place)),
+    brief: own.map((a) => ending(a, levels[a], codes[a])).join(" → "),
+    t: target ? written(target) : "", opens: Boolean(target),
+    i: areasOf(levels.map((c, a) => ({ c, code: codes[a] }))),
+  };
+}
+
+const named = (place) => place.map(({ c, code }) => ({ level: c, code }));
+const itemsOf = (part, place, whole) => part.found.map((i) => itemOf(part, i, place, whole));
+
+// The largest cells alone, where there are very many.
+function largest(part) {
+  if (part.found.length <= MOST_LISTED) return part;
+  const counts = Float64Array.from(part.found, (i) => part.cuboid.count[i]).sort();
+  const least = counts[counts.length - MOST_LISTED];
+  return { ...part, found: part.found.filter((i) => part.cuboid.count[i] >= least).slice(0, MOST_LISTED) };
+}
+
+// Counts of two axes, and beside them those of each axis over everything of the other.
+function crossed(place, part, [down, across], whole, every, again) {
+  const margin = (a) => {
+    const all = itemsOf(cut(place, cuboidOf(place, [a])), place, whole.count);
+    const kept = all.slice().sort((x, y) => y.count - x.count).slice(0, every ? Infinity : MOST_SIDE);
+    return { all: all.length, kept: kept.sort((x, y) => x.codes[a] - y.codes[a]) };
+  };
+  const rows = margin(down), columns = margin(across);
+  const inside = [rows, columns].map(({ kept }, side) => new Set(kept.map(({ codes }) => codes[[down, across][side]])));
+  const at = new Map();
+  for (const i of part.found) {
+    const codes = part.codesOf(i), [r, c] = [codes[down], codes[across]];
+    if (inside[0].has(r) && inside[1].has(c)) at.set(`${r},${c}`, itemOf(part, i, place, whole.count));
+  }
+  const cells = [...at.values()], top = Math.max(...cells.map((cell) => cell.count));
+  const isDense = columns.kept.length > 9, figure = (isDense ? briefest : number).format;
+  const pressed = (item, words) => opener(item, `cell${sureness(item) === 3 ? " wide" : ""}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + words);
+  const cell = (row, column) => {
+    const item = at.get(`${row.codes[down]},${column.codes[across]}`);
+    if (!item) return make("td", { class: "none" }, "0");
+    const button = pressed(item, figure(item.count));
+    button.style.backgroundColor = `rgba(var(--tile), ${(0.5 * Math.log1p(item.count) / Math.log1p(top)).toFixed(3)})`;
+    return make("td", {}, button);
+  };
+  const all = (item) => make("td", { class: "margin" }, item === whole
+    ? (isContradicted(whole) ? "≠ " : "") + number.format(whole.count) : pressed(item, number.format(item.count)));
+  const bounds = (item) => make("td", { class: "sum bounds" }, interval(item));
+  const unbiased = (item) => make("td", { class: "sum" }, number.format(item.unbiased));
+  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]];
+  const [rowName, columnName] = [down, across].map((a) => `${axes[a].name} ${axes[a].levels[place[a].k - 1]}`);
+  const head = (words) => make("th", { scope: "col" }, words);
+  const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
+    ...MARGIN.map(([, own]) => (k ? make("td") : own(whole))), ...columns.kept.map(draw)));
+  const body = rows.kept.map((row) => make("tr", {}, make("th", { scope: "row" }, isolated(row.name)),
+    ...MARGIN.map(([, draw]) => draw(row)), ...columns.kept.map((column) => cell(row, column))));
+  const where = place.some(({ c }) => c) ? ` within ${nameOf(named(place))}` : "";
+  const table = make("table", {},
+    make("caption", {}, make("span", {}, `${rowName} (rows) by ${columnName} (columns)${where}`)),
+    make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
+      ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
+    make("tbody", {}, ...first, ...body));
+  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
+  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
+    [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);
+  const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)
+    .map(([one, words]) => `the ${one.kept.length} largest of ${one.all} ${words}`);
+  const more = left.length && rows.all * columns.all <= MOST_CELLS
+    ? make("button", { type: "button", class: "more", click: again }, "Show all") : null;
+  const note = make("p", {}, left.length ? `Shown are ${left.join(" and ")}. ` : "",
+    "The margins are counts of the release with intervals of their own, not sums of what is shown. ", more);
+  return { nodes: [picture, key, note], draw: () => roam(picture, ".cell", true) };
+}
+
+function crumbs(place) {
+  if (place.every(({ c }) => c === 0)) return [];
+  return axes.map((axis, a) => {
+    const entries = [];
+    for (let { c, code } = place[a]; ; code = owner(level(a, c).start, code), c--) {
+      const words = isolated(c ? label(a, c, code) : `${axis.name}: everything`);
+      const to = place.map((one, b) => (b === a ? { c, code, k: Math.min(c + 1, finest[a]) } : one));
+      entries.unshift(make("li", {}, c === place[a].c ? make("span", { "aria-current": "page" }, words)
+        : make("button", { type: "button", click: () => go(written(to), "", 2, "back") }, words)));
+      if (c === 0) break;
+    }
+    return make("nav", { "aria-label": `Where you are on ${axis.name}` }, make("ol", { class: "crumbs" }, ...entries));
+  });
+}
+
+function choices(place) {
+  const split = splitAxes(place), roles = split.length === 2 ? ["Rows: ", "Columns: "] : [];
+  const labels = axes.map((axis, a) => {
+    const { c, k } = place[a], options = [];
+    for (let l = c; l <= finest[a]; l++) {
+      options.push(make("option", { value: l, selected: l === k }, l > c ? axis.levels[l - 1] : c ? "not split" : "total"));
+    }
+    const to = (l) => place.map((one, b) => (b === a ? { ...one, k: l } : one));
+    const choice = make("select", { "data-axis": a, change: (event) => go(written(to(Number(event.target.value))), "", 2, `axis-${a}`) }, ...options);
+    return make("label", {}, roles[split.indexOf(a)] || "", isolated(axis.name), " by ", choice);
+  });
+  return make("div", { class: "tools", role: "group", "aria-label": "Levels to show" }, ...labels);
+}
+
+function here(place, whole) {
+  const exact = whole.low === whole.high && whole.low === whole.count;
+  return make("div", { class: "here", role: "status" },
+    make("h3", { tabindex: -1 }, isolated(nameOf(named(place)))),
+    make("strong", {}, number.format(whole.count)),
+    make("span", {}, exact ? "records, an exact and public number"
+      : `records; 95 % interval ${interval(whole)}; unbiased estimate ${number.format(whole.unbiased)}`),
+    isContradicted(whole) ? make("span", { class: "doubt" }, `≠ ${contradiction(whole)}`) : null);
+}
+
+// How many counts there can be below a place; null where the page does not know.
+function possible(place) {
+  return place.reduce((product, { c, code, k }, a) => {
+    const own = k === c ? 1 : c === 0 ? facts.sizes[a][k] : k === c + 1 ? level(a, k).possible[code] : null;
+    return own === null || product === null ? null : product * own;
+  }, 1);
+}
+
+function draw(place, every = false) {
+  const levels = place.map(({ k }) => k), split = splitAxes(place);
+  const [root] = cut(place, cuboidOf(place, [])).found;
+  const whole = itemOf(cut(place, cuboidOf(place, [])), root, place, 1);
+  const parts = [...crumbs(place), here(place, whole), choices(place)];
+  const name = split.map((a) => `${axes[a].name}.${axes[a].levels[place[a].k - 1]}`).join(" × ");
+  let picture = null;
+  if (!split.length) {
+    parts.push(make("p", {}, "This is one count; choose a level to split it."));
+  } else if (!isCarried(levels)) {
+    parts.push(make("p", {}, `The counts by ${name} are in counts/cuboid=${levels.join("-")}.parquet beside this page, which carries smaller tables.`));
+  } else {
+    const part = cut(place, levels), few = largest(part);
+    const items = itemsOf(few, place, whole.count), cells = possible(place);
+    const listed = number.format(part.found.length);
+    const note = cells === null ? `${listed} counts are listed; what is not listed was released as 0.`
+      : `${listed} of ${number.format(cells)} possible counts are listed${cells > part.found.length ? "; the others were released as 0." : "."}`;
+    const line = make("p", { class: "readout", "aria-hidden": "true" }, note);
+    if (split.length === 1) picture = map(items);
+    if (split.length === 2) picture = crossed(place, part, split, whole, every, () => draw(place, true));
+    if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
+    else parts.push(make("p", {}, "A matrix shows two axes: leave the others at their total, or open a cell."), line);
+    const most = few.found.length < part.found.length ? ` Below are the ${number.format(MOST_LISTED)} largest.` : "";
+    parts.push(listing(items, `${nameOf(named(place))} by ${name}. ${note}${most}`, name));
+  }
+  box.replaceChildren(...parts);
+  if (picture) picture.draw();
+  redraw = picture ? picture.draw : null;
+}
+
+function refocus(before) {
+  const first = box.querySelector(".tile[tabindex='0'], .cell[tabindex='0']");
+  const heading = box.querySelector("h3");
+  const back = [...box.querySelectorAll("[data-i]")].find((one) => one.dataset.i === before);
+  const wanted = focus && focus.startsWith("axis-") ? box.querySelector(`[data-axis="${focus.slice(5)}"]`)
+    : { first: first || heading, here: heading, back: back || heading }[focus];
+  focus = null;
+  if (wanted) wanted.focus({ preventScroll: wanted !== heading });
+}
+
+function go(target, from, mode, then) {
+  focus = then;
+  const hash = `#cube-${target}`;
+  if (location.hash === hash) show(); else location.hash = hash;
+}
+
+async function show() {
+  const hash = location.hash;
+  if (hash.length > 1 && !hash.startsWith("#cube-") && box.dataset.ready) return; // another place of the page
+  let place = placeOf(hash) || START;
+  await load(place);
+  if (location.hash !== hash) return; // someone went on while this was read
+  const isThere = cut(place, cuboidOf(place, [])).found.length > 0;
+  if (!isThere) {
+    place = START;
+    await load(place);
+  }
+  const before = areasOf(shown);
+  shown = place;
+  draw(place);
+  box.dataset.ready = "true";
+  refocus(before);
+}
+
+function goUp(event) {
+  if (event.key !== "Escape" || shown.every(({ c }) => c === 0)) return;
+  const up = shown.map(({ c, code, k }, a) => (c ? { c: c - 1, code: owner(level(a, c).start, code), k: c } : { c, code, k }));
+  go(written(up), "", 2, "back");
+}
+
+if (START.length && typeof DecompressionStream !== "undefined") {
+  shown = START;
+  box.addEventListener("keydown", goUp);
+  addEventListener("hashchange", show);
+  addEventListener("resize", () => {
+    if (redraw && innerWidth !== width) {
+      width = innerWidth;
+      redraw();
+    }
+  });
+  show();
+}

@@ -1,0 +1,55 @@
+// What is seen of a node: where it is, its count, a picture and a table of what is below it.
+
+const box = document.getElementById("explorer");
+const ROWS = 25;
+let order = numeric ? "code" : "size";
+let shown = [0, 0, 2]; // depth, place, and how many steps the picture goes down
+let focus = null; // what to focus when the next view is there
+let redraw = null, width = innerWidth;
+
+function whisker(item, most) {
+  const across = (value) => (4 + 136 * Math.log1p(value) / Math.log1p(most)).toFixed(1);
+  return make("svg", { class: "whisker", viewBox: "0 0 144 14", "aria-hidden": "true" },
+    make("line", { x1: across(item.low), x2: across(item.high), y1: 7, y2: 7 }),
+    make("circle", { cx: across(item.count), cy: 7, r: 2.6 }));
+}
+
+function listing(items, caption, heading) {
+  const holder = make("div");
+  let rows = ROWS;
+  const draw = () => {
+    const sorted = items.slice();
+    if (order === "size") sorted.sort((a, b) => b.count - a.count);
+    const most = Math.max(...items.map((item) => Math.max(item.high, item.count)));
+    const lines = sorted.slice(0, rows).map((item) => make("tr", {},
+      make("th", { scope: "row" }, item.opens
+        ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
+        : isolated(item.name)),
+      make("td", { class: "n" }, number.format(item.count), isContradicted(item)
+        ? make("small", { class: "doubt" }, `≠ contradicted; unbiased estimate ${number.format(item.estimate)}`) : null),
+      make("td", { class: "n" }, interval(item)),
+      make("td", { class: "wide-only" }, whisker(item, most)),
+      make("td", { class: "n wide-only" }, percent(item.part))));
+    const head = [[heading], ["Count", "n"], ["95 % interval", "n"], ["On a logarithmic scale", "wide-only"], ["Part", "n wide-only"]]
+      .map(([words, kind]) => make("th", { scope: "col", class: kind }, words));
+    const choice = make("select", { "aria-label": "Order of the rows", change: (event) => { order = event.target.value; draw(); holder.querySelector("select").focus(); } },
+      make("option", { value: "size", selected: order === "size" }, "largest first"),
+      make("option", { value: "code", selected: order === "code" }, "in the order of codes"));
+    const left = items.length - rows;
+    const parts = [make("div", { class: "tools" }, make("label", {}, "Rows ", choice)),
+      make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table, may scroll sideways" }, make("table", {},
+        make("caption", {}, make("span", {}, caption)), make("thead", {}, make("tr", {}, ...head)),
+        make("tbody", {}, ...lines)))];
+    if (left > 0) {
+      parts.push(make("button", { type: "button", class: "more", click: () => {
+        rows += 4 * ROWS;
+        draw();
+        (holder.querySelector("button.more") || holder.querySelector(".scroll")).focus();
+      } }, left > 4 * ROWS ? `Show ${4 * ROWS} more of ${number.format(left)} rows` : `Show the other ${left} rows`));
+    }
+    holder.replaceChildren(...parts);
+  };
+  draw();
+  return holder;
+}
+

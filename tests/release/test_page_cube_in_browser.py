@@ -1,0 +1,404 @@
+"""The page of a cube in a real browser: any pair of levels, the margins beside it, and the way in.
+
+What is drawn is compared with the files of the cuboids that it must come from.
+"""
+
+import re
+
+import polars as pl
+import pytest
+
+from hedgerow.release.page import cube as cube_module
+from tests.browser import needs_chromium
+from tests.release.cube_pages import EVIL, counts_of, page_of, released
+
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+
+KINDS = ["pairs", "doubtful", "open", "three", "only", "names"]
+MARGIN = ["all", "95 % interval", "unbiased estimate"]
+
+
+@pytest.fixture(scope="module")
+def cubes(tmp_path_factory):
+    return released(tmp_path_factory.mktemp("cubes"))
+
+
+def ready(tab, words=""):
+    """Wait until a place is drawn whose heading begins so."""
+    tab.wait_for_function(
+        "(words) => document.querySelector('#explorer[data-ready] h3')"
+        "?.innerText.startsWith(words)",
+        arg=words,
+    )
+    return tab
+
+
+def shown_matrix(tab):
+    """The matrix: for each row heading the texts of its cells by column heading.
+
+    Where columns are many, counts are short; what is said of them in full is taken in their place.
+    """
+    rows = tab.locator("#explorer .matrix table").evaluate(
+        """(table) => [...table.rows].map((row) => [...row.cells].map((cell) => {
+            const said = table.closest(".dense") && cell.querySelector("button[aria-label]");
+            const full = said && /: ([0-9,]+) [(]/.exec(said.getAttribute("aria-label"))[1];
+            const words = said ? cell.innerText.replace(/[0-9.,]+[KMB]?/, full) : cell.innerText;
+            return words;
+        }))"""
+    )
+    (_, *columns), *body = rows
+    assert len(columns) == len(set(columns))
+    found = {name: dict(zip(columns, cells, strict=True)) for name, *cells in body}
+    assert len(found) == len(body)
+    return columns, found
+
+
+def column_of(made, axis, level):
+    return made.tree.axes[axis].columns[level - 1]
+
+
+def inside(made, levels, areas):
+    """The counts of a cuboid within areas: {axis: (level, label)}."""
+    frame = counts_of(made, levels)
+    for axis, (level, label) in areas.items():
+        frame = frame.filter(pl.col(column_of(made, axis, level)) == label)
+    return frame
+
+
+def margin_words(row):
+    """The count, the interval and the estimate, as they stand in a margin."""
+    exact = row["low"] == row["high"] == row["count"]
+    mark = "≠ " if row["contradicted"] else ""
+    return [
+        f"{mark}{row['count']:,}",
+        "exact" if exact else f"{row['low']:,} to {row['high']:,}",
+        f"{round(row['estimate']):,}",
+    ]
+
+
+def check_matrix(tab, made, levels, areas):
+    """Each field against the file of its own cuboid: cells, both margins, the grand total."""
+    columns, found = shown_matrix(tab)
+    context = [areas.get(a, (0, None))[0] for a in range(2)]
+    across = inside(made, (context[0], levels[1]), areas)
+    down = inside(made, (levels[0], context[1]), areas)
+    (whole,) = inside(made, tuple(context), areas).to_dicts()
+    names = [column_of(made, a, levels[a]) for a in range(2)]
+    assert columns == [*MARGIN, *across[names[1]]]
+    assert list(found) == [*MARGIN, *down[names[0]]]
+    assert [found["all"][words] for words in MARGIN] == margin_words(whole)
+    for row in across.to_dicts():
+        assert [found[words][row[names[1]]] for words in MARGIN] == margin_words(row)
+    for row in down.to_dicts():
+        assert [found[row[names[0]]][words] for words in MARGIN] == margin_words(row)
+    cells = {(row[names[0]], row[names[1]]): row for row in inside(made, levels, areas).to_dicts()}
+    for r in down[names[0]]:
+        for c in across[names[1]]:
+            known = cells.get((r, c))
+            assert found[r][c] == (margin_words(known)[0] if known else "0")
+    assert len(cells) > 1
+
+
+def choose(tab, axis, level):
+    """Choose a level and wait until it is drawn."""
+    before = tab.evaluate("location.hash")
+    tab.select_option(f"select[data-axis='{axis}']", str(level))
+    tab.wait_for_function("(before) => location.hash !== before", arg=before)
+    tab.wait_for_function(
+        "([axis, level]) => document.activeElement.dataset.axis === axis"
+        " && document.activeElement.value === level",
+        arg=[str(axis), str(level)],
+    )
+
+
+@pytest.mark.parametrize("kind", ["pairs", "doubtful", "open"])
+def test_every_pair_of_levels_has_its_cells_and_the_counts_of_its_margins(opened, cubes, kind):
+    made = cubes[kind]
+    tab = ready(opened(made.path), "Everything")
+    check_matrix(tab, made, (1, 1), {})
+    at = [1, 1]
+    for levels in [levels for levels in made.plan.levels if all(levels)][1:]:
+        for axis, level in enumerate(levels):
+            if at[axis] != level:
+                choose(tab, axis, level)
+                at[axis] = level
+        more = tab.get_by_role("button", name="Show all")
+        if more.count():
+            more.click()
+        check_matrix(tab, made, levels, {})
+
+
+def test_an_axis_at_its_total_leaves_the_margin_of_the_other_as_a_map(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path), "Everything")
+    choose(tab, 1, 0)
+    file = counts_of(made, (1, 0)).sort("count", descending=True)
+    labels = [tile.get_attribute("aria-label") for tile in tab.locator(".tile").all()]
+    for row, label in zip(file.to_dicts(), labels, strict=True):
+        assert label.startswith(f"{row['home_region']}: {row['count']:,} (95 % interval "
+                                f"{row['low']:,} to {row['high']:,})")  # fmt: skip
+    choose(tab, 0, 0)
+    assert "This is one count" in tab.inner_text("#explorer")
+
+
+def test_a_click_on_a_cell_opens_it_with_margins_of_its_own(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path), "Everything")
+    tab.locator(".matrix tbody tr").last.locator("td .cell").last.click()
+    ready(tab, "home region 2 × work region 1")
+    areas = {0: (1, "2"), 1: (1, "1")}
+    check_matrix(tab, made, (2, 2), areas)
+    (whole,) = inside(made, (1, 1), areas).to_dicts()
+    count, interval, estimate = margin_words(whole)
+    assert tab.inner_text("#explorer .here strong") == count
+    told = tab.inner_text("#explorer .here")
+    assert f"95 % interval {interval}; unbiased estimate {estimate}" in told
+
+
+def test_a_click_on_a_margin_opens_its_area_over_everything(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path), "Everything")
+    tab.locator(".matrix tbody tr").nth(4).locator(".margin button").click()
+    ready(tab, "home region 1")
+    check_matrix(tab, made, (2, 1), {0: (1, "1")})
+    tab.locator(".matrix tbody tr").first.locator(".margin button").nth(1).click()
+    ready(tab, "home region 1 × work region 1")
+    check_matrix(tab, made, (2, 2), {0: (1, "1"), 1: (1, "1")})
+    tab.locator("nav[aria-label='Where you are on home'] button").first.click()
+    ready(tab, "work region 1")
+    check_matrix(tab, made, (1, 2), {1: (1, "1")})
+
+
+def test_an_area_keeps_its_own_levels_to_choose_from(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path, "#cube-0.0.1-1.1.2"), "work region 1")
+    check_matrix(tab, made, (1, 2), {1: (1, "1")})
+    options = tab.locator("select[data-axis='1'] option").all_inner_texts()
+    assert options == ["not split", "district", "ward"]
+    choose(tab, 1, 3)
+    check_matrix(tab, made, (1, 3), {1: (1, "1")})
+    assert tab.locator("select[data-axis='0'] option").all_inner_texts() == [
+        "total", "region", "district",
+    ]  # fmt: skip
+
+
+def test_the_keyboard_alone_walks_opens_and_goes_back(opened, cubes):
+    tab = ready(opened(cubes["pairs"].path), "Everything")
+    tab.locator(".cell[tabindex='0']").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        tab.keyboard.press(key)
+    label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert label.startswith("1 → 0: ")
+    assert label.endswith("Opens.")
+    tab.keyboard.press("Enter")
+    ready(tab, "home region 1 × work region 0")
+    tab.wait_for_function("() => document.activeElement.classList.contains('cell')")
+    tab.keyboard.press("Escape")
+    ready(tab, "Everything")
+    tab.wait_for_function("() => document.activeElement.classList.contains('cell')")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-label')") == label
+
+
+def test_the_back_button_goes_back_and_a_place_that_is_not_there_is_everything(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path, "#cube-1.0.2-1.1.2"), "home region 0 × work region 1")
+    tab.locator("nav[aria-label='Where you are on home'] button").first.click()
+    ready(tab, "work region 1")
+    tab.go_back()
+    ready(tab, "home region 0 × work region 1")
+    for where in ("#cube-1.99.2-0.0.1", "#cube-2.0.1-0.0.1", "#cube-0.0.9-0.0.1", "#cube-0.0.1"):
+        ready(opened(made.path, where), "Everything")
+
+
+def test_a_pair_of_areas_without_a_count_is_everything(opened, cubes):
+    """Both areas are there, and no record was released between them."""
+    made = cubes["open"]
+    homes, works = (counts_of(made, levels)[column].to_list() for levels, column in
+                    (((2, 0), "home_district"), ((0, 2), "work_district")))  # fmt: skip
+    listed = set(counts_of(made, (2, 2)).select("home_district", "work_district").iter_rows())
+    h, w = next((h, w) for h in homes for w in works if (h, w) not in listed)
+    tab = ready(opened(made.path, f"#cube-2.{homes.index(h)}.2-2.{works.index(w)}.3"), "Everything")
+    check_matrix(tab, made, (1, 1), {})
+
+
+def test_contradicted_counts_are_marked_in_cells_margins_and_rows(opened, cubes):
+    made = cubes["doubtful"]
+    file = counts_of(made, (2, 2))
+    one = file.filter("contradicted").sort("count", descending=True).to_dicts()[0]
+    where = f"#cube-1.{one['home_region']}.2-1.{one['work_region']}.2"
+    tab = ready(opened(made.path, where), "home")
+    areas = {0: (1, one["home_region"]), 1: (1, one["work_region"])}
+    check_matrix(tab, made, (2, 2), areas)
+    doubted = inside(made, (2, 2), areas).filter("contradicted")
+    assert tab.locator(".matrix .cell.doubt").count() == len(doubted) > 0
+    label = f"{one['home_district']} → {one['work_district']}: {one['count']:,}"
+    cell = tab.locator(f".cell[aria-label^='{label}']")
+    estimate = f"unbiased estimate {round(one['estimate']):,}"
+    assert f"contradicted by its own noisy counts: {estimate}" in cell.get_attribute("aria-label")
+    row = tab.locator(
+        "#explorer > div:last-child tbody tr", has_text=label.split(":", maxsplit=1)[0]
+    )
+    assert f"≠ contradicted; {estimate}" in row.inner_text()
+    assert "≠ contradicted by its own noisy counts" in tab.inner_text("#explorer")
+    clean = ready(opened(cubes["pairs"].path), "Everything")
+    assert "≠" not in clean.inner_text("#explorer")
+
+
+def test_the_rows_below_are_those_of_the_file(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path), "Everything")
+    rows = tab.locator("#explorer > div:last-child tbody tr").all_inner_texts()
+    told = {tuple(row.split("\t")[:3]) for row in rows}
+    assert told == {
+        (f"{row['home_region']} → {row['work_region']}", f"{row['count']:,}",
+         f"{row['low']:,} to {row['high']:,}")
+        for row in counts_of(made, (1, 1)).to_dicts()
+    }  # fmt: skip
+    assert "6 of 6 possible counts are listed." in tab.inner_text("#explorer")
+
+
+def test_what_is_not_carried_is_said_to_be_in_its_file(opened, cubes, tmp_path, monkeypatch):
+    made = cubes["pairs"]
+    rows = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
+    monkeypatch.setattr(cube_module, "MOST_NODES", rows - 1)
+    path = tmp_path / "part.html"
+    path.write_text(page_of(made), encoding="utf-8")
+    tab = ready(opened(path, "#cube-0.0.2-0.0.3"), "Everything")
+    assert "are in counts/cuboid=2-3.parquet beside this page" in tab.inner_text("#explorer")
+    choose(tab, 1, 2)  # a pair that is there, of which each cell would open the one that is not
+    assert tab.locator(".matrix tbody td:nth-child(5) .cell[aria-disabled]").count() > 0
+
+
+def test_where_no_finer_pair_is_carried_a_cell_opens_along_one_axis(
+    opened, cubes, tmp_path, monkeypatch
+):
+    made = cubes["pairs"]
+    few = [levels for levels in made.plan.levels if not all(levels)] + [(1, 1), (1, 2)]
+    rows = sum(len(counts_of(made, levels)) for levels in few)
+    monkeypatch.setattr(cube_module, "MOST_NODES", rows)
+    path = tmp_path / "part.html"
+    path.write_text(page_of(made), encoding="utf-8")
+    tab = ready(opened(path), "Everything")
+    tab.locator(".matrix tbody tr").last.locator("td .cell").last.click()
+    ready(tab, "home region 2 × work region 1")
+    file = inside(made, (1, 2), {0: (1, "2"), 1: (1, "1")}).sort("count", descending=True)
+    labels = [tile.get_attribute("aria-label") for tile in tab.locator(".tile").all()]
+    for row, label in zip(file.to_dicts(), labels, strict=True):
+        assert label.startswith(f"{row['work_district']}: {row['count']:,} (")
+
+
+def test_three_axes_show_two_as_a_matrix_and_more_as_a_list(opened, cubes):
+    made = cubes["three"]
+    tab = ready(opened(made.path), "Everything")
+    _, found = shown_matrix(tab)
+    file = {(r["home_region"], r["work_region"]): r for r in counts_of(made, (1, 1, 0)).to_dicts()}
+    for (row, column), known in file.items():
+        assert found[row][column] == margin_words(known)[0]
+    for row in counts_of(made, (0, 1, 0)).to_dicts():
+        assert [found[words][row["work_region"]] for words in MARGIN] == margin_words(row)
+    choose(tab, 2, 1)
+    assert tab.locator("#explorer .matrix").count() == 0
+    assert "A matrix shows two axes" in tab.inner_text("#explorer")
+    every = counts_of(made, (1, 1, 1))
+    assert f"{len(every)} of 24 possible counts" in tab.inner_text("#explorer")
+    rows = tab.locator("#explorer tbody tr").all_inner_texts()
+    told = {tuple(row.split("\t")[:2]) for row in rows}
+    assert told == {
+        (f"{r['home_region']} → {r['work_region']} → {r['age_region']}", f"{r['count']:,}")
+        for r in every.to_dicts()
+    }
+    choose(tab, 0, 0)
+    _, found = shown_matrix(tab)
+    for row in counts_of(made, (0, 1, 1)).to_dicts():
+        assert found[row["work_region"]][row["age_region"]] == margin_words(row)[0]
+
+
+def test_levels_of_only_children_are_shown_like_others(opened, cubes):
+    made = cubes["only"]
+    tab = ready(opened(made.path), "Everything")
+    check_matrix(tab, made, (1, 2), {})
+    choose(tab, 0, 2)
+    check_matrix(tab, made, (2, 2), {})
+
+
+def test_no_name_of_an_area_runs(opened, cubes):
+    tab = ready(opened(cubes["names"].path), "Everything")
+    assert EVIL in tab.inner_text("#explorer")
+    assert "evil" not in tab.title()
+
+
+def test_very_many_cells_are_cut_to_the_largest(opened, cubes, tmp_path):
+    made = cubes["pairs"]
+    text = made.text.replace("MOST_LISTED = 20000", "MOST_LISTED = 4").replace(
+        "MOST_SIDE = 12", "MOST_SIDE = 2"
+    )
+    path = tmp_path / "few.html"
+    path.write_text(re.sub(r"script-src '[^']*'", "script-src 'unsafe-inline'", text), "utf-8")
+    tab = ready(opened(path), "Everything")
+    columns, found = shown_matrix(tab)
+    kept = counts_of(made, (1, 0)).sort("count", descending=True)["home_region"][:2].sort()
+    assert list(found) == [*MARGIN, *kept]
+    assert len(columns) == 5
+    assert "Shown are the 2 largest of 3 rows." in tab.inner_text("#explorer")
+    largest = counts_of(made, (1, 1))["count"].sort(descending=True)[:4]
+    rows = tab.locator("#explorer > div:last-child tbody tr td:nth-child(2)").all_inner_texts()
+    assert rows == [f"{count:,}" for count in largest]
+    assert "Below are the 4 largest." in tab.inner_text("#explorer")
+    tab.get_by_role("button", name="Show all").click()
+    check_matrix(tab, made, (1, 1), {})
+
+
+# For everyone.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_sideways_scrolling(opened, cubes, kind, scheme):
+    tab = ready(opened(cubes[kind].path, width=360, color_scheme=scheme))
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_scripts_the_first_pair_and_the_levels_are_there(opened, cubes, kind):
+    tab = opened(cubes[kind].path, java_script_enabled=False)
+    assert tab.locator("#explorer tbody tr").count() > 4
+    assert "unbiased estimate" in tab.inner_text("#explorer")
+    assert "With JavaScript" in tab.inner_text("#explore")
+
+
+@pytest.mark.parametrize("kind", ["pairs", "three"])
+def test_every_control_has_a_name_and_prints_away(opened, cubes, kind):
+    tab = ready(opened(cubes[kind].path))
+    spoken = tab.evaluate(
+        """() => [...document.querySelectorAll("button, select, a, [role=group]")].map((one) => {
+            const around = [...(one.labels?.[0]?.childNodes ?? [])].filter((node) => node !== one);
+            return one.getAttribute("aria-label") || (one.tagName === "SELECT"
+                ? around.map((node) => node.textContent).join("") : one.innerText);
+        })"""
+    )
+    assert all(re.search(r"\w", words) for words in spoken)
+    assert tab.evaluate(
+        "[...document.querySelectorAll('#explorer th')].every((one) =>"
+        " ['row', 'col'].includes(one.scope))"
+    )
+    tab.emulate_media(media="print")
+    assert not tab.locator("#explorer select").first.is_visible()
+    assert tab.locator("#explorer .matrix").is_visible()
+
+
+def test_a_wide_matrix_fits_on_paper(opened, cubes):
+    """The margins alone are as wide as half a page; A4 less its edges is 718 pixels wide."""
+    made = cubes["doubtful"]
+    tab = ready(opened(made.path, "#cube-0.0.2-0.0.2", width=718), "Everything")
+    tab.emulate_media(media="print")
+    assert tab.locator("#explorer .matrix thead th").count() == 4 + 12
+    width = tab.locator("#explorer .matrix table").evaluate("(one) => one.scrollWidth")
+    assert width <= 718
+    assert tab.evaluate(
+        """() => [...document.querySelectorAll("#explorer .matrix td")].every((cell) => {
+            const across = document.createRange();
+            across.selectNodeContents(cell);
+            const lines = new Set([...across.getClientRects()].map((one) => Math.round(one.top)));
+            return lines.size <= (cell.innerText.includes(" to ") ? 3 : 2);
+        })"""
+    )
