@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 import hedgerow as hr
 from hedgerow.privacy import neighbours
-from hedgerow.release.directory import manifest
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory import manifest, measurements
 from hedgerow.release.directory import stored as described
 from hedgerow.tables import axis
 from tests.hostile.commands import listing, write
@@ -33,7 +34,7 @@ CODES = [(f"c{c}", f"c{c}t{t}") for c in range(4) for t in range(5)]
 MANY = 40_000_000
 """Rows that take 320 MB a column of whole numbers, twice what a command may take."""
 
-HARMLESS = {"areas with escapes"}
+HARMLESS = {"areas with escapes", "an honest cube", "an honest cube of survivors"}
 """Releases as they may be: they pass their check."""
 
 FORGED = {
@@ -420,4 +421,148 @@ FILES: dict[str, Edit] = {
 }
 
 
-EDITS = {**NAMES, **WORDS, **JSON, **PARQUET, **FILES}
+def cube(*sizes: int, **options: Any) -> hr.Plan:
+    """A directory of a plan of a cube over two axes of four counties, and further levels each."""
+    levels = ["county", "tract", *(f"level{k}" for k in range(len(sizes)))]
+    nodes = [[f"c{c}", f"t{c}{t}"] for c in range(4) for t in range(3)]
+    for size in sizes:
+        nodes = [[*node, f"{node[-1]}.{i}"] for node in nodes for i in range(size)]
+    areas = pl.DataFrame(nodes, schema=levels, orient="row")
+    columns = [f"to_{level}" for level in levels]
+    axes = [
+        hr.Axis.from_frame("place", areas, levels=levels),
+        hr.Axis.from_frame("work", areas, levels=levels, columns=columns),
+    ]
+    options = {"budget": hr.Rho(1), "neighbours": hr.Replace(), "measure": hr.All(), **options}
+    return hr.make_plan(hr.Tree(axes), workload=hr.Cube(), **options)
+
+
+@cache
+def _cube_once(measure: str) -> dict[str, bytes]:
+    plan = cube(measure=hr.All() if measure == "all" else hr.Survivors())
+    leaves = plan.tree.axes[0].size(2)
+    codes = tuple(np.repeat(np.arange(leaves, dtype=np.int32), 2) for _ in range(2))
+    counts = hr.Counts.from_leaves(plan.tree, codes, np.arange(2 * leaves) * 10)
+    with TemporaryDirectory() as place:
+        hr.release(counts, plan, directory=Path(place) / "out")
+        found = listing(Path(place) / "out")
+    return {name: content for name, content in found.items() if content is not None}
+
+
+def of_cube(change: Callable[[Path, dict[str, Any]], object], measure: str = "all") -> Edit:
+    """An edit of a cube: of its files or its manifest, whose digests are made to fit."""
+
+    def edit(folder: Path) -> None:
+        write(folder, _cube_once(measure))
+        manifest = manifest_of(folder)
+        change(folder, manifest)
+        sealed(folder, manifest)
+
+    return edit
+
+
+def cube_plan(change: Callable[[dict[str, Any]], object]) -> Edit:
+    return of_cube(lambda _, manifest: change(manifest["plan"]))
+
+
+def noisy_of(cuboid: str, change: Callable[[Any], Any], measure: str = "all") -> Edit:
+    """Other noisy counts of a cuboid of a cube."""
+
+    def edit(folder: Path, _: object) -> None:
+        path = folder / f"measurements/cuboid={cuboid}.parquet"
+        noisy = change(pq.read_table(path)["noisy_count"].to_numpy())
+        schema = pa.schema([pa.field("noisy_count", pa.int64(), nullable=False)])
+        pq.write_table(pa.table([noisy], schema=schema), path, store_schema=False)
+
+    return of_cube(edit, measure)
+
+
+def counts_of(cuboid: str, column: str, change: Callable[[Any], Any]) -> Edit:
+    """Another column of the counts of a cuboid of a cube of survivors."""
+    write = replaced(column, lambda table: pa.array(change(table[column].to_numpy())))
+    return of_cube(lambda folder, _: write(folder / f"counts/cuboid={cuboid}.parquet"), "survivors")
+
+
+def vast(folder: Path) -> None:
+    """A cube of 60 million leaves in a few kilobytes: equal noisy counts of the leaves alone."""
+    leaf = {name: [0] * 9 + [1] for name in ("place", "work")}
+    shares, sizes = hr.Shares(leaf), (10, *[2] * 6)
+    plan = cube(*sizes, neighbours=hr.AddRemove(), allocation=shares)
+    folder.mkdir()
+    with measurements.ReleaseFiles(folder, plan) as files:
+        for levels in plan.levels:
+            files.add(levels, Nodes.exact((np.zeros(1, np.int32),) * 2, np.ones(1, np.int64)), None)
+    noisy = folder / measurements.noisy_file(plan.measured[-1])
+    with pq.ParquetWriter(noisy, measurements.NOISY_SCHEMA, store_schema=False) as writer:
+        writer.write_table(pa.table([np.zeros(1, np.int64)], schema=measurements.NOISY_SCHEMA))
+    like(noisy, plan.tree.cells(plan.measured[-1]))
+    (folder / "report.html").write_text("a page")
+    manifest.write_manifest(folder, plan, hr.Euclidean())
+
+
+def cube_fact(key: str, value: object) -> Edit:
+    """Another fact of a cube's plan, or of one of its cuboids."""
+    return cube_plan(lambda p: (p["cuboids"][4] if key == "levels" else p).update({key: value}))
+
+
+HUGE = np.int64(2**63 - 1)
+NO_NAMES: list[object] = [None, 1, True, "chain", "running-sums", [], {}, ["cube"], LONG, ESC]
+NO_LEVELS: list[object] = [
+    None, 1, "11", [1], [1.0, True], [-1, 3], [10**400, 0], [1] * 10**5
+]  # fmt: skip
+
+CUBES: dict[str, Edit] = {
+    "an honest cube": of_cube(lambda *_: None),
+    "an honest cube of survivors": of_cube(lambda *_: None, "survivors"),
+    **{
+        f"a cube's noisy {cuboid} that are {kind}, {measure}": noisy_of(cuboid, change, measure)
+        for measure in ("all", "survivors")
+        for cuboid in ("0-1", "1-1", "2-1", "2-2")
+        for kind, change in {
+            "too few": lambda noisy: noisy[:-1],
+            "too many": lambda noisy: np.append(noisy, noisy),
+            "none": lambda noisy: noisy[:0],
+            "near 2^63": lambda noisy: np.where(np.arange(len(noisy)) % 2, HUGE, -HUGE),
+            "below 0": lambda noisy: -abs(noisy) - 10**6,
+            "in another order": lambda noisy: noisy[::-1],
+        }.items()
+    },
+    **{
+        f"a cube's {cuboid} with another {column}": counts_of(cuboid, column, change)
+        for cuboid in ("0-0", "0-2", "2-1", "2-2")
+        for column, change in {
+            "count": lambda count: count[::-1] + 1,
+            "estimate": lambda estimate: estimate * 0 + 1e308,
+            "standard_error": lambda error: -error - 1,
+            "high": lambda high: high * 0 - 1,
+        }.items()
+    },
+    **{
+        f"a cube's {key} that is {value!r:.20}": cube_fact(key, value)
+        for key in ("workload", "measure")
+        for value in NO_NAMES
+    },
+    **{
+        f"a cube's levels that are {levels!r:.20}": cube_fact("levels", levels)
+        for levels in NO_LEVELS
+    },
+    "a cube that measures survivors as all": cube_plan(lambda p: p.update(measure="survivors")),
+    "a cube of 20,000 cuboids": cube_plan(lambda p: p.update(cuboids=p["cuboids"] * 2_000)),
+    "a cube with shares that are no product": cube_plan(
+        lambda p: p["cuboids"][4].update(share="1/3")
+    ),
+    "a cube of 64 axes": cube_plan(
+        lambda p: p["tree"].update(
+            axes=[{**p["tree"]["axes"][0], "name": f"a{i}"} for i in range(64)]
+        )
+    ),
+    "a cube with two invariants": cube_plan(
+        lambda p: p.update(
+            invariants=[{"axis": axis, "level": "county"} for axis in ("place", "work")]
+        )
+    ),
+    "a cube over one axis": plan_of(lambda p: p.update(workload="cube")),
+    "a cube of 60 million leaves in a small file": vast,
+}
+
+EDITS = {**NAMES, **WORDS, **JSON, **PARQUET, **FILES, **CUBES}

@@ -28,6 +28,7 @@ def commands(folder: Path, place: Path) -> list[list[object]]:
         ["check", folder],
         ["table", folder, "--depth", "2"],
         ["table", folder, "--level", "county"],
+        ["table", folder, "--level", "place.county × work.county"],
         ["table", folder, "--by", "place=county", "--output", place / "by.csv"],
         ["report", folder, "--output", place / "page.html"],
         ["estimate", folder, "--method", "least-squares", "--output", place / "least"],

@@ -12,7 +12,7 @@ the system's own cache come on top.
 import re
 from pathlib import Path
 
-from hedgerow.errors import EstimateError, PlanError, SpecError, kind_of
+from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
@@ -161,8 +161,14 @@ def available_memory() -> int | None:
     A limit of this process alone (``ulimit -v``) counts too, less what it has taken already. None
     where the system does not tell.
     """
-    limits = [limit for limit in (usable_memory(), _address_space()) if limit is not None]
-    return int(min(limits) * PART_OF_MEMORY) if limits else None
+    limit = _memory_limit()
+    return None if limit is None else int(limit * PART_OF_MEMORY)
+
+
+def _memory_limit() -> int | None:
+    """Return how many bytes of memory this process may take; None where nobody tells."""
+    limits = (limit for limit in (usable_memory(), _address_space()) if limit is not None)
+    return min(limits, default=None)
 
 
 def _address_space() -> int | None:
@@ -240,4 +246,21 @@ def check_memory(plan: Plan, memory: int | None) -> None:
         raise PlanError(
             f"this plan needs about {needed / 1e9:,.1f} GB, and only {memory / 1e9:,.1f} GB are "
             f"available: its areas, and {_held(plan)}, or use a larger machine"
+        )
+
+
+def check_tables(plan: Plan) -> None:
+    """Refuse to hold the tables of a cube that are too large for this machine.
+
+    Files do not tell: those of a cuboid that is not measured are empty, and equal noisy counts take
+    no room, so a small directory may state a plan of any size.
+
+    Raises:
+        MachineError: they are too large.
+    """
+    free = None if plan.is_chain else _memory_limit()
+    if free is not None and (needed := needed_memory(plan)) > free:
+        raise MachineError(
+            f"to estimate this cube again takes about {needed / 1e9:,.1f} GB of memory, and only "
+            f"{free / 1e9:,.1f} GB are available: use a larger machine"
         )

@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
+from hedgerow.errors import MachineError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release import preflight
 from hedgerow.release.cube.cube_pass import CubePass
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.directory import stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.preflight import check_memory, needed_memory
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
@@ -360,6 +363,36 @@ def test_a_cube_that_does_not_fit_in_memory_is_refused_before_anything_is_read()
     with pytest.raises(hr.PlanError, match='measure = "survivors"'):
         check_memory(whole, needed_memory(whole) - 1)
     check_memory(few, needed_memory(few))
+
+
+def test_a_cube_that_does_not_fit_in_memory_is_not_read_back(tmp_path, monkeypatch):
+    """Files tell nothing of it: a few kilobytes of equal noisy counts state a plan of any size."""
+    plan = cube()
+    released(table_of(), plan).write(tmp_path / "out")
+    monkeypatch.setattr(preflight, "usable_memory", lambda: needed_memory(plan) - 1)
+    monkeypatch.setattr(stored, "read_noisy", None)
+    with pytest.raises(MachineError, match=r"this cube again takes about 0\.4 GB of memory"):
+        hr.reestimate(tmp_path / "out", hr.LeastSquares())
+    failed, unverified = zip(
+        *((each.failure, each.unverified) for each in hr.check(tmp_path / "out")), strict=True
+    )
+    assert not any(failed), "the release is as honest as on a larger machine"
+    assert "takes about 0.4 GB" in unverified[-1]
+
+
+def test_public_counts_with_forged_estimates_are_told_of_in_a_sentence(tmp_path):
+    released(table_of(), cube()).write(tmp_path / "out")
+    path = tmp_path / "out" / "counts" / "cuboid=0-0.parquet"
+    table = pq.read_table(path)
+
+    def forged(estimate):
+        place = table.schema.get_field_index("estimate")
+        pq.write_table(table.set_column(place, "estimate", pa.array([estimate])), path)
+        return hr.read_release(tmp_path / "out").level("total")
+
+    with pytest.raises(hr.EstimateError, match="estimates must be finite"):
+        forged(float("nan"))
+    assert forged(1e308)["contradicted"].all()
 
 
 def test_what_a_cuboid_measures_is_in_the_composition_once():

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.plan import Plan
@@ -118,6 +118,8 @@ def check(directory: str | Path) -> list[Finding]:
 def _finding(what: str, verify: Callable[[], object]) -> Finding:
     try:
         verify()
+    except MachineError as error:
+        return Finding(what, unverified=str(error))
     except HedgerowError as error:
         return Finding(what, str(error))
     except Exception as error:  # noqa: BLE001 - a forged file may break anything on its way in
@@ -241,7 +243,7 @@ def _estimates(
 
     finding = _finding("the noisy counts are those of the plan's nodes", estimate)
     yield finding
-    if finding.failure is None:
+    if finding.passed:
         for levels, nodes in released.items():
             yield _finding(
                 f"{_named(plan, levels)}: the counts and intervals are the "

@@ -99,8 +99,7 @@ class CuboidErrors:
             confidence: of one interval, or of all at once.
         """
         if self.mechanism is None:
-            exact = estimate.astype(np.int64)
-            return exact, exact
+            return interval(estimate, np.zeros(1), None)
         if self.sums:
             return interval(
                 estimate, confidence.half_width_of_sums(variance, self.cells), self.total

@@ -37,7 +37,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis, check_names
 from hedgerow.tables.tree import Levels, Tree
 
@@ -282,7 +282,13 @@ def public_nodes(plan: Plan, nodes: Mapping[Levels, Nodes]) -> dict[Levels, Node
 
 
 def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> Stored:
-    """Return the noisy counts of a release directory, with its public cuboids' nodes."""
+    """Return the noisy counts of a release directory, with its public cuboids' nodes.
+
+    Raises:
+        ReleaseError: they are damaged, or more than the plan's cells.
+        MachineError: they, or the tables of a cube that is made of them, are too large.
+    """
+    check_tables(plan)
     variances = noise_variances(plan)
     shapes = {levels: _measurable(plan, levels, released) for levels in variances}
     noisy = {levels: read_noisy(folder, shape) for levels, shape in shapes.items()}
