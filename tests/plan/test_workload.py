@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ from hedgerow.plan import cuboids
 from hedgerow.plan.cuboids import measurable, public_cuboid
 from hedgerow.plan.stated import read_plan
 from hedgerow.plan.workload import MOST_CUBOIDS, repeated
+from hedgerow.privacy.neighbours import l1, l2_squared
 
 
 def axis(name, *sizes):
@@ -117,6 +120,33 @@ def test_what_add_remove_neighbours_disagree_on_is_not_public():
 def test_the_composition_has_one_use_for_each_measured_cuboid():
     plan = cube(neighbours=hr.AddRemove())
     assert len(plan.guarantee.uses) == len(plan.measured) == 9
+
+
+@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize("who", [hr.AddRemove, hr.Replace, partial(hr.Replace, exactly=False)])
+def test_each_cuboid_is_charged_for_the_most_that_one_unit_changes_of_it(who, m):
+    """By enumeration of all units, on a cube with a level of one cell that is not the total."""
+    tree = hr.Tree([axis("o", 1, 2, 2), axis("d", 3)])
+    plan = cube(tree, neighbours=who(m))
+    few = range(m if plan.neighbours.total_is_public else 0, m + 1)
+    leaves = list(product(range(4), range(3)))
+    units = [unit for size in few for unit in combinations_with_replacement(leaves, size)]
+    others = [()] if isinstance(plan.neighbours, hr.AddRemove) else units
+    assert len(plan.measured) == len(plan.guarantee.uses)
+    assert (1, 0) not in plan.measured, "it is the total"
+    for levels, use in zip(plan.measured, plan.guarantee.uses, strict=True):
+        shape = [a.size(k) for a, k in zip(tree.axes, levels, strict=True)]
+        up = [a.ancestors(k) for a, k in zip(tree.axes, levels, strict=True)]
+        tables = []
+        for each in (units, others):
+            table = np.zeros((len(each), *shape))
+            for number, unit in enumerate(each):
+                for o, d in unit:
+                    table[number, up[0][o], up[1][d]] += 1
+            tables.append(table.reshape(len(each), -1))
+        change = tables[0][:, None] - tables[1]
+        assert max(map(l1, use.changes)) == abs(change).sum(axis=-1).max(), levels
+        assert max(map(l2_squared, use.changes)) == (change**2).sum(axis=-1).max(), levels
 
 
 def test_shares_that_are_no_product_over_the_axes_are_refused():
