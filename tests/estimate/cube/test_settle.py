@@ -4,6 +4,7 @@ import pytest
 from hedgerow import kernels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.block import _fill, scratch_of
 from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.estimates import upward
 from hedgerow.estimate.cube.settle import settle
@@ -159,6 +160,20 @@ def test_margins_are_exact_whatever_the_estimates_and_weights_are(size, uneven):
         assert (y >= 0).all()
         assert (y.sum(axis=1) == rows).all()
         assert (y.sum(axis=0) == columns).all()
+
+
+def test_estimates_stay_within_what_units_are_dealt_by_however_uneven_weights_are():
+    """Beyond ±2^40 records sums cancel out, and dealing out the units of a row did not end."""
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        u, v = 10.0 ** rng.uniform(-3, 21, 39), 10.0 ** rng.uniform(-12, 12, 40)
+        y = rng.multinomial(1000, rng.dirichlet(np.full(39 * 40, 0.1))).reshape(39, 40)
+        t = y + rng.normal(size=y.shape) * np.sqrt(np.outer(u, v))
+        rows, columns = np.flatnonzero(y.sum(1)), np.flatnonzero(y.sum(0))
+        t, u, v = np.ascontiguousarray(t[rows][:, columns]), u[rows], v[columns]
+        sums = y.sum(1)[rows], y.sum(0)[columns]
+        _fill(t, (u, v), sums, scratch_of(*t.shape))
+        assert abs(t).max() <= 2.0**40
 
 
 def test_a_long_row_of_small_shares_is_made_whole_at_once():

@@ -47,8 +47,8 @@ mostly three."""
 FEW = 8
 """Units that a rounded row is off, up to which they are moved one by one."""
 
-FARTHEST = 2.0**60
-"""Records; costs of what lies beyond would be no numbers to compare."""
+FARTHEST = 2.0**40
+"""Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
 Matrix: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = tuple[Floats, Floats]
@@ -109,8 +109,9 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     for i in range(m):
         for j in range(n):
             t[i, j] += v[j] * a[i] + u[i] * b[j]
-            if not abs(t[i, j]) <= FARTHEST:  # weights so uneven that multipliers overflowed
+            if np.isnan(t[i, j]):  # weights so uneven that multipliers overflowed
                 t[i, j] = 0.0
+            t[i, j] = min(max(t[i, j], -FARTHEST), FARTHEST)
 
 
 @kernel
