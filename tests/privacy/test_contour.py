@@ -261,14 +261,10 @@ def test_the_price_of_a_laplace_cube_is_that_of_all_its_outcomes(epsilon):
 
 
 @pytest.mark.parametrize("axes", [2, 3])
-def test_the_price_of_a_laplace_cube_takes_less_than_two_seconds(axes):
-    """The promise between those of the scales rounded to one fine lattice, up and down."""
+def test_the_price_of_a_laplace_cube_lies_between_those_of_scales_rounded_up_and_down(axes):
     losses = laplace_cube(axes, [2931, 2107, 2073, 2889], "1")
     profile = compose((DiscreteLaplace(loss.scale), times) for loss, times in losses)
-    profile.epsilon("1e-3")  # compiles, on a machine that has not yet
-    start = time.process_time()
     epsilon = profile.epsilon("1e-6")
-    assert time.process_time() - start < 2
     points = 1 << 16
     unit = 2 / points
     for rounding, is_above in ((math.floor, False), (math.ceil, True)):
