@@ -23,8 +23,8 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import read_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.stated import read_plan
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.ledger.ledger import create_ledger
 from hedgerow.privacy.ledger.records import Charge

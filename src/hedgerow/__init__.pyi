@@ -47,7 +47,8 @@ from .plan.forecast import forecast as forecast
 from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relative
 from .plan.allocation.optimal import Optimal as Optimal
 from .plan.allocation.shares import Shares as Shares
-from .plan.plan import Plan as Plan, make_plan as make_plan
+from .plan.make import make_plan as make_plan
+from .plan.plan import Plan as Plan
 from .plan.prior import Prior as Prior
 from .plan.workload import Chain as Chain, Cube as Cube
 from .privacy.budget import Epsilon as Epsilon, EpsilonDelta as EpsilonDelta, Rho as Rho

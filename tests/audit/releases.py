@@ -21,7 +21,8 @@ from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release

@@ -217,3 +217,15 @@ def test_a_table_called_like_a_list_is_not_read_as_one(run, here):
     assert run("new", "work.csv", *AXES)[0] == 0
     text = (here / "release.toml").read_text()
     assert "where the lists of areas are too long" in text
+
+
+def test_a_proposed_cube_over_three_axes_is_one_that_can_be_planned(run, here):
+    (here / "visits.csv").write_text("a,b,c\nsecret,secret,secret\n")
+    for name, many in (("a", 300), ("b", 300), ("c", 300)):
+        pl.DataFrame({name: [f"{name}{i}" for i in range(many)]}).write_csv(here / f"{name}.csv")
+    axes = [word for name in "abc" for word in ("--axis", f"{name}={name}")]
+    assert run("new", "visits.csv", *axes, "--epsilon", "1")[0] == 0
+    file = here / "release.toml"
+    assert tomllib.loads(file.read_text())["workload"] == {"cuboids": "cube"}
+    file.write_text(file.read_text().replace("# count = ", "# "))
+    assert run("plan", "release.toml")[0] == 0

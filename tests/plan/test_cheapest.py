@@ -14,8 +14,8 @@ from hedgerow.plan.allocation.allocation import Relative
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.programs import LargeCounts
+from hedgerow.plan.make import read_plan
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.stated import read_plan
 from tests.made import fixed_axis, random_counts
 
 TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])

@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
-from hedgerow.plan.stated import read_plan
+from hedgerow.plan.make import read_plan
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_axis
 

@@ -13,7 +13,7 @@ from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Measured, Survivors, Unmeasured
-from hedgerow.plan.plan import make_plan
+from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.tables.tree import Tree

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.stated import read_plan
+from hedgerow.plan.make import read_plan
 from tests.made import fixed_axis
 
 ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])

@@ -22,7 +22,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.cuboids import All, Measured, RunningSums, Survivors
-from hedgerow.plan.plan import make_plan
+from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.directory.check import check

@@ -25,7 +25,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
-from hedgerow.plan.plan import make_plan
+from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import compose

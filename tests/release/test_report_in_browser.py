@@ -13,7 +13,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.cuboids import All
-from hedgerow.plan.plan import make_plan
+from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
 from hedgerow.release.execution import in_memory

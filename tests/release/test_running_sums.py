@@ -25,8 +25,7 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cuboids import All, RunningSums, Summed
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.plan import make_plan
-from hedgerow.plan.stated import read_plan
+from hedgerow.plan.make import make_plan, read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use

@@ -197,9 +197,14 @@ def _fits(sizes: Sequence[Sequence[int]]) -> bool:
 
 
 def _measure(sizes: Sequence[list[int] | None]) -> str:
-    """Return what is measured: all cells unless there are known to be many."""
-    known = [size[-1] for size in sizes if size is not None]
-    return "survivors" if prod(known) > FEW_LEAVES else "all"
+    """Return what is measured: all cells unless there are known to be too many.
+
+    A cube over three axes and more measures all cells.
+    """
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes) > 2 and _fits(known):
+        return "all"
+    return "survivors" if prod(size[-1] for size in known) > FEW_LEAVES else "all"
 
 
 def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:

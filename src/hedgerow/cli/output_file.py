@@ -21,6 +21,14 @@ ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release f
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
 Picture = Annotated[Path | None, typer.Option(help="Draw it into this file (PNG, SVG or PDF).")]
 
+ByLevels = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="AXIS=LEVEL",
+        help="The cuboid of one level of an axis; may be repeated for more axes.",
+    ),
+]
+
 QuoteFormulas = Annotated[
     bool,
     typer.Option(

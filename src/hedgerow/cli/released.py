@@ -9,6 +9,7 @@ import typer
 
 from hedgerow.cli.output_file import (
     TABLES,
+    ByLevels,
     Directory,
     QuoteFormulas,
     check_place,
@@ -117,13 +118,7 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     depth: Annotated[
         int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
     ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AXIS=LEVEL",
-            help="Sums by one level of an axis; may be repeated for more axes.",
-        ),
-    ] = None,
+    by: ByLevels = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,

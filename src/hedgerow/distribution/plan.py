@@ -23,7 +23,8 @@ from hedgerow.estimate.running_sums import MOST_BINS, Decoded
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, check_budget
 from hedgerow.privacy.calibrate import norm_of, worst_part

@@ -19,7 +19,8 @@ from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import Invariant, Measured, Public
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours

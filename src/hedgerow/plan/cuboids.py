@@ -197,9 +197,13 @@ FEW_LEAVES = 1 << 24
 
 
 def usual_measure(tree: Tree, workload: Workload) -> Measure:
-    """Return what is measured unless somebody says: all leaves of a small cube, else survivors."""
-    small = not isinstance(workload, Chain) and tree.leaves <= FEW_LEAVES
-    return All() if small else Survivors()
+    """Return what is measured unless somebody says: all leaves of a small cube, else survivors.
+
+    A cube finds survivors below the margins of two axes; over more it measures all cells.
+    """
+    if isinstance(workload, Chain):
+        return Survivors()
+    return All() if len(tree.axes) > 2 or tree.leaves <= FEW_LEAVES else Survivors()
 
 
 def is_whole(tree: Tree, levels: Levels, measure: Measure) -> bool:

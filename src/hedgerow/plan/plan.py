@@ -1,16 +1,14 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError, as_list, check_type
+from hedgerow.errors import PlanError
 from hedgerow.estimate.running_sums import Strategy
-from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import (
     CuboidPlan,
@@ -22,16 +20,12 @@ from hedgerow.plan.cuboids import (
     Summed,
     Survivors,
     Unmeasured,
-    check_parts,
     check_running_sums,
     check_size,
-    check_tree,
     is_whole,
     measurable,
     protection,
     public_cuboid,
-    refuse_kind,
-    usual_measure,
 )
 from hedgerow.plan.describe import (
     describe_cuboid,
@@ -40,10 +34,10 @@ from hedgerow.plan.describe import (
 )
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Workload, is_within, repeated, workload_for
-from hedgerow.privacy.budget import Budget, EpsilonDelta, check_budget, rho_within
+from hedgerow.plan.workload import Chain, Workload, is_within, repeated
+from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Change, Neighbours
+from hedgerow.privacy.neighbours import Change, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.tables.tree import Levels, Tree
@@ -287,7 +281,7 @@ class Plan:
         return plan_hash(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON, exact numbers as text; see `hedgerow.plan.stated`."""
+        """Return the plan as JSON, exact numbers as text; see `hedgerow.plan.make`."""
         return {
             "tree": describe_tree(self.tree),
             "neighbours": {
@@ -311,80 +305,3 @@ class Plan:
             ],
             "guarantee": self.guarantee.to_dict(),
         }
-
-
-def make_plan(  # noqa: PLR0913 - what a plan is made of
-    tree: Tree,
-    *,
-    budget: Budget,
-    neighbours: Neighbours | None = None,
-    mechanism: type[Mechanism] = DiscreteGaussian,
-    allocation: Allocation | None = None,
-    workload: Workload | None = None,
-    measure: Measure | None = None,
-    invariants: Sequence[Invariant] = (),
-) -> Plan:
-    """Return the plan of a release, made from public facts alone.
-
-    The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
-    its cuboid and all coarser ones public. A cuboid that has the cells of a coarser one, as no
-    family has a second child, repeats its counts: it is left unmeasured and costs nothing.
-
-    Args:
-        tree: the public domain.
-        budget: `Rho` or `EpsilonDelta` for the discrete Gaussian, `Epsilon` for discrete Laplace.
-        neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
-        mechanism: the noise.
-        allocation: how the measured cuboids share the budget; equally unless given.
-        workload: which cuboids are measured: those of the tree's own `Chain` unless given, or all
-            combinations of levels (`Cube`).
-        measure: `Survivors` unless given (of a cube of up to 2²⁴ leaves `All`); `All` lets
-            estimators combine cuboids.
-        invariants: levels whose counts are public (`Replace` with exact contributions only).
-
-    Raises:
-        PlanError: an impossible invariant, a tree with nothing to measure, or a name or class
-            in place of an object: ``"all"`` for ``All()``.
-        BudgetError: a budget that the mechanism cannot spend.
-
-    Example:
-        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(
-        ...     tree, budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, measure=hr.All()
-        ... )
-        >>> plan
-        Plan(total, bins_4, bin; satisfies ε = 1 differential privacy; ...)
-    """
-    check_budget(budget)
-    neighbours = AddRemove() if neighbours is None else neighbours
-    allocation = Uniform() if allocation is None else allocation
-    check_tree(tree)
-    workload = workload_for(tree, workload)
-    measure = usual_measure(tree, workload) if measure is None else measure
-    check_parts(neighbours, mechanism, measure, workload)
-    _check_rules(allocation, invariants)
-    check_size(tree, measure)
-    problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
-    found = allocation.shares(problem) if problem.cuboids else ()
-    shares = dict(zip(problem.cuboids, found, strict=True))
-    return Plan(
-        tree,
-        neighbours,
-        budget,
-        mechanism,
-        allocation.name,
-        tuple(shares.get(levels) for levels in workload.cuboids(tree)),
-        tuple(invariants),
-        measure,
-        workload,
-        prior=allocation.prior,
-    )
-
-
-def _check_rules(allocation: object, invariants: object) -> None:
-    """Raise a PlanError for names or classes in place of an allocation or invariants."""
-    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
-        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
-    fitting = "Invariant(axis, level)"
-    for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):
-        check_type("an invariant", invariant, Invariant, fitting, PlanError)

@@ -24,7 +24,8 @@ from hedgerow.plan.cuboids import (
     protection,
     usual_measure,
 )
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import WORKLOADS, Chain, Workload, workload_for
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours

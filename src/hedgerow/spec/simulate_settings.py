@@ -20,7 +20,8 @@ from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.cuboids import All, Survivors
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Budget
 from hedgerow.spec.release_file import (

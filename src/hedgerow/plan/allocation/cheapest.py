@@ -28,7 +28,8 @@ from hedgerow.plan.cuboids import (
     check_tree,
     usual_measure,
 )
-from hedgerow.plan.plan import Plan, make_plan
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Workload, workload_for
 from hedgerow.privacy.budget import LARGEST, budget_in

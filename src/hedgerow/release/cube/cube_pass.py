@@ -50,7 +50,7 @@ class CubePass:
     Attributes:
         plan: what to measure.
         source: the table and the bits, or noisy counts that were written down.
-        estimator: of the release; a cube is settled by its own.
+        estimator: named in the manifest; a cube is settled by `hedgerow.estimate.cube.settle`.
         progress: callbacks.
     """
 

@@ -17,8 +17,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.describe import describe_tree, plan_hash
+from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.stated import read_plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants

@@ -1,0 +1,138 @@
+"""Plans made: from an allocation, or from what was written down."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hedgerow.errors import PlanError, as_list, check_type
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
+from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.cuboids import (
+    MEASURES,
+    Invariant,
+    Measure,
+    check_parts,
+    check_size,
+    check_tree,
+    refuse_kind,
+    usual_measure,
+)
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import WORKLOADS, Workload, workload_for
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
+from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.tables.tree import Tree
+from hedgerow.text import exact
+
+
+def make_plan(  # noqa: PLR0913 - what a plan is made of
+    tree: Tree,
+    *,
+    budget: Budget,
+    neighbours: Neighbours | None = None,
+    mechanism: type[Mechanism] = DiscreteGaussian,
+    allocation: Allocation | None = None,
+    workload: Workload | None = None,
+    measure: Measure | None = None,
+    invariants: Sequence[Invariant] = (),
+) -> Plan:
+    """Return the plan of a release, made from public facts alone.
+
+    The total is public where all neighbours agree on it, and measured otherwise. An invariant makes
+    its cuboid and all coarser ones public. A cuboid that has the cells of a coarser one, as no
+    family has a second child, repeats its counts: it is left unmeasured and costs nothing.
+
+    Args:
+        tree: the public domain.
+        budget: `Rho` or `EpsilonDelta` for the discrete Gaussian, `Epsilon` for discrete Laplace.
+        neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
+        mechanism: the noise.
+        allocation: how the measured cuboids share the budget; equally unless given.
+        workload: which cuboids are measured: those of the tree's own `Chain` unless given, or all
+            combinations of levels (`Cube`).
+        measure: `Survivors` unless given (of a cube of up to 2²⁴ leaves `All`); `All` lets
+            estimators combine cuboids.
+        invariants: levels whose counts are public (`Replace` with exact contributions only).
+
+    Raises:
+        PlanError: an impossible invariant, a tree with nothing to measure, or a name or class
+            in place of an object: ``"all"`` for ``All()``.
+        BudgetError: a budget that the mechanism cannot spend.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(
+        ...     tree, budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, measure=hr.All()
+        ... )
+        >>> plan
+        Plan(total, bins_4, bin; satisfies ε = 1 differential privacy; ...)
+    """
+    check_budget(budget)
+    neighbours = AddRemove() if neighbours is None else neighbours
+    allocation = Uniform() if allocation is None else allocation
+    check_tree(tree)
+    workload = workload_for(tree, workload)
+    measure = usual_measure(tree, workload) if measure is None else measure
+    check_parts(neighbours, mechanism, measure, workload)
+    _check_rules(allocation, invariants)
+    check_size(tree, measure)
+    problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
+    found = allocation.shares(problem) if problem.cuboids else ()
+    shares = dict(zip(problem.cuboids, found, strict=True))
+    return Plan(
+        tree,
+        neighbours,
+        budget,
+        mechanism,
+        allocation.name,
+        tuple(shares.get(levels) for levels in workload.cuboids(tree)),
+        tuple(invariants),
+        measure,
+        workload,
+        prior=allocation.prior,
+    )
+
+
+def _check_rules(allocation: object, invariants: object) -> None:
+    """Raise a PlanError for names or classes in place of an allocation or invariants."""
+    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
+        refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
+    fitting = "Invariant(axis, level)"
+    for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):
+        check_type("an invariant", invariant, Invariant, fitting, PlanError)
+
+
+def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
+    """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
+
+    Noise and guarantee are computed again, so a description that contradicts itself reads back as a
+    different plan. Noise calibrated to an (ε, δ) budget is verified to keep that budget.
+
+    Raises:
+        PlanError, BudgetError: no plan can be made of it.
+        KeyError, TypeError: it does not describe a plan.
+    """
+    neighbours, budget = described["neighbours"], described["budget"]
+    options: dict[str, Any] = {name: neighbours[name] for name in ("contributions", "unit")}
+    if neighbours["relation"] == Replace().name:
+        options["exactly"] = neighbours["total_is_public"]
+    kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
+    workload = workload_for(tree, WORKLOADS[described["workload"]])
+    listed = described["cuboids"]
+    if [tuple(each["levels"]) for each in listed] != list(workload.cuboids(tree)):
+        raise PlanError("the plan lists other cuboids than those of its workload")
+    return Plan(
+        tree,
+        (Replace if "exactly" in options else AddRemove)(**options),
+        kind(*(budget[name] for name in kind.__slots__)),
+        MECHANISMS[described["mechanism"]],
+        described["allocation"],
+        tuple(
+            exact(each["share"], "share", PlanError) if "share" in each else None for each in listed
+        ),
+        tuple(Invariant(i["axis"], i["level"]) for i in described["invariants"]),
+        MEASURES[described["measure"]],
+        workload,
+        1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
+        if kind is EpsilonDelta
+        else None,
+    )
