@@ -1,0 +1,112 @@
+"""What is measured of a workload's cuboids, and what every way of estimating them offers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.variances import Product
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The cuboids that are measured whole, the variances of their noise, and what is public.
+
+    Attributes:
+        shape: how the levels nest.
+        variances: of one noisy count of each measured cuboid, above 0, records².
+        public: a cuboid whose true counts, and so those of all its coarsenings, are known.
+    """
+
+    shape: CubeShape
+    variances: Mapping[Cuboid, float]
+    public: Cuboid | None = None
+
+    def __post_init__(self) -> None:
+        if not self.variances:
+            raise EstimateError("a workload needs a cuboid that is measured")
+        for cuboid, variance in self.variances.items():
+            if not 0 < variance < np.inf:
+                raise EstimateError(f"the variance of cuboid {cuboid} must be above 0 and finite")
+            if self.is_public(cuboid):
+                raise EstimateError(f"cuboid {cuboid} is public, so it is not measured")
+
+    @cached_property
+    def tables(self) -> tuple[Cuboid, ...]:
+        """The measured cuboids that no other one refines, sorted."""
+        return maximal(self.variances)
+
+    def is_public(self, cuboid: Cuboid) -> bool:
+        """Return whether the true counts of a cuboid are known."""
+        return self.public is not None and is_within(cuboid, self.public)
+
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is a sum of some table's cells."""
+        return any(is_within(cuboid, table) for table in self.tables)
+
+
+class Solver(Protocol):
+    """Best linear unbiased estimates of all cuboids together, and their variances (records²).
+
+    A cuboid here is any that is answerable: the sum of a table's cells.
+    """
+
+    @property
+    def observed(self) -> Observed:
+        """What is measured."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether variances are exact; if not, they are upper bounds."""
+
+    @property
+    def words(self) -> str:
+        """How it estimates, in a clause for users."""
+
+    def estimates(
+        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
+    ) -> dict[Cuboid, Floats]:
+        """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
+
+        Args:
+            tables: of every measured cuboid its noisy counts, and of the public one its true
+                counts: float64 (cells along each axis).
+            wanted: of which cuboids.
+        """
+
+    def mean(self, cuboid: Cuboid) -> float:
+        """Return the mean variance over all cells of a cuboid."""
+
+    def largest(self, cuboid: Cuboid) -> float:
+        """Return the largest variance of a cell of a cuboid, or a bound of it."""
+
+    def of_cells(self, cuboid: Cuboid) -> Floats:
+        """Return the variance of each cell: float64 (cells along each axis)."""
+
+    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+        """Return the variance of listed cells: float64 (cells).
+
+        Args:
+            cuboid: whose cells.
+            codes: for each axis int (cells): the cell's node.
+        """
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products over axes.
+
+        Raises:
+            EstimateError: it is unknown.
+        """
+
+
+def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
+    """Return the cuboids that no other one refines, sorted."""
+    every = set(cuboids)
+    return tuple(
+        sorted(c for c in every if not any(c != other and is_within(c, other) for other in every))
+    )
