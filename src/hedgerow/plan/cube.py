@@ -14,14 +14,17 @@ from math import inf, prod
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import public_cuboids
+from hedgerow.estimate.cube.blocks import Counts
+from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
+from hedgerow.estimate.cube.settle import settle
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Variances
+from hedgerow.plan.joint import Joint, Tables, Variances
 from hedgerow.tables.tree import Levels, Tree
 
 
@@ -167,6 +170,32 @@ class PlannedCube(Joint):
             for cuboid in self.shape.cuboids()
             if cuboid in self.whole
         }
+
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the estimates of each cuboid from the box that tells most of it."""
+        found = Tables()
+        for box in self.boxes:
+            inside = {}
+            for cuboid in self.whole:
+                if is_within(cuboid, box.finest):
+                    table = tables.get(cuboid)
+                    shape = self.shape.shape(cuboid)
+                    inside[cuboid] = np.zeros(shape) if table is None else table.copy()
+            least_squares(box.squares, inside, box.public)
+            found |= {c: table for c, table in inside.items() if self.box_of[c] is box}
+            inside.clear()
+        return found
+
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return the counts, settled from what each cell's own subtree says; overwrites tables."""
+        del estimates
+        for cuboid in self.whole:
+            if cuboid not in tables:
+                tables[cuboid] = np.zeros(self.shape.shape(cuboid))
+        upward(self.squares, tables)
+        return settle(self.squares, tables, exact)
 
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of the box that tells most of a cuboid."""

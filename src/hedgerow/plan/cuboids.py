@@ -175,8 +175,6 @@ def check_parts(neighbours: object, mechanism: object, measure: object, workload
         refuse_kind("a mechanism", "the class DiscreteGaussian or DiscreteLaplace", mechanism)
     if not isinstance(measure, Measure):
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)
-    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
-        refuse_kind("a workload", "Chain(), Cube() or Cuboids([…])", workload)
     if isinstance(measure, RunningSums) and not isinstance(workload, Chain):
         raise PlanError('measure = "running-sums" goes with cuboids = "chain"')
 
@@ -285,10 +283,12 @@ def public_cuboid(
             listed = ", ".join(map(tree.name_of, every))
             if isinstance(workload, Chain):
                 raise PlanError(
-                    f"invariant {name} is not a depth of this tree; put its axis down to that level "
-                    f"first in refine (the depths are {listed})"
+                    f"invariant {name} is not a depth of this tree; put its axis down to that "
+                    f"level first in refine (the depths are {listed})"
                 )
-            raise PlanError(f"invariant {name} is no cuboid of the workload; name it, too ({listed})")
+            raise PlanError(
+                f"invariant {name} is no cuboid of the workload; name it, too (there are {listed})"
+            )
     finest = max([every[0], *exact], key=sum)
     for levels in exact:
         if not is_within(levels, finest):

@@ -15,13 +15,20 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
+from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
 from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice, meet
 from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.settle import settle, summed
 from hedgerow.estimate.workload.solvers import solver_of
+from hedgerow.noise.loss import precision_of
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
 from hedgerow.tables.tree import Codes, Levels, Tree
+
+Tables = dict[Cuboid, Float64]
 
 SMALLEST = 1e-12
 """Records²: noise of a smaller variance is given this one where estimates are weighted."""
@@ -82,7 +89,32 @@ class Joint(ABC):
 
     @abstractmethod
     def is_raw(self, cuboid: Cuboid) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts, nothing beside them."""
+        """Return whether the estimates of a cuboid are its own noisy counts alone."""
+
+    @abstractmethod
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the unbiased estimates of all cuboids whose cells are all measured.
+
+        Args:
+            tables: of each of them that is measured its noisy counts, and of those that are public
+                the true ones: float64 (cells along each axis).
+
+        Returns:
+            For each of them, and others that are settled on the way, float64 (cells along each
+            axis), records.
+        """
+
+    @abstractmethod
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return whole counts of the same cuboids, each the sum of every finer one.
+
+        Args:
+            tables: as for `estimates`; they may be overwritten.
+            estimates: the estimates.
+            exact: the true counts of public cuboids.
+        """
 
     @property
     @abstractmethod
@@ -128,9 +160,11 @@ class PlannedCuboids(Joint):
     """The cuboids that a workload names, what they have in common, and how they are estimated.
 
     Attributes:
+        nominal: for each measured cuboid the variance of its noise if it were wide, records².
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
     """
 
+    nominal: Mapping[Cuboid, float]
     own_levels: Mapping[Cuboid, Levels]
 
     @classmethod
@@ -166,12 +200,70 @@ class PlannedCuboids(Joint):
             },
             None if public is None else shape.given(public),
             frozenset(shape.given(levels) for levels in whole),
+            {
+                shape.given(levels): _nominal(what.mechanism)
+                for levels, what in by_levels.items()
+                if isinstance(what, Measured)
+            },
             own,
         )
+        found.check(tree)
+        return found
+
+    def check(self, tree: Tree) -> None:
+        """Raise a PlanError unless the cuboids can be estimated, and settled together."""
+
+        def named(cuboids: Iterable[Cuboid]) -> str:
+            return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
+
+        tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
+        for cuboid in self.cuboids:
+            known = self.is_public(cuboid) or any(is_within(cuboid, table) for table in tables)
+            if cuboid not in self.noise if cuboid not in self.whole else not known:
+                raise PlanError(
+                    f"{named([cuboid])} belongs to several tables whose survivors are measured, "
+                    "and they must agree on it: name it, too, or measure all cells "
+                    '(measure = "all")'
+                )
         try:
-            found.solver, found.lattice  # noqa: B018 - so that an impossible plan cannot exist
+            self.solver, self.lattice  # noqa: B018 - so that an impossible plan cannot exist
+        except KeptSumsError as error:
+            raise PlanError(
+                f"the sums of {named([error.cuboid])} by {named(error.sums)} cannot all be kept: "
+                "three margins of a table need not fit together; name one of them less, or use a "
+                'single table (cuboids = "cube")'
+            ) from None
         except EstimateError as error:
             raise PlanError(str(error)) from None
+        for cuboid in self.sparse:
+            covers = self.margins[cuboid]
+            if len(covers) > 2 or tuple(map(max, zip(*covers, strict=True))) != cuboid:
+                raise PlanError(
+                    f"{named([cuboid])} cannot be measured at survivors below {named(covers)}, "
+                    "which must be two cuboids that have all its levels between them: name others, "
+                    'or measure all cells (measure = "all")'
+                )
+
+    @property
+    def sparse(self) -> tuple[Cuboid, ...]:
+        """The cuboids of which survivors are measured, coarse to fine."""
+        return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """What is settled of the cuboids that are measured whole."""
+        whole = [cuboid for cuboid in self.cuboids if cuboid in self.whole]
+        return Lattice.of(whole, maximal(whole), public=self.public)
+
+    @cached_property
+    def margins(self) -> dict[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the settled ones that it lies below."""
+        found: dict[Cuboid, tuple[Cuboid, ...]] = {}
+        for cuboid in self.sparse:
+            settled = {*self.lattice.elements, *found}
+            found[cuboid] = maximal(
+                other for other in settled if other != cuboid and is_within(other, cuboid)
+            )
         return found
 
     @property
@@ -202,17 +294,46 @@ class PlannedCuboids(Joint):
         tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
         return max((meet(self.public, table) for table in tables), key=sum)
 
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the least-squares estimates of all that is settled, and the public counts."""
+        given = {c: table for c, table in tables.items() if c in self.noise}
+        found = Tables()
+        for cuboid in self.lattice.elements:
+            if self.is_public(cuboid) and self.public is not None:
+                table = tables[self.public].astype(np.int64)
+                exact = summed(self.shape, table, self.public, cuboid)
+                found[cuboid] = exact.astype(np.float64)
+        if self.known is not None:
+            given[self.known] = found[self.known]
+        wanted = [cuboid for cuboid in self.lattice.elements if cuboid not in found]
+        return found | self.solver.estimates(given, wanted)
+
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return the counts of all that is settled."""
+        tables.clear()
+        return settle(self.shape, self.lattice, estimates, exact)
+
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of all cuboids that are measured whole."""
         del cuboid
         return self.solver
 
     def nominal_variance(self, cuboid: Cuboid) -> float:
-        """Return the mean variance of the estimates: close to that of wide noise."""
-        return self.mean_variance(cuboid)
+        """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
+        if self.is_public(cuboid):
+            return 0.0
+        return self._wide.mean(cuboid) if cuboid in self.whole else self.nominal[cuboid]
+
+    @cached_property
+    def _wide(self) -> Solver:
+        """The same solver under the variances of wide noise."""
+        wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
+        return solver_of(Observed(self.shape, wide, self.known))
 
     def is_raw(self, cuboid: Cuboid) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts, nothing beside them."""
+        """Return whether the estimates of a cuboid are its own noisy counts alone."""
         own = self.noise.get(cuboid)
         return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
 
@@ -225,7 +346,13 @@ class PlannedCuboids(Joint):
     @property
     def has_targets(self) -> bool:
         """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
-        return self.lattice.has_targets
+        return any(len(covers) > 2 for covers in self.lattice.covers.values())
+
+
+def _nominal(mechanism: Mechanism) -> float:
+    """Return the variance of noise of this precision, were it wide: records²."""
+    price = mechanism.price
+    return float(price.variance / precision_of(mechanism) ** price.power)
 
 
 def cut_shape(tree: Tree, cuboids: Iterable[Levels]) -> CubeShape:

@@ -11,11 +11,10 @@ from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import EstimateError, PlanError, as_list, check_type, did_you_mean
+from hedgerow.errors import EstimateError, PlanError, as_list, check_type, did_you_mean, kind_of
 from hedgerow.estimate.workload.lattice import closure
 from hedgerow.estimate.workload.observed import maximal
 from hedgerow.tables.tree import Levels, Tree
-
 
 
 def _order(levels: Levels) -> tuple[int, Levels]:
@@ -205,9 +204,16 @@ def workload_for(tree: Tree, workload: Workload | None) -> Workload:
     The cube over one axis is a chain; names that make up the chain or the cube are these; others
     are spelled as the tree does and the chain's are among them, so that what is the same has one
     hash.
+
+    Raises:
+        PlanError: it is none, or names cuboids that the tree does not have.
     """
     if workload is None or (isinstance(workload, Cube) and len(tree.axes) == 1):
         return Chain()
+    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
+        raise PlanError(
+            f"a workload must be Chain(), Cube() or Cuboids([…]), got {kind_of(workload)}"
+        )
     if not isinstance(workload, Cuboids):
         return workload
     named = workload.named(tree)

@@ -16,10 +16,15 @@ from scipy.special import logsumexp, softmax
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.workload.even import EvenMeans
-from hedgerow.plan.allocation.allocation import PARTS, Importance, Problem, Relative, importances
-from hedgerow.plan.allocation.allocation import rounded_shares
+from hedgerow.plan.allocation.allocation import (
+    PARTS,
+    Importance,
+    Problem,
+    Relative,
+    importances,
+    rounded_shares,
+)
 from hedgerow.plan.cuboids import whole_cuboids
 from hedgerow.plan.joint import cut_shape
 from hedgerow.plan.workload import tables_of
@@ -64,9 +69,7 @@ class NamedFacts:
             problem.mechanism.price.power,
             EvenMeans([axis.sizes for axis in shape.axes], kept, public),
             np.array([levels in whole for levels in problem.cuboids]),
-            np.array(
-                [levels in tables or levels not in whole for levels in problem.cuboids]
-            ),
+            np.array([levels in tables or levels not in whole for levels in problem.cuboids]),
         )
 
     def variances(self, shares: Float64) -> tuple[Float64, Float64]:
@@ -99,7 +102,7 @@ def optimal_named(
     facts = NamedFacts.of(problem)
     if objective == "largest":
         return _rounded(facts, least_largest(facts, np.ones(len(facts.cells))))
-    weights = _importances(problem, importance) * facts.cells
+    weights = importances_of_cuboids(problem, importance) * facts.cells
     if objective == "cells":
         if not weights[facts.needed].all():
             raise PlanError("the importance of a table must be above 0: it has to be measured")
@@ -132,7 +135,7 @@ def least_largest(facts: NamedFacts, costs: Float64) -> Float64:
     return shares
 
 
-def _importances(problem: Problem, importance: Importance) -> Float64:
+def importances_of_cuboids(problem: Problem, importance: Importance) -> Float64:
     """Return one importance for each cuboid that can be measured."""
     if isinstance(importance, Relative):
         return np.array([float(problem.tree.cells(levels)) ** 2 for levels in problem.cuboids])
@@ -174,9 +177,18 @@ def _rounded(facts: NamedFacts, shares: Float64) -> tuple[Fraction | None, ...]:
     return rounded_shares(kept)
 
 
-def given_by_name(
-    problem: Problem, given: Mapping[str, Fraction]
-) -> tuple[Fraction | None, ...]:
+def optimal_for_targets(problem: Problem, costs: Float64) -> tuple[Fraction | None, ...]:
+    """Return the shares that need the least budget to meet targets of mean variances.
+
+    Args:
+        problem: whose workload names its cuboids.
+        costs: float64 (cuboids): one over the target, 0 for cuboids without one.
+    """
+    facts = NamedFacts.of(problem)
+    return _rounded(facts, least_largest(facts, costs))
+
+
+def given_by_name(problem: Problem, given: Mapping[str, Fraction]) -> tuple[Fraction | None, ...]:
     """Return the shares that are given by cuboid; those that are not named have none.
 
     Raises:

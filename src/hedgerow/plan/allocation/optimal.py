@@ -66,9 +66,9 @@ class Optimal:
     Of a cube both objectives are for counts that are large against the noise, and shares are
     products of shares of levels. ``released`` is exact where importances are a product and the
     total is measured, and near the least where it is public or importances are by cuboid.
-    Of named cuboids see `hedgerow.plan.allocation.named`: optimal for axes of even families, near it
-    elsewhere. ``largest`` makes the largest root mean square error of a cuboid least, which makes all alike
-    where shares can.
+    Of named cuboids it is optimal for axes of even families, and near it elsewhere
+    (`hedgerow.plan.allocation.named`). ``largest`` makes the largest root mean square error of a
+    cuboid least, which makes all alike where shares can.
 
     Args:
         importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
