@@ -20,7 +20,7 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
 from hedgerow.estimate.cube.settle import settle
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, coarser, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import CuboidPlan, Measured
@@ -171,8 +171,11 @@ class PlannedCube(Joint):
             if cuboid in self.whole
         }
 
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the estimates of each cuboid from the box that tells most of it."""
+        del wanted  # all come at once
         found = Tables()
         for box in self.boxes:
             inside = {}
@@ -185,6 +188,10 @@ class PlannedCube(Joint):
             found |= {c: table for c, table in inside.items() if self.box_of[c] is box}
             inside.clear()
         return found
+
+    def margins_of(self, cuboid: Cuboid) -> tuple[Cuboid, Cuboid]:
+        """Return the cuboids one level coarser along the second axis, and along the first."""
+        return coarser(cuboid, 1), coarser(cuboid, 0)
 
     def settled(
         self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]

@@ -92,12 +92,15 @@ class Joint(ABC):
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
 
     @abstractmethod
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the unbiased estimates of all cuboids whose cells are all measured.
 
         Args:
             tables: of each of them that is measured its noisy counts, and of those that are public
                 the true ones: float64 (cells along each axis).
+            wanted: of which cuboids, each of them answerable; of all that are settled unless given.
 
         Returns:
             For each of them, and others that are settled on the way, float64 (cells along each
@@ -126,9 +129,29 @@ class Joint(ABC):
     def has_targets(self) -> bool:
         """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
 
+    @abstractmethod
+    def margins_of(self, cuboid: Cuboid) -> tuple[Cuboid, Cuboid]:
+        """Return the settled cuboids of two axes below which survivors of a cuboid are measured.
+
+        The first has the cuboid's own level of the first axis, the second that of the second.
+        """
+
+    def parents_of(self, cuboid: Cuboid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return for each axis the node of the other margin above each of its nodes: int64."""
+        by_row, by_column = self.margins_of(cuboid)
+        rows, columns = self.shape.axes
+        return (
+            rows.ancestors(cuboid[0], by_column[0]),
+            columns.ancestors(cuboid[1], by_row[1]),
+        )
+
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the counts of a cuboid are public."""
         return self.public is not None and is_within(cuboid, self.public)
+
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is public or a sum of cells that are all measured."""
+        return cuboid in self.whole
 
     def mean_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance of a cuboid's estimates (records²)."""
@@ -150,7 +173,7 @@ class Joint(ABC):
         """Return the variances of listed estimates: float64 (cells), records²."""
         if self.is_public(cuboid):
             return np.zeros(len(codes[0]))
-        if cuboid in self.whole:
+        if self.is_answerable(cuboid):
             return self.variances_of(cuboid).at(cuboid, codes)
         return np.full(len(codes[0]), self.noise[cuboid])
 
@@ -237,11 +260,12 @@ class PlannedCuboids(Joint):
             raise PlanError(str(error)) from None
         for cuboid in self.sparse:
             covers = self.margins[cuboid]
-            if len(covers) > 2 or tuple(map(max, zip(*covers, strict=True))) != cuboid:
+            joint = tuple(map(max, zip(*covers, strict=True)))
+            if len(cuboid) != 2 or len(covers) > 2 or joint != cuboid:
                 raise PlanError(
                     f"{named([cuboid])} cannot be measured at survivors below {named(covers)}, "
-                    "which must be two cuboids that have all its levels between them: name others, "
-                    'or measure all cells (measure = "all")'
+                    "which must be two cuboids over two axes that have all its levels between "
+                    'them: name others, or measure all cells (measure = "all")'
                 )
 
     @property
@@ -265,6 +289,11 @@ class PlannedCuboids(Joint):
                 other for other in settled if other != cuboid and is_within(other, cuboid)
             )
         return found
+
+    def margins_of(self, cuboid: Cuboid) -> tuple[Cuboid, Cuboid]:
+        """Return the two settled cuboids that a cuboid lies below, that of its rows first."""
+        one, other = self.margins[cuboid]
+        return (one, other) if one[0] == cuboid[0] else (other, one)
 
     @property
     def cuboids(self) -> tuple[Cuboid, ...]:
@@ -294,19 +323,25 @@ class PlannedCuboids(Joint):
         tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
         return max((meet(self.public, table) for table in tables), key=sum)
 
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is public or a sum of cells that are all measured."""
+        return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
+
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the least-squares estimates of all that is settled, and the public counts."""
+        every = list(self.lattice.elements if wanted is None else wanted)
         given = {c: table for c, table in tables.items() if c in self.noise}
         found = Tables()
-        for cuboid in self.lattice.elements:
-            if self.is_public(cuboid) and self.public is not None:
-                table = tables[self.public].astype(np.int64)
-                exact = summed(self.shape, table, self.public, cuboid)
-                found[cuboid] = exact.astype(np.float64)
+        if self.public is not None:
+            exact = tables[self.public].astype(np.int64)
+            for cuboid in {*filter(self.is_public, every), *filter(None, [self.known])}:
+                known = summed(self.shape, exact, self.public, cuboid)
+                found[cuboid] = known.astype(np.float64)
         if self.known is not None:
             given[self.known] = found[self.known]
-        wanted = [cuboid for cuboid in self.lattice.elements if cuboid not in found]
-        return found | self.solver.estimates(given, wanted)
+        return found | self.solver.estimates(given, [c for c in every if c not in found])
 
     def settled(
         self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]

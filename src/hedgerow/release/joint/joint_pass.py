@@ -14,7 +14,7 @@ Everything after the noise is post-processing. The tables are held in memory who
 killed starts again with the same key and draws the same noise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import Cuboid, coarser
+from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.survivors import Cells, SparseBlocks, positive_cells
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.joint import Joint, Tables
@@ -86,12 +86,17 @@ class JointPass:
             yield self._told(found)
         self.progress.on_fraction(1.0)
 
-    def estimates(self) -> Tables:
-        """Return the unbiased estimates of all cells of the cuboids that are measured whole."""
+    def estimates(self, wanted: Iterable[Cuboid] | None = None) -> Tables:
+        """Return the unbiased estimates of all cells of some cuboids.
+
+        Args:
+            wanted: which, each of them a sum of cells that are all measured; all that are measured
+                whole unless given.
+        """
         tables: Tables = {}
         for _ in self._measured(tables, {}):
             pass
-        return self._joint.estimates(tables)
+        return self._joint.estimates(tables, wanted)
 
     def _told(self, found: Found) -> Found:
         cells = 0 if found.noisy is None else len(found.noisy)
@@ -134,14 +139,12 @@ class JointPass:
         joint, began = self._joint, perf_counter()
         rows, columns = (
             sparse[margin] if margin in sparse else positive_cells(counts[margin])
-            for margin in (coarser(cuboid, 1), coarser(cuboid, 0))
+            for margin in joint.margins_of(cuboid)
         )
-        parents = tuple(
-            axis.parents(level) for axis, level in zip(joint.shape.axes, cuboid, strict=True)
-        )
-        blocks = SparseBlocks.of_cells(rows, columns, (parents[0], parents[1]))
+        parents = joint.parents_of(cuboid)
+        blocks = SparseBlocks.of_cells(rows, columns, parents)
         levels = joint.levels(cuboid)
-        noisy = self.source.cells(levels, blocks, (parents[0], parents[1]))
+        noisy = self.source.cells(levels, blocks, parents)
         self.progress.on_cells(blocks.cells)
         sizes = joint.shape.shape(cuboid)
         settled = blocks.settle(noisy.astype(np.float64), (np.ones(sizes[0]), np.ones(sizes[1])))
@@ -153,8 +156,3 @@ class JointPass:
         variance = np.full(len(kept), joint.noise[cuboid])
         nodes = Nodes((row, column), settled[kept], noisy[kept].astype(np.float64), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)
-
-
-def _finer(cuboid: Cuboid, axis: int) -> Cuboid:
-    """Return the cuboid one level finer along an axis."""
-    return (*cuboid[:axis], cuboid[axis] + 1, *cuboid[axis + 1 :])

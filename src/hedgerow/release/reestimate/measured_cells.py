@@ -11,7 +11,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid, coarser
+from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -29,7 +29,7 @@ def measured_cells(
     released: Mapping[Levels, Nodes],
     wanted: Sequence[Levels] | None = None,
 ) -> dict[Levels, Nodes]:
-    """Return all measured cells of the cuboids of a cube, row by row.
+    """Return all measured cells of cuboids that are estimated together, row by row.
 
     Their counts are the released ones, 0 where a cell is not listed; their estimates unbiased.
 
@@ -43,11 +43,11 @@ def measured_cells(
         ReleaseError: the noisy counts are more or fewer than the plan's cells, or cells are listed
             that were not measured.
     """
-    joint = plan.joint
-    estimates = JointPass(plan, stored, Euclidean()).estimates()
-    found = {}
-    for levels in plan.levels if wanted is None else wanted:
-        cuboid = joint.shape.given(levels)
+    joint, found = plan.joint, {}
+    cuboids = {each: joint.shape.given(each) for each in (wanted or plan.levels)}
+    whole = {cuboid for cuboid in cuboids.values() if cuboid in joint.whole}
+    estimates = JointPass(plan, stored, Euclidean()).estimates(whole) if whole else {}
+    for levels, cuboid in cuboids.items():
         if cuboid in joint.whole:
             nodes = _whole(joint, cuboid, estimates[cuboid])
         else:
@@ -70,11 +70,11 @@ def _survivors(
     joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    margins = [released[joint.levels(coarser(cuboid, axis))] for axis in (1, 0)]
-    parents = [a.parents(level) for a, level in zip(joint.shape.axes, cuboid, strict=True)]
+    margins = [released[joint.levels(margin)] for margin in joint.margins_of(cuboid)]
     by_row, by_column = ((each.codes[0], each.codes[1], each.counts) for each in margins)
-    blocks = SparseBlocks.of_cells(by_row, by_column, (parents[0], parents[1]))
-    noisy = stored.cells(joint.levels(cuboid), blocks, (parents[0], parents[1]))
+    parents = joint.parents_of(cuboid)
+    blocks = SparseBlocks.of_cells(by_row, by_column, parents)
+    noisy = stored.cells(joint.levels(cuboid), blocks, parents)
     row, column = blocks.nodes(np.arange(blocks.cells))
     order = np.lexsort((column, row))
     counts, variance = np.zeros(len(order), np.int64), np.full(len(order), joint.noise[cuboid])
