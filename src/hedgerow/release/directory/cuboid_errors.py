@@ -45,11 +45,11 @@ class CuboidErrors:
 
         Args:
             plan: of the release.
-            levels: which.
+            levels: which; any that is a sum of cells that are all measured, beside a chain.
             total: the released number of records.
         """
         if not plan.is_chain:
-            return cls._of_cube(plan, levels, total)
+            return cls._of_joint(plan, levels, total)
         depths, nodes, depth = plan.depths, plan.tree.nodes, plan.tree.chain.index(levels)
         public, cells = total if plan.public_depth >= 0 else None, nodes(depth)
         source = depth  # whose estimates it has
@@ -69,8 +69,8 @@ class CuboidErrors:
         return cls(widest, False, False, cells, public)
 
     @classmethod
-    def _of_cube(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
-        """Return those of a cuboid of a cube.
+    def _of_joint(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
+        """Return those of a cuboid that is estimated together with others.
 
         The estimates of one that is measured whole combine its own noisy counts with others; those
         of survivors are their noisy counts.
@@ -81,7 +81,7 @@ class CuboidErrors:
         source = plan.repeats.get(levels, levels)
         if plan.is_public(source):
             return cls(None, True, True, cells, public)
-        own = plan.by_levels[source]
+        own = plan.by_levels.get(source)
         if isinstance(own, Measured):
             return cls(own.mechanism, not plan.is_whole(source), True, cells, public)
         noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
