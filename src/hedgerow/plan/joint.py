@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, meet
 from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
-from hedgerow.estimate.workload.lattice import Lattice, meet
-from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains, maximal
 from hedgerow.estimate.workload.settle import settle, summed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.noise.loss import precision_of
@@ -152,6 +153,11 @@ class Joint(ABC):
     def is_answerable(self, cuboid: Cuboid) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return cuboid in self.whole
+
+    def steps(self, cuboid: Cuboid) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
+        del cuboid
+        return None
 
     def mean_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance of a cuboid's estimates (records²)."""
@@ -354,6 +360,17 @@ class PlannedCuboids(Joint):
         """Return the variances of all cuboids that are measured whole."""
         del cuboid
         return self.solver
+
+    def steps(self, cuboid: Cuboid) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+
+        That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
+        """
+        told = self.solver.observed
+        known = () if told.public is None else (told.public,)
+        if are_two_chains({*told.variances, *known, cuboid}):
+            return None if self.solver.is_exact else Steps(0.0, is_exact=False)
+        return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
 
     def nominal_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""

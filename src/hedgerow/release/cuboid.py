@@ -13,13 +13,14 @@ so), standard errors are, too: intervals are wider than they need be, and hold a
 
 *A chain, all nodes of it measured.* Beside each sum of released leaves stands the least-squares
 estimate of the same sum from all measurements: unbiased, with an exact variance
-(`hedgerow.estimate.tree.sums`) and an interval as on the tree. The sum of released leaves is not unbiased: each is kept from
-falling below 0, which adds up (`hedgerow.plan.cost`). Where it lies outside the intervals that hold
-for all sums at once it is ``contradicted`` (`hedgerow.release.directory.cuboid_errors`).
+(`hedgerow.estimate.tree.sums`) and an interval as on the tree. The sum of released leaves is not
+unbiased: each is kept from falling below 0, which adds up (`hedgerow.plan.cost`). Where it lies
+outside the intervals that hold for all sums at once it is ``contradicted``
+(`hedgerow.release.directory.cuboid_errors`).
 
 *Survivors alone were measured, of the tree's leaves.* Noise decided which leaves of a sum were
-measured, so no unbiased estimate of it exists. Then a parametric bootstrap: the released leaves stand for the truth, and the
-pass runs again on them, RUNS times, with the same plan and estimator:
+measured, so no unbiased estimate of it exists. Then a parametric bootstrap: the released leaves
+stand for the truth, and the pass runs again on them, RUNS times, with the same plan and estimator:
 
     standard_error = √(mean (simulated - released)²),   low, high = released ∓ quantile,
 
