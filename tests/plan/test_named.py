@@ -65,7 +65,7 @@ def test_equal_workloads_have_one_hash_however_they_are_spelled():
 
 def test_names_that_make_up_the_chain_or_the_cube_are_the_chain_or_the_cube():
     names = [PAIRS.name_of(levels) for levels in PAIRS.chain]
-    cube = [name for name in hr.make_plan(PAIRS, budget=BUDGET, workload=hr.Cube()).cuboids]
+    cube = list(hr.make_plan(PAIRS, budget=BUDGET, workload=hr.Cube()).cuboids)
     assert planned(*names).hash == hr.make_plan(PAIRS, budget=BUDGET, neighbours=hr.Replace()).hash
     assert planned(*cube).workload == hr.Cube()
 
@@ -156,7 +156,7 @@ def test_two_tables_of_survivors_must_have_their_common_cuboid_named():
     with pytest.raises(hr.PlanError, match="'place.place2' belongs to several tables"):
         planned(*tables, *margins, tree=CENSUS, measure=hr.Survivors())
     plan = planned(*tables, *margins, "place.place2", tree=CENSUS, measure=hr.Survivors())
-    assert {tree_name for tree_name in map(plan.tree.name_of, plan.tables)} == {*tables}
+    assert set(map(plan.tree.name_of, plan.tables)) == {*tables}
     assert not any(map(plan.is_whole, plan.tables))
 
 
