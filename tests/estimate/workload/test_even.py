@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.workload.even import EvenWorkload, even_means
+from hedgerow.estimate.workload.even import EvenMeans, even_means
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
 from tests.estimate.workload.dense_workloads import (
@@ -63,16 +63,31 @@ def test_mean_variances_of_even_axes_are_exact(kind, seed):
 def test_the_gradient_is_that_of_differences(kind, seed):
     _, observed = drawn(seed, kind)
     sizes, every = [axis.sizes for axis in observed.shape.axes], answerable(observed)
-    even = EvenWorkload(sizes, observed.variances, observed.public, every)
-    precisions = 1 / np.array([observed.variances[d] for d in even.measured])
-    found = even.gradient(precisions)
-    assert found.shape == (len(even.wanted), len(even.measured))
+    even = EvenMeans(sizes, tuple(observed.variances), observed.public, every)
+    precisions = 1 / np.array(list(observed.variances.values()))
+    means, found = even.of(precisions)
+    assert found.shape == (len(even.wanted), len(even.cuboids))
     for j, own in enumerate(precisions):
         step = np.zeros(len(precisions))
         step[j] = 1e-5 * own
-        wanted = (even.means(precisions + step) - even.means(precisions - step)) / (2e-5 * own)
-        scale = 1e-8 * even.means(precisions).max(initial=0) / own
+        wanted = (even.of(precisions + step)[0] - even.of(precisions - step)[0]) / (2e-5 * own)
+        scale = 1e-8 * means.max(initial=0) / own
         np.testing.assert_allclose(found[:, j], wanted, rtol=1e-4, atol=scale)
+
+
+def test_measured_cuboids_are_wanted_unless_others_are():
+    even = EvenMeans([(1, 2), (1, 3)], [(1, 0), (1, 1)])
+    assert even.wanted == even.cuboids == ((1, 0), (1, 1))
+    means, slopes = even.of(np.array([0.0, 2.0]))
+    np.testing.assert_allclose(means, [1.5, 0.5])
+    np.testing.assert_allclose(slopes, [[-2.25, -0.75], [-0.25, -0.25]])
+
+
+def test_too_many_combinations_of_levels_are_refused():
+    sizes = [[2**k for k in range(16)]] * 3
+    EvenMeans(sizes, [(15, 15, 15)])
+    with pytest.raises(EstimateError, match="more than 4,096 combinations"):
+        EvenMeans([*sizes, (1, 2)], [(15, 15, 15, 1)])
 
 
 def test_axes_that_are_nearly_even_are_nearly_right():

@@ -9,6 +9,7 @@ from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general, gradients, overlap
 from hedgerow.estimate.workload.general import GeneralSolver
+from hedgerow.estimate.workload.lattice import meet
 from hedgerow.estimate.workload.observed import Observed
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube
@@ -137,7 +138,7 @@ def test_tables_agree_on_every_common_coarsening(most, seed):
     found = solver.estimates(random_tables(rng, observed), tables)
     for i, one in enumerate(tables):
         for other in tables[:i]:
-            common = overlap.meet(one, other)
+            common = meet(one, other)
             a, b = (overlap.summed(shape, found[t], t, common) for t in (one, other))
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(a).max())
 

@@ -34,8 +34,9 @@ import numpy as np
 
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within
 from hedgerow.estimate.workload.chains import Chain
+from hedgerow.estimate.workload.lattice import meet
 from hedgerow.estimate.workload.observed import Observed, maximal
-from hedgerow.estimate.workload.overlap import Parts, cells_below, meet, summed, sums_of
+from hedgerow.estimate.workload.overlap import Parts, cells_below, summed, sums_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,108 +1,97 @@
-"""Mean variances in closed form when every family of an axis is taken to be of one size.
+"""Mean variances of a workload in closed form, where every family is as large as the others.
 
-Then all S_cᵀ S_c commute. On the residual space V_b, b a vector of levels (what level b_a of every
-axis a says beyond the level before), S_cᵀ S_c is r_c times the identity where b is within c and 0
-elsewhere, r_c being the number of joint leaves in a cell of c. V_b has m_b = Π_a (n_a(b_a) -
-n_a(b_a - 1)) dimensions, n_a(k) being the number of nodes of level k and n_a(-1) = 0. So the leaves
-have on V_b the precision h_b = Σ_{measured d ≥ b} r_d / v_d, and the mean variance over the n_c
-cells of cuboid c is
+Let r_d be the number of leaves in a cell of cuboid d, and S_d the matrix that sums leaves to d's
+cells. With even families all S_dᵀS_d / r_d are projections that commute: along one axis they are
+averages over nested partitions, and over several axes products of these. So the leaves' space is a
+sum of orthogonal *residuals*, one a vector of levels b: what b's cells tell beyond those of all its
+coarsenings, of dimension
 
-    (r_c / n_c) Σ_{b ≤ c, not within the public cuboid} m_b / h_b :
+    m_b = Π_a (n_a(b_a) - n_a(b_a - 1)),     n_a(k) nodes at level k of axis a, n_a(-1) = 0.
 
-a convex function of the precisions 1 / v_d. It is exact on axes that are even, and an approximation
-elsewhere.
+On residual b the information of the workload is one number, Σ_{d >= b} r_d / v_d over the measured
+cuboids d (S_d takes it to 0 unless d refines b), so that the mean variance of a cell of cuboid c,
+of n_c cells, is
+
+    V_c = (r_c / n_c) Σ_{b <= c} m_b / Σ_{d >= b} (r_d / v_d),
+
+residuals within a public cuboid having none. Each term is convex in the precisions 1/v_d. Uneven
+axes are taken to have even families of their mean size: an approximation, for shares alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 import numpy as np
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
 
+MOST_RESIDUALS = 4096
+"""Combinations of levels that are looked at, at most."""
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
-class EvenWorkload:
-    """The mean variances of cuboids as functions of what is measured, all axes taken to be even.
+
+class EvenMeans:
+    """The mean variances of cuboids, by the precisions of those that are measured.
 
     Attributes:
-        measured: the measured cuboids.
-        wanted: whose mean variances are asked for.
-        repeated: float64 (residual spaces, measured): r_d where b is within d, else 0.
-        counted: float64 (wanted, residual spaces): m_b r_c / n_c where b counts, else 0.
+        cuboids: that are measured.
+        wanted: whose mean variances are told.
     """
-
-    measured: tuple[Cuboid, ...]
-    wanted: tuple[Cuboid, ...]
-    repeated: Floats
-    counted: Floats
 
     def __init__(
         self,
         sizes: Sequence[Sequence[int]],
-        measured: Iterable[Cuboid],
-        public: Cuboid | None,
-        wanted: Iterable[Cuboid],
+        cuboids: Sequence[Cuboid],
+        public: Cuboid | None = None,
+        wanted: Sequence[Cuboid] | None = None,
     ) -> None:
-        """Count dimensions.
+        """Lay out the residuals.
 
         Args:
-            sizes: for each axis the number of nodes of each level.
-            measured: cuboids with a variance.
-            public: whose counts, and those of its coarsenings, are known, if any.
-            wanted: which cuboids are asked for.
+            sizes: for each axis the nodes of each of its levels, coarsest first.
+            cuboids: that are measured.
+            public: the finest cuboid whose counts are public, if any.
+            wanted: whose mean variances are told, the measured cuboids unless given.
 
         Raises:
-            EstimateError: a wanted cuboid that is no sum of a measured one's cells.
+            EstimateError: more than 4,096 combinations of levels, or a wanted cuboid that no
+                measured one refines and that is not public.
         """
-        measured, wanted = tuple(measured), tuple(wanted)
-        known = measured if public is None else (*measured, public)
-        for cuboid in wanted:
+        self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
+        known = self.cuboids if public is None else (*self.cuboids, public)
+        for cuboid in self.wanted:
             if not any(is_within(cuboid, d) for d in known):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
-        spaces = np.array(list(product(*(range(len(nodes)) for nodes in sizes))))
-        is_new = (spaces > (-1 if public is None else public)).any(axis=1)
-        is_seen = [(spaces <= d).all(axis=1) for d in measured]
-        spaces = spaces[is_new & np.any(is_seen, axis=0)]
-        nodes = [np.asarray(each, dtype=np.float64) for each in sizes]
-        born = [np.diff(each, prepend=0.0) for each in nodes]
-        dimensions = np.prod([own[b] for own, b in zip(born, spaces.T, strict=True)], axis=0)
+        levels = [range(max(k) + 1) for k in zip(*cuboids, strict=True)]
+        if prod(map(len, levels)) > MOST_RESIDUALS:
+            raise EstimateError(
+                f"the levels of these cuboids have more than {MOST_RESIDUALS:,} combinations"
+            )
+        residuals = [b for b in product(*levels) if public is None or not is_within(b, public)]
+        more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
+        size = np.array([
+            prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
+        ])  # fmt: skip
+        leaves = prod(float(own[-1]) for own in sizes)
+        self._told = _within(residuals, self.cuboids).T * (leaves / _cells(sizes, self.cuboids))
+        kept = self._told.any(axis=1)  # the others are residuals of no table
+        self._told = self._told[kept]
+        repeated = leaves / _cells(sizes, self.wanted) ** 2
+        self._weight = _within(residuals, self.wanted)[:, kept] * size[kept] * repeated[:, None]
 
-        def leaves_in(cuboid: Cuboid) -> float:
-            return float(np.prod([own[-1] / own[k] for own, k in zip(nodes, cuboid, strict=True)]))
-
-        def cells(cuboid: Cuboid) -> float:
-            return float(np.prod([own[k] for own, k in zip(nodes, cuboid, strict=True)]))
-
-        repeated = np.zeros((len(spaces), len(measured)))
-        for j, d in enumerate(measured):
-            repeated[:, j] = np.where((spaces <= d).all(axis=1), leaves_in(d), 0.0)
-        counted = np.zeros((len(wanted), len(spaces)))
-        for i, c in enumerate(wanted):
-            factor = leaves_in(c) / cells(c)
-            counted[i] = np.where((spaces <= c).all(axis=1), factor * dimensions, 0.0)
-        for name, value in (
-            ("measured", measured), ("wanted", wanted),
-            ("repeated", repeated), ("counted", counted),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
-
-    def means(self, precisions: Floats) -> Floats:
-        """Return the mean variance of each wanted cuboid: float64 (wanted), records².
+    def of(self, precisions: Floats) -> tuple[Floats, Floats]:
+        """Return the mean variances, and their derivatives by the precisions.
 
         Args:
-            precisions: 1 / v_d, float64 (measured).
-        """
-        found: Floats = self.counted @ (1 / (self.repeated @ precisions))
-        return found
+            precisions: float64 (cuboids), at least 0: 1/v of each, above 0 for those that no other
+                one refines.
 
-    def gradient(self, precisions: Floats) -> Floats:
-        """Return the derivatives of `means` by the precisions: float64 (wanted, measured)."""
-        slopes = -1 / (self.repeated @ precisions) ** 2
-        found: Floats = (self.counted * slopes) @ self.repeated
-        return found
+        Returns:
+            float64 (wanted), and float64 (wanted, cuboids): row c the derivatives of V_c.
+        """
+        inverse = 1 / (self._told @ precisions)
+        return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
 
 
 def even_means(
@@ -111,14 +100,29 @@ def even_means(
     public: Cuboid | None,
     wanted: Iterable[Cuboid],
 ) -> dict[Cuboid, float]:
-    """Return the mean variance of each wanted cuboid, all axes taken to be even; records².
+    """Return the mean variance of each wanted cuboid, records².
 
     Args:
-        sizes: for each axis the number of nodes of each level.
+        sizes: for each axis the nodes of each of its levels, coarsest first.
         variances: of each measured cuboid.
-        public: whose counts, and those of its coarsenings, are known, if any.
-        wanted: which cuboids are asked for.
+        public: the finest cuboid whose counts are public, if any.
+        wanted: whose mean variances are told.
+
+    Raises:
+        EstimateError: see `EvenMeans`.
     """
-    even = EvenWorkload(sizes, variances, public, wanted)
-    precisions = 1 / np.array([variances[d] for d in even.measured])
-    return dict(zip(even.wanted, even.means(precisions).tolist(), strict=True))
+    even = EvenMeans(sizes, tuple(variances), public, tuple(wanted))
+    means, _ = even.of(np.array([1 / variance for variance in variances.values()]))
+    return dict(zip(even.wanted, means.tolist(), strict=True))
+
+
+def _within(residuals: Sequence[Cuboid], cuboids: Sequence[Cuboid]) -> Floats:
+    """Return 1 where a residual is one of a cuboid, else 0: float64 (cuboids, residuals)."""
+    found = [[is_within(b, c) for b in residuals] for c in cuboids]
+    return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
+
+
+def _cells(sizes: Sequence[Sequence[int]], cuboids: Sequence[Cuboid]) -> Floats:
+    """Return the number of cells of each cuboid: float64 (cuboids)."""
+    each = (zip(sizes, cuboid, strict=True) for cuboid in cuboids)
+    return np.array([prod(float(own[k]) for own, k in cuboid) for cuboid in each])
