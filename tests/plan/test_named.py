@@ -92,7 +92,7 @@ def test_names_that_do_not_fit_are_refused(names, words):
 
 
 def test_every_table_has_to_be_measured():
-    with pytest.raises(hr.PlanError, match="must be for d.d3; o.o3"):
+    with pytest.raises(hr.PlanError, match=r"must be for d\.d3; o\.o3"):
         planned("o.o3", "d.d3", "o.o1", allocation=hr.Shares({"o.o3": "1/2", "o.o1": "1/2"}))
 
 
@@ -104,7 +104,7 @@ def test_shares_are_given_by_name():
     }  # fmt: skip
     with pytest.raises(hr.PlanError, match="shares by name"):
         planned("o.o3", "d.d3", allocation=hr.Shares(["1/2", "1/2"]))
-    with pytest.raises(hr.PlanError, match="share of 'o.o2'"):
+    with pytest.raises(hr.PlanError, match=r"share of 'o\.o2'"):
         planned("o.o3", "d.d3", allocation=hr.Shares({"o.o2": 1}))
 
 
@@ -145,7 +145,7 @@ def test_survivors_are_measured_below_margins_of_the_tables_alone():
 
 def test_survivors_need_margins_that_hold_all_levels_between_them():
     with pytest.raises(
-        hr.PlanError, match="cannot be measured at survivors below 'd.d1' and 'o.o3'"
+        hr.PlanError, match=r"cannot be measured at survivors below 'd\.d1' and 'o\.o3'"
     ):
         planned("o.o3", "d.d1", "o.o3 × d.d3", measure=hr.Survivors())
 
@@ -153,7 +153,7 @@ def test_survivors_need_margins_that_hold_all_levels_between_them():
 def test_two_tables_of_survivors_must_have_their_common_cuboid_named():
     tables = "place.place2 × race.race1", "place.place2 × age.age1"
     margins = "race.race1", "age.age1"
-    with pytest.raises(hr.PlanError, match="'place.place2' belongs to several tables"):
+    with pytest.raises(hr.PlanError, match=r"'place\.place2' belongs to several tables"):
         planned(*tables, *margins, tree=CENSUS, measure=hr.Survivors())
     plan = planned(*tables, *margins, "place.place2", tree=CENSUS, measure=hr.Survivors())
     assert set(map(plan.tree.name_of, plan.tables)) == {*tables}

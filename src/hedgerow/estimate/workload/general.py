@@ -85,7 +85,7 @@ class GeneralSolver:
         """How it estimates, in a clause for users."""
         if not self.dual.size:
             return "estimated exactly, along one chain of nested cuboids"
-        beside = f"along a chain a table with {self.dual.size:,} sums beside"
+        beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
         if self.is_exact:
             return f"estimated exactly, {beside}"
         return (
@@ -193,11 +193,11 @@ class GeneralSolver:
             found[chain.last] = chain.moved(sums[..., None], own)
         if not self.dual.size:
             return moved
-        gaps, sizes = self.dual.gaps(tables, moved)
+        gaps = self.dual.gaps(tables, moved)
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
-            multipliers, _ = conjugate_gradients(self.dual, gaps, sizes)
+            multipliers, _ = conjugate_gradients(self.dual, gaps)
         for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
             for cuboid, table in covered.items():
                 found[cuboid] = found[cuboid] + table if cuboid in found else table
