@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, meet
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
-from hedgerow.estimate.workload.lattice import Lattice, meet
+from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed, Solver, maximal
 from hedgerow.estimate.workload.settle import settle, summed
 from hedgerow.estimate.workload.solvers import solver_of
