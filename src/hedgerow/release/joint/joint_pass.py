@@ -153,8 +153,3 @@ class JointPass:
         variance = np.full(len(kept), joint.noise[cuboid])
         nodes = Nodes((row, column), settled[kept], noisy[kept].astype(np.float64), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)
-
-
-def _finer(cuboid: Cuboid, axis: int) -> Cuboid:
-    """Return the cuboid one level finer along an axis."""
-    return (*cuboid[:axis], cuboid[axis] + 1, *cuboid[axis + 1 :])
