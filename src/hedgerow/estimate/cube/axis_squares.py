@@ -113,8 +113,7 @@ class AxisSquares:
 
     def child_weight(self, level: int) -> Floats:
         """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
-        known = 0.0 if self.own[level] == 0 else 1.0
-        return _ratio(self.combined[level], self.family[level], known)
+        return _ratio(self.combined[level], self.family[level], 1.0)
 
     def gain(self, level: int, exact: int) -> Floats:
         """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
