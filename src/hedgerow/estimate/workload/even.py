@@ -1,0 +1,91 @@
+"""Mean variances of a workload in closed form, where every family is as large as the others.
+
+Let r_d be the number of leaves in a cell of cuboid d, and S_d the matrix that sums leaves to d's
+cells. With even families all S_dᵀS_d / r_d are projections that commute: along one axis they are
+averages over nested partitions, and over several axes products of these. So the leaves' space is a
+sum of orthogonal *residuals*, one a vector of levels b: what b's cells tell beyond those of all its
+coarsenings, of dimension
+
+    m_b = Π_a (n_a(b_a) - n_a(b_a - 1)),     n_a(k) nodes at level k of axis a, n_a(-1) = 0.
+
+On residual b the information of the workload is one number, Σ_{d >= b} r_d / v_d over the measured
+cuboids d (S_d takes it to 0 unless d refines b), so that the mean variance of a cell of cuboid c,
+of n_c cells, is
+
+    V_c = (r_c / n_c) Σ_{b <= c} m_b / Σ_{d >= b} (r_d / v_d),
+
+residuals within a public cuboid having none. Each term is convex in the precisions 1/v_d. Uneven
+axes are taken to have even families of their mean size: an approximation, for shares alone.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
+
+MOST_RESIDUALS = 4096
+"""Combinations of levels that are looked at, at most."""
+
+
+class EvenMeans:
+    """The mean variances of measured cuboids, by their precisions.
+
+    Attributes:
+        cuboids: that are measured.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[Sequence[int]],
+        cuboids: Sequence[Cuboid],
+        public: Cuboid | None = None,
+    ) -> None:
+        """Lay out the residuals.
+
+        Args:
+            sizes: for each axis the nodes of each of its levels, coarsest first.
+            cuboids: that are measured.
+            public: the finest cuboid whose counts are public, if any.
+
+        Raises:
+            EstimateError: more than 4,096 combinations of levels.
+        """
+        levels = [range(max(k) + 1) for k in zip(*cuboids, strict=True)]
+        if prod(map(len, levels)) > MOST_RESIDUALS:
+            raise EstimateError(
+                f"the levels of these cuboids have more than {MOST_RESIDUALS:,} combinations"
+            )
+        residuals = [b for b in product(*levels) if public is None or not is_within(b, public)]
+        more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
+        size = np.array([
+            prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
+        ])  # fmt: skip
+        leaves = prod(float(own[-1]) for own in sizes)
+        cells = np.array([
+            prod(float(own[k]) for own, k in zip(sizes, c, strict=True)) for c in cuboids
+        ])  # fmt: skip
+        self.cuboids = tuple(cuboids)
+        self._within = np.array(
+            [[is_within(b, c) for b in residuals] for c in cuboids], dtype=np.float64
+        ).reshape(len(cuboids), len(residuals))
+        self._told = self._within.T * (leaves / cells)
+        kept = self._told.any(axis=1)  # the others are residuals of no table
+        self._told = self._told[kept]
+        self._weight = (self._within[:, kept] * size[kept]) * (leaves / cells**2)[:, None]
+
+    def of(self, precisions: Floats) -> tuple[Floats, Floats]:
+        """Return the mean variances, and their derivatives by the precisions.
+
+        Args:
+            precisions: float64 (cuboids), at least 0: 1/v of each, above 0 for those that no other
+                one refines.
+
+        Returns:
+            float64 (cuboids), and float64 (cuboids, cuboids): row c the derivatives of V_c.
+        """
+        inverse = 1 / (self._told @ precisions)
+        return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
