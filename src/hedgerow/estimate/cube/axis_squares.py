@@ -56,6 +56,9 @@ class AxisSquares:
             own: the variance of each level, infinite where it is not measured.
             public: a level whose true counts stand in the place of measurements: its variance is
                 0 whatever ``own`` says, and what is measured above it says nothing.
+
+        Raises:
+            EstimateError: a variance that is not above 0, or none for a level.
         """
         own = np.array(own, dtype=np.float64)
         usable = own > 0
