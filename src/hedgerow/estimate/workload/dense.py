@@ -1,0 +1,147 @@
+"""The rows beside the chains by a dense factor: estimates and exact variances.
+
+With K = L Lᵀ and H = C Bᵀ L⁻ᵀ, the covariance of the estimates is C - H Hᵀ. Each column of H is a
+vector over the cells of every table; as C Bᵀ is, it is kept as tables of coarser cuboids
+(`hedgerow.estimate.workload.chains`), so that
+
+    Var(S_c x) = diag(S_c C S_cᵀ) - Σ_j (S_c H_j)²
+
+takes as many steps as the cells of c times the rows, whatever the table.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
+from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.workload.dual import Dual
+from hedgerow.estimate.workload.overlap import overlap, sums_of
+
+CHUNK = 1 << 22
+"""Numbers that are worked on at a time: columns times cells."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class DenseDual:
+    """K's factor, and H.
+
+    Attributes:
+        dual: the system.
+        factor: L, float64 (rows, rows), lower triangular.
+        halves: for each chain H as tables of coarser cuboids: float64 (cells along each axis,
+            rows).
+    """
+
+    dual: Dual
+    factor: Floats
+    halves: tuple[dict[Cuboid, Floats], ...]
+
+    def __init__(self, dual: Dual) -> None:
+        object.__setattr__(self, "dual", dual)
+        kernel, covered = _columns(dual)
+        try:
+            factor = cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise EstimateError(
+                "the variances of a workload are too far apart for its least squares in floats"
+            ) from None
+        object.__setattr__(self, "factor", factor)
+        for parts in covered:
+            for cuboid, table in parts.items():
+                flat = table.reshape(-1, dual.size).T
+                half = solve_triangular(factor, flat, lower=True, check_finite=False)
+                parts[cuboid] = np.ascontiguousarray(half.T).reshape(table.shape)
+        object.__setattr__(self, "halves", tuple(covered))
+
+    def solve(self, gaps: Floats) -> Floats:
+        """Return λ of K λ = gaps: float64 (rows)."""
+        found: Floats = cho_solve((self.factor, True), gaps, check_finite=False)
+        return found
+
+    def explained(self, number: int, cuboid: Cuboid) -> Floats:
+        """Return what the rows take off the variance of each cell: float64 (its cells).
+
+        Args:
+            number: of a chain whose table refines the cuboid.
+            cuboid: whose cells.
+        """
+        chain = self.dual.chains[number]
+        found = np.zeros(chain.shape.shape(cuboid))
+        if not self.halves[number]:
+            return found
+        for columns in _blocks(self.dual.size, found.size):
+            parts = {d: half[..., columns] for d, half in self.halves[number].items()}
+            sums = sums_of(chain.shape, chain.table, parts, cuboid)
+            found += np.einsum("...j,...j->...", sums, sums)
+        return found
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products."""
+        (i, c, one), (j, d, other) = self._placed(first), self._placed(second)
+        found = -float(self._half(i, c, one) @ self._half(j, d, other))
+        if i == j:
+            chain = self.dual.chains[i]
+            covered = chain.covariance({c: one[..., None]})
+            found += float((sums_of(chain.shape, chain.table, covered, d)[..., 0] * other).sum())
+        return found
+
+    def _placed(self, weights: Product) -> tuple[int, Cuboid, Floats]:
+        """Return a chain whose table refines a sum's cells, their cuboid, and all weights."""
+        cuboid, found = tuple(level for level, _ in weights), np.ones(())
+        for _, nodes in weights:
+            found = np.multiply.outer(found, nodes)
+        return number_of(self.dual, cuboid), cuboid, found
+
+    def _half(self, number: int, cuboid: Cuboid, weights: Floats) -> Floats:
+        """Return Hᵀ S_cᵀ w: float64 (rows)."""
+        chain, found = self.dual.chains[number], np.zeros(self.dual.size)
+        for d, half in self.halves[number].items():
+            sums = overlap(chain.shape, chain.table, weights, cuboid, d)
+            found += sums.ravel() @ half.reshape(sums.size, -1)
+        return found
+
+
+def number_of(dual: Dual, cuboid: Cuboid) -> int:
+    """Return the number of the smallest table that refines a cuboid.
+
+    Raises:
+        EstimateError: none does.
+    """
+    found = [i for i, chain in enumerate(dual.chains) if is_within(cuboid, chain.table)]
+    if not found:
+        raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells, so it has no estimate")
+    return min(found, key=lambda i: dual.chains[i].shape.cells(dual.chains[i].table))
+
+
+def kept_cells(dual: Dual) -> int:
+    """Return how many numbers H has for each row."""
+    every = {(i, rows.cuboid) for rows in dual.rows for i, _ in rows.signs}
+    every |= {(i, chain.last) for i, chain in enumerate(dual.chains) if chain.last is not None}
+    return sum(dual.chains[i].shape.cells(cuboid) for i, cuboid in every)
+
+
+def _columns(dual: Dual) -> tuple[Floats, list[dict[Cuboid, Floats]]]:
+    """Return K, and C Bᵀ for each chain as tables of coarser cuboids, a column a row of B."""
+    kernel = np.empty((dual.size, dual.size))
+    whole: list[dict[Cuboid, Floats]] = [{} for _ in dual.chains]
+    for columns in _blocks(dual.size, max(kept_cells(dual), 1)):
+        units = np.zeros((dual.size, columns.stop - columns.start))
+        units[np.arange(columns.start, columns.stop), np.arange(units.shape[1])] = 1
+        covered = dual.covered(units)
+        kernel[:, columns] = dual.variances[:, None] * units + dual.seen(covered)
+        for target, parts in zip(whole, covered, strict=True):
+            for cuboid, table in parts.items():
+                if cuboid not in target:
+                    target[cuboid] = np.empty((*table.shape[:-1], dual.size))
+                target[cuboid][..., columns] = table
+    return kernel, whole
+
+
+def _blocks(columns: int, cells: int) -> Iterator[slice]:
+    """Yield ranges of columns that hold about `CHUNK` numbers with so many cells."""
+    step = max(1, CHUNK // cells)
+    return (slice(begin, min(begin + step, columns)) for begin in range(0, columns, step))

@@ -1,0 +1,213 @@
+"""What chains leave out: the rows that tie them to other measurements and to each other.
+
+Each table x_T has its own chain's least squares, with covariance C_T, independent of all others
+(`hedgerow.estimate.workload.chains`). Two kinds of rows B x = d + noise of variance D remain:
+
+- a measured cuboid e that is on no chain: S_e x_T = M_e with variance v_e, T any table that refines
+  it (which one is all the same: tables agree);
+- ties between tables: S_m x_T - S_m x_T' = 0 with variance 0, on their finest common coarsening m.
+
+*Agreement of every two tables is all that there is to ask.* Split the functions of the cells of
+the common refinement of all tables into residual spaces V_b, one for each vector b of levels: what
+level b_a of every axis a says beyond the level before. The cells of cuboid c span the V_b with b
+within c. Tables that agree on their common coarsenings have the same part in V_b wherever two of
+them have one; so they are the sums of a joint (signed) table, and least squares over tables that
+agree is least squares over joint tables.
+
+*No row follows from others.* Table j is tied to earlier ones on the largest of its common
+coarsenings with them; that all earlier ones agree makes it agree with each on what is coarser. Of
+the cells of m only those are tied that say something beyond what is public or tied already, the
+set X of cuboids closed under coarsening: along an axis let a node be *born* at the coarsest level
+of whose node it is the first descendant; a cell is kept unless the vector of its nodes' levels of
+birth is in X. (The indicator of a node is that of its ancestor at the level of birth less those of
+nodes born later, so modulo the cells of X the kept indicators are a unitriangular image of a
+basis.)
+
+The estimates are x + C Bᵀ λ with K λ = d - B x, K = D + B C Bᵀ, and their covariance is
+C - C Bᵀ K⁻¹ B C. K is symmetric and positive definite.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within, meet
+from hedgerow.estimate.workload.chains import Chain
+from hedgerow.estimate.workload.observed import Observed, maximal
+from hedgerow.estimate.workload.overlap import Parts, cells_below, summed, sums_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The rows of one cuboid: sums of one table's cells, or the differences of two tables'.
+
+    Attributes:
+        cuboid: whose cells are summed.
+        variance: of what is measured, 0 for a tie.
+        signs: the numbers of one or two chains, each with the sign its table has.
+        kept: int64 (rows): which cells have a row, by their place in the cuboid's table.
+    """
+
+    cuboid: Cuboid
+    variance: float
+    signs: tuple[tuple[int, float], ...]
+    kept: Ints
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dual:
+    """The system K λ = d - B x of all rows, without K.
+
+    Attributes:
+        chains: one a table.
+        rows: one a cuboid that is measured beside the chains, or tied.
+    """
+
+    chains: tuple[Chain, ...]
+    rows: tuple[Rows, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return sum(map(len, self.rows))
+
+    @property
+    def slices(self) -> list[slice]:
+        """Where the rows of each cuboid are."""
+        ends = np.cumsum([0, *map(len, self.rows)]).tolist()
+        return [slice(*ends[i : i + 2]) for i in range(len(self.rows))]
+
+    @property
+    def variances(self) -> Floats:
+        """The diagonal of D: float64 (rows)."""
+        return np.repeat([rows.variance for rows in self.rows], [len(r) for r in self.rows])
+
+    def covered(self, multipliers: Floats) -> list[dict[Cuboid, Floats]]:
+        """Return C Bᵀ λ, for each chain as tables of coarser cuboids (see `Chain.covariance`).
+
+        Args:
+            multipliers: λ, float64 (rows, vectors).
+        """
+        found: list[dict[Cuboid, Floats]] = [{} for _ in self.chains]
+        for rows, part in zip(self.rows, self.slices, strict=True):
+            for number, sign in rows.signs:
+                weights = self._table(rows, sign * multipliers[part])
+                if rows.cuboid in found[number]:
+                    weights += found[number][rows.cuboid]
+                found[number][rows.cuboid] = weights
+        return [chain.covariance(parts) for chain, parts in zip(self.chains, found, strict=True)]
+
+    def seen(self, parts: Sequence[Parts]) -> Floats:
+        """Return B x of tables that are sums of coarser ones: float64 (rows, vectors)."""
+        found = []
+        for rows in self.rows:
+            total: Floats | float = 0.0
+            for number, sign in rows.signs:
+                chain = self.chains[number]
+                sums = sums_of(chain.shape, chain.table, parts[number], rows.cuboid)
+                total = total + sign * sums.reshape(-1, sums.shape[-1])[rows.kept]
+            found.append(total)
+        return np.concatenate(found)
+
+    def times(self, multipliers: Floats) -> Floats:
+        """Return K λ: float64 (rows, vectors)."""
+        return self.variances[:, None] * multipliers + self.seen(self.covered(multipliers))
+
+    def gaps(self, tables: Mapping[Cuboid, Floats], moved: Sequence[Parts]) -> Floats:
+        """Return d - B x: float64 (rows).
+
+        Args:
+            tables: of every cuboid that is measured, its noisy counts.
+            moved: for each chain how its least squares moves the table's noisy counts.
+        """
+        found = []
+        for rows in self.rows:
+            gap = tables[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
+            for number, sign in rows.signs:
+                chain = self.chains[number]
+                sums = summed(chain.shape, tables[chain.table], chain.table, rows.cuboid)
+                if moved[number]:
+                    more = sums_of(chain.shape, chain.table, moved[number], rows.cuboid)
+                    sums = sums + more[..., 0]
+                gap = gap - sign * sums.ravel()[rows.kept]
+            found.append(gap)
+        return np.concatenate(found)
+
+    def diagonal(self) -> Floats:
+        """Return an approximation of K's diagonal, no less than it: float64 (rows)."""
+        found = []
+        for rows in self.rows:
+            cells = np.full(len(rows), rows.variance)
+            for number, _ in rows.signs:
+                chain = self.chains[number]
+                variances = dict(zip(chain.cuboids, chain.variances, strict=True))
+                variances = {c: v for c, v in variances.items() if v}
+                cells += combined_sums(chain.shape, variances, rows.cuboid).ravel()[rows.kept]
+            found.append(cells)
+        return np.concatenate(found)
+
+    def _table(self, rows: Rows, multipliers: Floats) -> Floats:
+        """Return multipliers as a table of their cuboid, 0 where there is no row."""
+        shape = self.chains[0].shape.shape(rows.cuboid)
+        found = np.zeros((int(np.prod(shape)), multipliers.shape[1]))
+        found[rows.kept] = multipliers
+        return found.reshape(*shape, -1)
+
+
+def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
+    """Return the rows that chains leave out."""
+    on_chains = {cuboid for chain in chains for cuboid in chain.cuboids}
+    shape, tables = observed.shape, [chain.table for chain in chains]
+    rows = []
+    for cuboid in sorted(set(observed.variances) - on_chains, key=lambda c: (sum(c), c)):
+        number = next(i for i, table in enumerate(tables) if is_within(cuboid, table))
+        every = np.arange(shape.cells(cuboid))
+        rows.append(Rows(cuboid, observed.variances[cuboid], ((number, 1.0),), every))
+    for number, table in enumerate(tables):
+        known = [] if observed.public is None else [observed.public]
+        for cuboid in maximal(meet(table, other) for other in tables[:number]):
+            earlier = next(i for i, other in enumerate(tables) if is_within(cuboid, other))
+            kept = _kept(shape, cuboid, known)
+            if len(kept):
+                rows.append(Rows(cuboid, 0.0, ((earlier, 1.0), (number, -1.0)), kept))
+            known.append(cuboid)
+    return Dual(chains, tuple(rows))
+
+
+def combined_sums(shape: CubeShape, variances: Mapping[Cuboid, float], cuboid: Cuboid) -> Floats:
+    """Return the variance of the weighted mean of all sums of finer measurements to a cell.
+
+    Args:
+        shape: how the levels nest.
+        variances: of measured cuboids; those that do not refine the cuboid are passed over.
+        cuboid: whose cells: float64 (cells along each axis).
+    """
+    found = np.zeros(shape.shape(cuboid))
+    for finer, variance in variances.items():
+        if is_within(cuboid, finer):
+            found += 1 / (variance * cells_below(shape, cuboid, finer))
+    return np.divide(1.0, found, out=found)
+
+
+def _kept(shape: CubeShape, cuboid: Cuboid, known: Iterable[Cuboid]) -> Ints:
+    """Return the cells that say something beyond sums that are known: int64 (places)."""
+    births = [_births(axis, level) for axis, level in zip(shape.axes, cuboid, strict=True)]
+    kept = np.ones(shape.shape(cuboid), bool)
+    for other in known:
+        within = np.ones((), bool)
+        for birth, level in zip(births, other, strict=True):
+            within = np.logical_and.outer(within, birth <= level)
+        kept &= ~within
+    return np.flatnonzero(kept)
+
+
+def _births(axis: AxisShape, level: int) -> Ints:
+    """Return the coarsest level of whose node each node is the first descendant: int64 (nodes)."""
+    found = np.full(axis.sizes[level], level)
+    for k in range(level, -1, -1):
+        found[axis.descendant_start(k, level)[:-1]] = k
+    return found

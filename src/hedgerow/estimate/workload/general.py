@@ -1,0 +1,236 @@
+"""Any set of measured cuboids: best linear unbiased estimates of all, tables that agree.
+
+Minimises Σ_c ‖M_c - S_c x‖² / v_c over the cells x of all tables that agree on their common
+coarsenings and with what is public. Along one chain a table this is two passes
+(`hedgerow.estimate.workload.chains`); what the chains leave out are rows of a second system
+(`hedgerow.estimate.workload.dual`), solved by a dense factor where that is small enough, and then
+variances are exact; by conjugate gradients otherwise, and then they are upper bounds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Cuboid, Floats
+from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.workload.bounds import bounds
+from hedgerow.estimate.workload.chains import chains_of
+from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
+from hedgerow.estimate.workload.dual import Dual, dual_of
+from hedgerow.estimate.workload.gradients import RESIDUAL, conjugate_gradients
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.overlap import add_spread, cells_below, spread, summed, sums_of
+
+MOST_CELLS = 1 << 27
+"""Cells of all measured cuboids together up to which a workload is estimated."""
+
+MOST_DENSE = 1 << 12
+"""Rows beside the chains up to which they are solved by a dense factor."""
+
+MOST_WORK = 1 << 28
+"""Rows times cells of all tables up to which variances are exact."""
+
+MOST_KEPT = 1 << 27
+"""Numbers that are kept for exact variances: rows times cells of some coarser cuboids."""
+
+MOST_CACHED = 1 << 20
+"""Cells of a cuboid up to which their variances are kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneralSolver:
+    """Least squares over any measured cuboids.
+
+    Attributes:
+        observed: what is measured.
+        dual: the chains, and the rows that they leave out.
+        dense: the rows' factor, if there are not too many.
+    """
+
+    observed: Observed
+    dual: Dual
+    dense: DenseDual | None
+    _known: dict[Cuboid, tuple[Cuboid, Floats]] = field(default_factory=dict)
+    _figures: dict[Cuboid, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, observed: Observed) -> "GeneralSolver":
+        """Return the solver of any measured cuboids.
+
+        Raises:
+            EstimateError: they have more than `MOST_CELLS` cells.
+        """
+        shape = observed.shape
+        if (cells := sum(map(shape.cells, observed.variances))) > MOST_CELLS:
+            raise EstimateError(
+                f"a workload beside a chain is estimated at once, up to {MOST_CELLS:,} cells, and "
+                f"this one has {cells:,}; leave out cuboids or levels"
+            )
+        dual = dual_of(observed, chains_of(observed))
+        work = dual.size * sum(map(shape.cells, observed.tables))
+        few = dual.size <= MOST_DENSE and work <= MOST_WORK
+        is_dense = few and dual.size * kept_cells(dual) <= MOST_KEPT
+        return cls(observed, dual, DenseDual(dual) if is_dense else None)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether variances are exact; if not, they are upper bounds."""
+        return self.dense is not None
+
+    @property
+    def words(self) -> str:
+        """How it estimates, in a clause for users."""
+        if not self.dual.size:
+            return "estimated exactly, along one chain of nested cuboids"
+        beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
+        if self.is_exact:
+            return f"estimated exactly, {beside}"
+        return (
+            f"estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, {beside}; "
+            "standard errors are upper bounds"
+        )
+
+    def estimates(
+        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
+    ) -> dict[Cuboid, Floats]:
+        """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
+
+        Args:
+            tables: of every measured cuboid its noisy counts, and of the public one its true
+                counts: float64 (cells along each axis). They are not changed.
+            wanted: of which cuboids.
+
+        Raises:
+            EstimateError: a cuboid that no table refines, a table that is missing or of another
+                shape, or gradients that do not reach their residual.
+        """
+        self._check(tables)
+        moved = self._moved(tables)
+        found = {}
+        for cuboid in wanted:
+            number = number_of(self.dual, cuboid)
+            chain, more, public = self.dual.chains[number], moved[number], self.observed.public
+            noisy = tables[chain.table]
+            if public is not None and self.observed.is_public(cuboid):
+                found[cuboid] = np.array(summed(chain.shape, tables[public], public, cuboid))
+            elif cuboid == chain.table:
+                found[cuboid] = noisy.copy()
+                plain = {d: table[..., 0] for d, table in more.items()}
+                add_spread(chain.shape, found[cuboid], plain, cuboid)
+            else:
+                found[cuboid] = np.array(summed(chain.shape, noisy, chain.table, cuboid))
+                if more:
+                    found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
+        return found
+
+    def mean(self, cuboid: Cuboid) -> float:
+        """Return the mean variance over all cells of a cuboid."""
+        return self._figures_of(cuboid)[0]
+
+    def largest(self, cuboid: Cuboid) -> float:
+        """Return the largest variance of a cell of a cuboid, or a bound of it."""
+        return self._figures_of(cuboid)[1]
+
+    def of_cells(self, cuboid: Cuboid) -> Floats:
+        """Return the variance of each cell: float64 (cells along each axis)."""
+        coarse, found = self._variances(cuboid)
+        return np.array(spread(self.observed.shape, found, coarse, cuboid))
+
+    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+        """Return the variance of listed cells: float64 (cells).
+
+        Args:
+            cuboid: whose cells.
+            codes: for each axis int (cells): the cell's node.
+        """
+        coarse, found = self._variances(cuboid)
+        each = zip(self.observed.shape.axes, cuboid, coarse, codes, strict=True)
+        listed: Floats = found[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
+        return listed
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products over axes.
+
+        Raises:
+            EstimateError: variances are not exact, or no table refines a sum's cells.
+        """
+        if self.dense is None:
+            raise EstimateError("covariances of so large a workload are unknown")
+        return self.dense.covariance(first, second)
+
+    def _check(self, tables: Mapping[Cuboid, Floats]) -> None:
+        """Raise unless every table is there, of its shape."""
+        needed = {*self.observed.variances}
+        if self.observed.public is not None:
+            needed.add(self.observed.public)
+        for cuboid in sorted(needed):
+            shape, found = self.observed.shape.shape(cuboid), tables.get(cuboid)
+            if found is None or found.shape != shape or found.dtype != np.float64:
+                raise EstimateError(
+                    f"cuboid {cuboid} needs a float64 table of the shape {shape}, got "
+                    f"{'none' if found is None else f'{found.dtype} of the shape {found.shape}'}"
+                )
+
+    def _moved(self, tables: Mapping[Cuboid, Floats]) -> list[dict[Cuboid, Floats]]:
+        """Return how the estimates of each table differ from its noisy counts.
+
+        Returns:
+            For each chain tables of coarser cuboids: float64 (cells along each axis, 1).
+        """
+        shape, public = self.observed.shape, self.observed.public
+        moved: list[dict[Cuboid, Floats]] = [{} for _ in self.dual.chains]
+        for chain, found in zip(self.dual.chains, moved, strict=True):
+            if chain.last is None:
+                continue
+            own = {c: tables[c][..., None] for c in chain.cuboids[:-1] if c in tables}
+            if public is not None:
+                root = summed(shape, tables[public], public, chain.cuboids[0])
+                own[chain.cuboids[0]] = root[..., None]
+            sums = summed(shape, tables[chain.table], chain.table, chain.last)
+            found[chain.last] = chain.moved(sums[..., None], own)
+        if not self.dual.size:
+            return moved
+        gaps = self.dual.gaps(tables, moved)
+        if self.dense is not None:
+            multipliers = self.dense.solve(gaps)
+        else:
+            multipliers, _ = conjugate_gradients(self.dual, gaps)
+        for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
+            for cuboid, table in covered.items():
+                found[cuboid] = found[cuboid] + table if cuboid in found else table
+        return moved
+
+    def _figures_of(self, cuboid: Cuboid) -> tuple[float, float]:
+        """Return the mean and the largest variance."""
+        if cuboid not in self._figures:
+            coarse, found = self._variances(cuboid)
+            weights = cells_below(self.observed.shape, coarse, cuboid)
+            mean = float((weights * found).sum() / weights.sum())
+            self._figures[cuboid] = mean, float(found.max())
+        return self._figures[cuboid]
+
+    def _variances(self, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+        """Return variances that are alike below the cells of a coarser cuboid, and which it is."""
+        if cuboid not in self._known:
+            found = self._computed(cuboid)
+            if found[1].size > MOST_CACHED:
+                return found
+            self._known[cuboid] = found
+        return self._known[cuboid]
+
+    def _computed(self, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+        """Return the same, not looked up."""
+        number, shape = number_of(self.dual, cuboid), self.observed.shape
+        chain = self.dual.chains[number]
+        if self.observed.is_public(cuboid):
+            return shape.total, np.zeros((1,) * len(cuboid))
+        if self.dense is None:
+            return bounds(self.observed, cuboid)
+        coarse, found = chain.variances_of(cuboid)
+        if not self.dual.size:
+            return coarse, found
+        found = spread(shape, found, coarse, cuboid) - self.dense.explained(number, cuboid)
+        return cuboid, np.maximum(found, 0.0)
