@@ -5,11 +5,10 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.estimates import least_squares
-from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.shape import CubeShape, meet
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general, gradients, overlap
 from hedgerow.estimate.workload.general import GeneralSolver
-from hedgerow.estimate.workload.lattice import meet
 from hedgerow.estimate.workload.observed import Observed
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube

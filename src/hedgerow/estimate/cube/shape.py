@@ -148,3 +148,23 @@ def coarser(cuboid: Cuboid, axis: int) -> Cuboid:
 def is_within(cuboid: Cuboid, other: Cuboid) -> bool:
     """Return whether a cuboid is another or one of its coarsenings."""
     return all(a <= b for a, b in zip(cuboid, other, strict=True))
+
+
+def meet(cuboid: Cuboid, other: Cuboid) -> Cuboid:
+    """Return the common coarsening of two cuboids: their componentwise minimum."""
+    return tuple(map(min, cuboid, other))
+
+
+def join(cuboid: Cuboid, other: Cuboid) -> Cuboid:
+    """Return the common refinement of two cuboids: their componentwise maximum."""
+    return tuple(map(max, cuboid, other))
+
+
+def fineness(cuboid: Cuboid) -> tuple[int, Cuboid]:
+    """Return the key by which cuboids are sorted: each after all that are coarser."""
+    return sum(cuboid), cuboid
+
+
+def refined_axes(cuboid: Cuboid, coarser: Cuboid) -> tuple[int, ...]:
+    """Return the axes on which a cuboid is finer than one of its coarsenings."""
+    return tuple(a for a, (k, c) in enumerate(zip(cuboid, coarser, strict=True)) if k > c)

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
-from hedgerow.estimate.workload.lattice import meet
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within, meet
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import (
     Parts,

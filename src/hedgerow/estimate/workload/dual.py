@@ -32,9 +32,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within, meet
 from hedgerow.estimate.workload.chains import Chain
-from hedgerow.estimate.workload.lattice import meet
 from hedgerow.estimate.workload.observed import Observed, maximal
 from hedgerow.estimate.workload.overlap import Parts, cells_below, summed, sums_of
 

@@ -1,12 +1,39 @@
-"""Which cuboids a workload's counts are settled at, from coarse to fine."""
+"""Which cuboids a workload's counts are settled at, from coarse to fine, and which sums they keep.
 
-from collections.abc import Iterable
+*Elements.* A workload's cuboids are completed by their common coarsenings (componentwise minimum),
+and by their componentwise maximum where a table holds it. Those within one table are then a
+distributive lattice. Every element but the total lies below its *lower covers* in it, the finest of
+the elements that it refines.
+
+*Groups.* Let c have the lower covers b_1 … b_r, with m = min b_i. For i ≠ j the maximum of b_i and
+b_j is an element, as a table holds c; it is above b_i and within c, so it is c. So on every axis at
+most one cover is below c, and where m is, exactly one, at m's level: the axes on which c and m
+differ fall into *groups*, one a cover. (So the minima of subsets of the covers are distinct, and
+elements.) On the other axes, the *batch*, all agree.
+
+With one cover c is a family below each of its cells. With two, the cells of c below one cell of
+each, m's cell above both, are one full block: nodes of group 1 times nodes of group 2, whose row
+and column sums are settled and have one total, as both covers keep m's. Such a block is always
+feasible. With more covers, at most two keep their sums exactly, since three need not admit a table.
+
+*Which two* is found by `hedgerow.estimate.workload.kept_sums`. What the tables keep, through what
+they keep, are their sums; the other elements are targets alone, and in the end summed up from them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.estimate.cube.shape import Cuboid, fineness, is_within, join, meet, refined_axes
+from hedgerow.estimate.workload.kept_sums import agreeing_covers, is_held, kept_covers
+from hedgerow.estimate.workload.observed import maximal
 
 MOST_CUBOIDS = 512
 """Cuboids that a closure may have: each is a table that is estimated and settled."""
+
+MOST_ELEMENTS = 1 << 13
+"""Elements that a lattice may have; a whole cube has as many as cuboids."""
 
 
 def closure(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
@@ -21,9 +48,7 @@ def closure(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
         EstimateError: no cuboid, cuboids of different axes, or a closure of more than
             `MOST_CUBOIDS`.
     """
-    named = sorted(set(cuboids))
-    if not named or len({len(cuboid) for cuboid in named}) > 1:
-        raise EstimateError("a closure needs at least one cuboid, and all must have the same axes")
+    named = _checked(cuboids)
     found: set[Cuboid] = {(0,) * len(named[0])}
     for cuboid in named:
         found |= {cuboid} | {meet(cuboid, other) for other in found}
@@ -34,11 +59,133 @@ def closure(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
     return tuple(sorted(found, key=fineness))
 
 
-def meet(cuboid: Cuboid, other: Cuboid) -> Cuboid:
-    """Return the common coarsening of two cuboids: their componentwise minimum."""
-    return tuple(map(min, cuboid, other))
+@dataclass(frozen=True, slots=True, eq=False)
+class Lattice:
+    """What is settled, and below what; `Lattice.of` makes it. The head of this module explains it.
+
+    Attributes:
+        tables: the elements that no other one refines, sorted.
+        elements: all of them, each after all that are coarser.
+        covers: of each element the lower covers, by the first axis of their groups.
+        exact: of each element the covers whose sums it keeps: two at most, or all where the counts
+            are public. Where there are two of more, the other covers are targets; where one of
+            more, the others play no part.
+        kept: the elements whose settled counts are the tables' sums.
+    """
+
+    tables: tuple[Cuboid, ...]
+    elements: tuple[Cuboid, ...]
+    covers: Mapping[Cuboid, tuple[Cuboid, ...]]
+    exact: Mapping[Cuboid, tuple[Cuboid, ...]]
+    kept: frozenset[Cuboid]
+
+    @classmethod
+    def of(
+        cls,
+        cuboids: Iterable[Cuboid],
+        tables: Iterable[Cuboid],
+        required: Iterable[Cuboid] = (),
+        *,
+        public: Cuboid | None = None,
+    ) -> "Lattice":
+        """Return the lattice of a workload.
+
+        Args:
+            cuboids: its cuboids.
+            tables: those of which every cuboid is a coarsening.
+            required: further cuboids whose sums tables have to keep, as far as each table has them.
+            public: a cuboid whose counts, and so those of its coarsenings, are given: required, and
+                its coarsenings keep all their sums.
+
+        Raises:
+            KeptSumsError: a cuboid would have to keep more sums than it can.
+            EstimateError: cuboids of different axes or in no table, or too many.
+        """
+        tops = maximal(_checked(tables))
+        asked = [*required] if public is None else [*required, public]
+        named = _checked([*cuboids, *tops, *asked])
+        if outside := [c for c in named if c not in asked and not is_held(c, tops)]:
+            raise EstimateError(f"cuboid {outside[0]} is a coarsening of no table")
+        covers: dict[Cuboid, tuple[Cuboid, ...]] = {}
+        for table in tops:
+            steps = _steps([meet(c, table) for c in named])
+            for element in _joins(steps, (0,) * len(table)):
+                if element not in covers:
+                    covers[element] = _covers(element, steps)
+            if len(covers) > MOST_ELEMENTS:
+                raise _too_many()
+        elements = tuple(sorted(covers, key=fineness))
+        wanted = {t: {meet(t, c) for c in (*tops, *asked)} | {elements[0]} for t in tops}
+        given = frozenset(c for c in elements if public is not None and is_within(c, public))
+        exact = kept_covers(elements, covers, wanted, given)
+        kept = frozenset(exact)
+        for element in elements:
+            if element not in exact:
+                exact[element] = agreeing_covers(covers[element], exact)
+        return cls(tops, elements, covers, exact, kept)
+
+    def descend(self, cuboid: Cuboid) -> frozenset[Cuboid]:
+        """Return a cuboid and all whose settled counts its own sum to."""
+        found, left = {cuboid}, [cuboid]
+        while left:
+            new = set(self.exact[left.pop()]) - found
+            found |= new
+            left += new
+        return frozenset(found)
+
+    def groups(self, cuboid: Cuboid) -> tuple[tuple[int, ...], ...]:
+        """Return the axes of each cover's group."""
+        return tuple(refined_axes(cuboid, cover) for cover in self.covers[cuboid])
 
 
-def fineness(cuboid: Cuboid) -> tuple[int, Cuboid]:
-    """Return the key by which cuboids are sorted: each after all that are coarser."""
-    return sum(cuboid), cuboid
+def _checked(cuboids: Iterable[Cuboid]) -> list[Cuboid]:
+    """Return the cuboids once each and sorted; raise unless they are some, of the same axes."""
+    found = sorted(set(cuboids))
+    if not found or len({len(cuboid) for cuboid in found}) > 1:
+        raise EstimateError("a closure needs at least one cuboid, and all must have the same axes")
+    return found
+
+
+def _too_many() -> EstimateError:
+    return EstimateError(
+        f"the cuboids, their common coarsenings and refinements are more than {MOST_ELEMENTS}; "
+        "name fewer cuboids"
+    )
+
+
+def _steps(inside: Sequence[Cuboid]) -> list[Cuboid]:
+    """Return for each level that cuboids have, the least of their lattice that has it or a finer.
+
+    Every element is a maximum of such ones, and all maxima of them are elements.
+    """
+    found = set()
+    for axis in range(len(inside[0])):
+        for level in {c[axis] for c in inside if c[axis]}:
+            found.add(reduce(meet, [c for c in inside if c[axis] >= level]))
+    return sorted(found)
+
+
+def _joins(steps: Sequence[Cuboid], total: Cuboid) -> set[Cuboid]:
+    """Return all maxima of some cuboids, the total of none."""
+    found = {total}
+    for step in steps:
+        found |= {join(step, other) for other in found}
+        if len(found) > MOST_ELEMENTS:
+            raise _too_many()
+    return found
+
+
+def _covers(cuboid: Cuboid, steps: Sequence[Cuboid]) -> tuple[Cuboid, ...]:
+    """Return the lower covers of an element.
+
+    What is coarser along an axis has one finest element, the maximum of all such ones; every cover
+    is that of some axis.
+    """
+    total = (0,) * len(cuboid)
+    inside = [step for step in steps if is_within(step, cuboid)]
+    finest = {
+        reduce(join, (step for step in inside if step[axis] < level), total)
+        for axis, level in enumerate(cuboid)
+        if level
+    }
+    return tuple(sorted(maximal(finest), key=lambda cover: refined_axes(cuboid, cover)))

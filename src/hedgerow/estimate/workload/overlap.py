@@ -13,8 +13,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.estimate.cube.passes import sum_along
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats
-from hedgerow.estimate.workload.lattice import meet
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, meet
 
 STRIP_CELLS = 1 << 20
 """Cells of a strip of a table that is added to at a time."""

@@ -23,7 +23,6 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import least_squares, upward
-from hedgerow.estimate.cube.passes import sum_along
 from hedgerow.estimate.cube.settle import settle
 from hedgerow.estimate.cube.shape import Cuboid, coarser, is_within
 from hedgerow.estimate.cube.survivors import Cells, SparseBlocks, positive_cells
@@ -130,16 +129,7 @@ class CubePass:
         """Return the whole counts of the cuboids that are measured whole; overwrites the tables."""
         cube = self._cube
         upward(cube.squares, tables)
-        counts = settle(cube.squares, tables, exact)
-        if len(cube.shape.axes) <= 2:
-            return counts
-        for cuboid in reversed(list(cube.shape.cuboids())):
-            axis = next((a for a, own in enumerate(cube.squares) if cuboid[a] < own.depth), None)
-            if axis is not None:
-                finer = counts[_finer(cuboid, axis)]
-                start = cube.shape.axes[axis].child_start[cuboid[axis]]
-                counts[cuboid] = sum_along(finer, axis, start)
-        return counts
+        return settle(cube.squares, tables, exact)
 
     def _estimates(self, tables: Tables) -> Tables:
         """Return the unbiased estimates of the cuboids that are measured whole."""
@@ -185,8 +175,3 @@ class CubePass:
         variance = np.full(len(kept), cube.noise[cuboid])
         nodes = Nodes((row, column), settled[kept], noisy[kept].astype(np.float64), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)
-
-
-def _finer(cuboid: Cuboid, axis: int) -> Cuboid:
-    """Return the cuboid one level finer along an axis."""
-    return (*cuboid[:axis], cuboid[axis] + 1, *cuboid[axis + 1 :])

@@ -1,0 +1,180 @@
+"""A cuboid's axes folded to few: rows, columns and so on, one for each lower cover that it keeps.
+
+The cells of a cuboid c are seen as an array with one dimension for each cover given: dimension i
+has the nodes of group i, the axes on which cover i is coarser than c
+(`hedgerow.estimate.workload.lattice`). The axes of no group, the batch, stand before those of the
+first group in the rows. So whatever a workload's cuboids are, they are settled as families, or as
+blocks of rows and columns (`hedgerow.estimate.cube.blocks`).
+
+Nodes of a group of several axes are numbered row by row. In tables they are put in order by their
+parents, the nodes at the cover's levels, so that the children of one parent stand together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    Floats,
+    Ints,
+    is_within,
+    refined_axes,
+)
+
+AxisWeights: TypeAlias = Callable[[Cuboid, int], Floats]
+"""Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
+
+Codes: TypeAlias = tuple[NDArray[np.int32], ...]
+"""One int32 array an axis: the nodes of listed cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """How the cells of a cuboid stand below those of some of its lower covers.
+
+    Attributes:
+        shape: how the levels nest.
+        cuboid: whose cells.
+        covers: the covers, no two of which are coarser than the cuboid on one axis; at least one.
+    """
+
+    shape: CubeShape
+    cuboid: Cuboid
+    covers: tuple[Cuboid, ...]
+
+    def __post_init__(self) -> None:
+        refined = [axis for group in self.groups for axis in group]
+        proper = all(c != self.cuboid and is_within(c, self.cuboid) for c in self.covers)
+        if not self.covers or not proper or len(set(refined)) < len(refined):
+            raise EstimateError(
+                f"cuboid {self.cuboid} cannot be settled below "
+                f"{' and '.join(map(str, self.covers)) or 'nothing'}: it must be what they have "
+                "in common at the finest"
+            )
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The axes on which each cover is coarser."""
+        return tuple(refined_axes(self.cuboid, cover) for cover in self.covers)
+
+    @cached_property
+    def batch(self) -> tuple[int, ...]:
+        """The axes on which no cover is coarser."""
+        grouped = {axis for group in self.groups for axis in group}
+        return tuple(axis for axis in range(len(self.cuboid)) if axis not in grouped)
+
+    @property
+    def batches(self) -> int:
+        """The number of combinations of the batch's nodes."""
+        return self._nodes(self.batch)
+
+    @cached_property
+    def starts(self) -> tuple[Ints, ...]:
+        """For each dimension int64 (parents + 1): where the children of each parent begin."""
+        found = [np.append(0, np.cumsum(np.bincount(up))) for up in self._parents]
+        inner = int(found[0][-1])
+        offsets = np.arange(self.batches)[:, None] * inner
+        found[0] = np.append((found[0][:-1] + offsets).ravel(), self.batches * inner)
+        return tuple(found)
+
+    @cached_property
+    def parents(self) -> tuple[Ints, ...]:
+        """For each dimension int64 (nodes, row by row): the number of each node's parent."""
+        first, *others = self._parents
+        above = self._nodes(self.groups[0], self.covers[0])
+        rows = (np.arange(self.batches)[:, None] * above + first).ravel()
+        return rows, *others
+
+    def fold(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return a table of the cuboid as (rows, columns, …), children of a parent together."""
+        return self._folded(table, None)
+
+    def fold_cover(self, which: int, table: NDArray[Any]) -> NDArray[Any]:
+        """Return a table of a cover as (rows, columns, …), with parents in its own dimension."""
+        return self._folded(table, which)
+
+    def unfold(self, folded: NDArray[Any]) -> NDArray[Any]:
+        """Return the table of the cuboid that `fold` makes this of."""
+        inner = (self.batches, *map(self._nodes, self.groups))
+        found = folded.reshape(inner)
+        for axis, order in enumerate(self._orders, start=1):
+            if order is not None:
+                found = found.take(np.argsort(order), axis=axis)
+        sizes = self.shape.shape(self.cuboid)
+        found = found.reshape([sizes[axis] for axis in self._axes])
+        return np.ascontiguousarray(found.transpose(np.argsort(self._axes)))
+
+    def weights(self, of_axis: AxisWeights | None) -> list[Floats]:
+        """Return for each dimension float64 (nodes), in the order of `fold`: a cell's variance.
+
+        What a batch's nodes have in common is left out: within a block it is one number.
+        """
+        found = []
+        for group, order in zip(self.groups, self._orders, strict=True):
+            each = [np.ones(1)] if of_axis is None else [of_axis(self.cuboid, a) for a in group]
+            whole = np.asarray(reduce(np.multiply.outer, each)).ravel()
+            whole = np.ones(self._nodes(group)) if of_axis is None else whole
+            found.append(whole if order is None else whole[order])
+        found[0] = np.tile(found[0], self.batches)
+        return found
+
+    @cached_property
+    def _axes(self) -> list[int]:
+        """The axes, in the order of the dimensions."""
+        return [*self.batch, *(axis for group in self.groups for axis in group)]
+
+    @cached_property
+    def _parents(self) -> list[Ints]:
+        """For each group int64 (nodes): the number of each node's parent."""
+        found = []
+        for group, cover in zip(self.groups, self.covers, strict=True):
+            up = np.zeros(1, dtype=np.int64)
+            for axis in group:
+                own = self.shape.axes[axis]
+                above = own.ancestors(self.cuboid[axis], cover[axis])
+                up = (up[:, None] * own.sizes[cover[axis]] + above).ravel()
+            found.append(up)
+        return found
+
+    @cached_property
+    def _orders(self) -> list[Ints | None]:
+        """For each group the nodes by their parents; None where that is their own order."""
+        return [
+            None if (np.diff(up) >= 0).all() else np.argsort(up, kind="stable")
+            for up in self._parents
+        ]
+
+    def _nodes(self, axes: Sequence[int], cuboid: Cuboid | None = None) -> int:
+        """Return the number of combinations of nodes of some axes."""
+        levels = self.cuboid if cuboid is None else cuboid
+        return prod(self.shape.axes[axis].sizes[levels[axis]] for axis in axes)
+
+    def _folded(self, table: NDArray[Any], coarse: int | None) -> NDArray[Any]:
+        levels = [None if i != coarse else self.covers[i] for i in range(len(self.groups))]
+        inner = [self._nodes(g, k) for g, k in zip(self.groups, levels, strict=True)]
+        found = table.transpose(self._axes).reshape(self.batches, *inner)
+        for i, order in enumerate(self._orders):
+            if order is not None and i != coarse:
+                found = found.take(order, axis=i + 1)
+        return np.ascontiguousarray(found.reshape(self.batches * inner[0], *inner[1:]))
+
+
+def numbers(axes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Ints:
+    """Return the number of each listed combination of nodes, row by row: int64 (cells).
+
+    Args:
+        axes: int (cells) each.
+        sizes: the nodes of each axis.
+    """
+    found = np.zeros(1, dtype=np.int64)
+    for code, size in zip(axes, sizes, strict=True):
+        found = found * size + code
+    return found

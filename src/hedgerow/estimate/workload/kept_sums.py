@@ -1,0 +1,168 @@
+"""Which settled sums each element of a lattice keeps, so that tables keep what they must.
+
+An element keeps the sums of one lower cover or of two: three margins need not admit a table. Covers
+p and q may both be kept where each keeps the cover min(p, q) of both. A cuboid *descends* to itself
+and to what those that it keeps descend to. Every table must descend to the total, to what it has in
+common with another table, and to what is public.
+
+From fine to coarse, each element that a table descends to takes the first pair of covers, in the
+order of axes, below which all lies that is asked of it; then min(p, q) is asked of p and of q, and
+the rest of whichever refines it. Where an element cannot hold all that is asked of it, the choices
+before it are revised, the last ones first. Only levels decide: public facts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Cuboid, is_within, meet
+from hedgerow.estimate.workload.observed import maximal
+
+MOST_STEPS = 4096
+"""Choices that are revised at most."""
+
+Asked = dict[Cuboid, set[Cuboid]]
+"""Of cuboids, what each must descend to."""
+
+Covers = tuple[Cuboid, ...]
+
+
+class KeptSumsError(EstimateError):
+    """Raised where a cuboid cannot keep all settled sums that it must.
+
+    Attributes:
+        cuboid: that has to keep them.
+        sums: the cuboids whose settled counts its own would have to sum to.
+    """
+
+    def __init__(self, cuboid: Cuboid, sums: Sequence[Cuboid]) -> None:
+        """Say which cuboids it is about."""
+        super().__init__(
+            f"cuboid {cuboid} cannot keep the sums of {', '.join(map(str, sums))} all exactly: "
+            "three margins need not admit a table; leave one out of what tables have in common"
+        )
+        self.cuboid = cuboid
+        self.sums = tuple(sums)
+
+
+def kept_covers(
+    elements: Sequence[Cuboid],
+    covers: Mapping[Cuboid, Covers],
+    asked: Asked,
+    given: frozenset[Cuboid],
+) -> dict[Cuboid, Covers]:
+    """Return the covers that are kept by each element that a table descends to.
+
+    Args:
+        elements: of the lattice, each after all that are coarser.
+        covers: the lower covers of each.
+        asked: of each table what it must descend to.
+        given: elements whose true counts are known, with all that are coarser: they keep all.
+
+    Raises:
+        KeptSumsError: none were found that descend to what they must.
+    """
+    search = _Search(elements[::-1], covers, given)
+    found = search.run(asked)
+    if found is None:
+        raise search.stuck[0]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for the covers that are kept, from the finest element on.
+
+    Attributes:
+        order: the elements, fine before coarse.
+        covers: the lower covers of each.
+        given: elements whose true counts are known.
+        stuck: of the first element that could keep nothing, why.
+    """
+
+    order: Sequence[Cuboid]
+    covers: Mapping[Cuboid, Covers]
+    given: frozenset[Cuboid]
+    stuck: list[KeptSumsError] = field(default_factory=list)
+
+    def run(self, asked: Asked) -> dict[Cuboid, Covers] | None:
+        """Return what each element keeps that is asked for something; None if none is found."""
+        path: list[tuple[int, Iterator[tuple[Covers, Asked]]]] = []
+        found: dict[Cuboid, Covers] = {}
+        begin = 0
+        for _ in range(len(self.order) + MOST_STEPS):
+            left = range(begin, len(self.order))
+            at = next((i for i in left if self.order[i] in asked), None)
+            if at is None:
+                return {self.order[i]: found[self.order[i]] for i, _ in path}
+            path.append((at, self._branches(self.order[at], asked)))
+            while (step := next(path[-1][1], None)) is None:
+                path.pop()
+                if not path:
+                    return None
+            begin = path[-1][0] + 1
+            found[self.order[begin - 1]], asked = step
+        return None
+
+    def _branches(self, element: Cuboid, asked: Asked) -> Iterator[tuple[Covers, Asked]]:
+        """Yield what an element may keep, and all that is asked then of it and others."""
+        known, sums, yielded = element in self.given, asked[element], False
+        stuck, every = (element, sums), self.covers[element]
+        for some in [every] if known else _choices(every):
+            if not (known or _can_keep(some, sums - {element})):
+                continue
+            more = {c: asked.get(c, set()) | each for c, each in _asked_of(some, sums).items()}
+            over = next((c for c in more if not self._has_choice(c, more[c])), None)
+            if over is None:
+                yielded = True
+                yield some, asked | more
+            else:
+                stuck = over, more[over]
+        if not (yielded or self.stuck):
+            self.stuck.append(KeptSumsError(stuck[0], maximal(stuck[1] - {stuck[0]})))
+
+    def _has_choice(self, element: Cuboid, sums: set[Cuboid]) -> bool:
+        """Return whether an element can hold all sums that are asked of it."""
+        every = self.covers[element]
+        return element in self.given or any(
+            _can_keep(some, sums - {element}) for some in _choices(every)
+        )
+
+
+def _choices(covers: Covers) -> Iterator[Covers]:
+    """Yield what an element may keep, the best first: two covers, one, or none where none is."""
+    yield from combinations(covers, 2)
+    yield from combinations(covers, min(1, len(covers)))
+
+
+def _can_keep(covers: Covers, sums: Iterable[Cuboid]) -> bool:
+    return all(is_held(each, covers) for each in sums)
+
+
+def is_held(cuboid: Cuboid, tables: Iterable[Cuboid]) -> bool:
+    """Return whether a cuboid is one of some tables, or a coarsening of one."""
+    return any(is_within(cuboid, table) for table in tables)
+
+
+def _asked_of(covers: Covers, sums: Iterable[Cuboid]) -> Asked:
+    """Return what is asked of covers, and of what two of them have in common, to keep some sums."""
+    found: Asked = {cover: set() for cover in covers}
+    if len(covers) == 2:
+        common = meet(*covers)
+        found = {cover: {common} for cover in covers} | {common: set()}
+        for each in sums:
+            holder = next((c for c in (common, *covers) if is_within(each, c)), None)
+            if holder is not None:
+                found[holder].add(each)
+    elif len(covers) == 1:
+        found[covers[0]] |= {each for each in sums if is_within(each, covers[0])}
+    return found
+
+
+def agreeing_covers(covers: Covers, exact: Mapping[Cuboid, Covers]) -> Covers:
+    """Return the first covers that agree on what they have in common."""
+    for some in _choices(covers):
+        if len(some) < 2 or all(meet(*some) in exact[cover] for cover in some):
+            return some
+    return ()

@@ -1,0 +1,131 @@
+"""Whole counts of every element of a workload's lattice, settled from coarse to fine.
+
+Estimates are unbiased, but negative and fractional; to cut them off at 0 and sum them up loses what
+the margins know. So elements are settled in the order of refinement, each below the covers that it
+keeps (`hedgerow.estimate.workload.lattice`):
+
+- the total is rounded; an element below one cover is a family below each of its cells, projected as
+  families of a tree are;
+- below two covers, block by block (`hedgerow.estimate.cube.blocks`): the two margins of a block
+  keep the sums of the same coarser cell, so they have one total and the block is feasible. Blocks
+  are independent of each other, and a margin of 0 leaves its cells out;
+- where there are more, two keep their sums, and the others are targets
+  (`hedgerow.estimate.cube.targets`).
+
+In the end elements that were targets alone are summed up from the tables. So every element is the
+sum of every table that refines it.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.blocks import Counts, settle_cuboid
+from hedgerow.estimate.cube.passes import sum_along
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.targets import settle_with_targets
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
+from hedgerow.estimate.workload.fold import AxisWeights, Fold
+from hedgerow.estimate.workload.lattice import Lattice
+
+
+def settle(
+    shape: CubeShape,
+    lattice: Lattice,
+    estimates: Mapping[Cuboid, Floats],
+    exact: Mapping[Cuboid, Counts] | None = None,
+    weights: AxisWeights | None = None,
+) -> dict[Cuboid, Counts]:
+    """Return whole counts, none negative, each element the sum of every table that refines it.
+
+    Args:
+        shape: how the levels nest.
+        lattice: what is settled.
+        estimates: of each element whose counts are not known, float64 (cells along each axis),
+            records: unbiased.
+        exact: true counts of cuboids; those of their coarsenings are their sums.
+        weights: the factors of the variances of estimates; ones unless given.
+
+    Returns:
+        For every element int64 (cells along each axis), records.
+
+    Raises:
+        EstimateError: estimates are missing or of another shape; counts are known of a cuboid whose
+            sums the lattice does not keep.
+    """
+    found = settle_in_order(shape, lattice, estimates, exact, weights)
+    for element in reversed(lattice.elements):
+        if element not in lattice.kept:
+            finer = [c for c, covers in lattice.covers.items() if element in covers]
+            least = min(finer, key=lambda c: (shape.cells(c), c))
+            found[element] = summed(shape, found[least], least, element)
+    return found
+
+
+def settle_in_order(
+    shape: CubeShape,
+    lattice: Lattice,
+    estimates: Mapping[Cuboid, Floats],
+    exact: Mapping[Cuboid, Counts] | None = None,
+    weights: AxisWeights | None = None,
+) -> dict[Cuboid, Counts]:
+    """Return the counts as they are settled, targets before they are summed up: see `settle`."""
+    found: dict[Cuboid, Counts] = {}
+    for element in lattice.elements:
+        known = next((c for c in exact or () if is_within(element, c)), None)
+        if known is None:
+            table = _checked(shape, element, estimates.get(element))
+            found[element] = _settled(shape, lattice, element, table, found, weights)
+        elif element in lattice.kept:
+            found[element] = summed(shape, (exact or {})[known], known, element)
+        else:
+            raise EstimateError(
+                f"true counts of cuboid {element} are known, but tables do not keep its sums"
+            )
+    return found
+
+
+def summed(shape: CubeShape, counts: Counts, cuboid: Cuboid, coarser: Cuboid) -> Counts:
+    """Return the sums of a cuboid's counts for the cells of one of its coarsenings."""
+    for axis, (own, level, deeper) in enumerate(zip(shape.axes, coarser, cuboid, strict=True)):
+        counts = sum_along(counts, axis, own.descendant_start(level, deeper))
+    return counts
+
+
+def _checked(shape: CubeShape, cuboid: Cuboid, table: Floats | None) -> Floats:
+    if table is None or table.shape != shape.shape(cuboid) or table.dtype != np.float64:
+        raise EstimateError(
+            f"cuboid {cuboid} needs float64 estimates of the shape {shape.shape(cuboid)}, got "
+            f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
+        )
+    return table
+
+
+def _settled(
+    shape: CubeShape,
+    lattice: Lattice,
+    cuboid: Cuboid,
+    table: Floats,
+    coarse: Mapping[Cuboid, Counts],
+    of_axis: AxisWeights | None,
+) -> Counts:
+    """Return the counts of an element, by how many covers it has."""
+    kept, every = lattice.exact[cuboid], lattice.covers[cuboid]
+    if not every:
+        value = min(max(0, round(float(table.item()))), LARGEST_REAL_COUNT)
+        return np.full(table.shape, value, dtype=np.int64)
+    targets = tuple(c for c in every if c not in kept) if len(kept) == 2 else ()
+    fold = Fold(shape, cuboid, (*kept, *targets))
+    upward, weights, starts = fold.fold(table), fold.weights(of_axis), fold.starts
+    sums = [fold.fold_cover(i, coarse[cover]) for i, cover in enumerate(fold.covers)]
+    if targets:
+        margins = dict(enumerate(sums))
+        counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))
+    elif len(sums) == 2:
+        pair, below = (weights[0], weights[1]), (starts[0], starts[1])
+        counts = settle_cuboid(upward, pair, (sums[1], sums[0]), below)
+    else:
+        counts = Euclidean().project(upward, starts[0], sums[0], weights[0])
+    return fold.unfold(counts)
