@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, meet
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join, meet
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
@@ -78,6 +78,11 @@ class Joint(ABC):
     @abstractmethod
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
 
     @abstractmethod
     def variances_of(self, cuboid: Cuboid) -> Variances:
@@ -217,6 +222,11 @@ class PlannedCuboids(Joint):
             return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
 
         tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
+        if not tables:
+            raise PlanError(
+                "survivors are measured below cuboids that are measured whole, which have at most "
+                "2^26 cells, and none is named: name a coarser one"
+            )
         for cuboid in self.cuboids:
             known = self.is_public(cuboid) or any(is_within(cuboid, table) for table in tables)
             if cuboid not in self.noise if cuboid not in self.whole else not known:
@@ -236,12 +246,15 @@ class PlannedCuboids(Joint):
         except EstimateError as error:
             raise PlanError(str(error)) from None
         for cuboid in self.sparse:
-            covers = self.margins[cuboid]
-            if len(covers) > 2 or tuple(map(max, zip(*covers, strict=True))) != cuboid:
+            covers = [cover for cover in self.margins[cuboid] if any(cover)]
+            if len(covers) == 1:
+                continue
+            if len(covers) != 2 or join(*covers) != cuboid:
                 raise PlanError(
-                    f"{named([cuboid])} cannot be measured at survivors below {named(covers)}, "
-                    "which must be two cuboids that have all its levels between them: name others, "
-                    'or measure all cells (measure = "all")'
+                    f"{named([cuboid])} cannot be measured at survivors below "
+                    f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
+                    "have all its levels between them; name others, or measure all cells "
+                    '(measure = "all")'
                 )
 
     @property
@@ -256,15 +269,14 @@ class PlannedCuboids(Joint):
         return Lattice.of(whole, maximal(whole), public=self.public)
 
     @cached_property
-    def margins(self) -> dict[Cuboid, tuple[Cuboid, ...]]:
-        """For each cuboid of which survivors are measured, the settled ones that it lies below."""
-        found: dict[Cuboid, tuple[Cuboid, ...]] = {}
-        for cuboid in self.sparse:
-            settled = {*self.lattice.elements, *found}
-            found[cuboid] = maximal(
-                other for other in settled if other != cuboid and is_within(other, cuboid)
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+        return {
+            cuboid: maximal(
+                other for other in self.cuboids if other != cuboid and is_within(other, cuboid)
             )
-        return found
+            for cuboid in self.sparse
+        }
 
     @property
     def cuboids(self) -> tuple[Cuboid, ...]:
