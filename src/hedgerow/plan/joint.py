@@ -96,6 +96,12 @@ class Joint(ABC):
     def is_raw(self, cuboid: Cuboid) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
 
+    def rehearse(self) -> None:
+        """Raise a PlanError unless estimates can be had, whatever the counts.
+
+        To be called before anything is charged.
+        """
+
     @abstractmethod
     def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
         """Return the unbiased estimates of all cuboids whose cells are all measured.
@@ -294,6 +300,18 @@ class PlannedCuboids(Joint):
         """What estimates all cuboids that are measured whole."""
         noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
         return solver_of(Observed(self.shape, noise, self.known))
+
+    def rehearse(self) -> None:
+        """Raise a PlanError unless the solver makes estimates, whatever the counts; once."""
+        self._rehearsed  # noqa: B018
+
+    @cached_property
+    def _rehearsed(self) -> bool:
+        try:
+            self.solver.rehearse()
+        except EstimateError as error:
+            raise PlanError(str(error)) from None
+        return True
 
     @cached_property
     def known(self) -> Cuboid | None:
