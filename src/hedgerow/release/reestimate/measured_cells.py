@@ -12,9 +12,9 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import Cuboid, coarser
-from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.plan import Plan
 from hedgerow.release.cube.cube_pass import CubePass
@@ -70,15 +70,16 @@ def _survivors(
     cube: PlannedCube, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    margins = [released[cube.levels(coarser(cuboid, axis))] for axis in (1, 0)]
-    parents = [a.parents(level) for a, level in zip(cube.shape.axes, cuboid, strict=True)]
-    by_row, by_column = ((each.codes[0], each.codes[1], each.counts) for each in margins)
-    blocks = SparseBlocks.of_cells(by_row, by_column, (parents[0], parents[1]))
-    noisy = stored.cells(cube.levels(cuboid), blocks, (parents[0], parents[1]))
-    row, column = blocks.nodes(np.arange(blocks.cells))
-    order = np.lexsort((column, row))
+    covers = coarser(cuboid, 0), coarser(cuboid, 1)
+    margins = {c: released[cube.levels(c)] for c in covers}
+    counted = {c: (nodes.codes, nodes.counts) for c, nodes in margins.items()}
+    survivors = survivors_below(cube.shape, cuboid, covers, counted)
+    noisy = stored.cells(cube.levels(cuboid), survivors)
+    codes = survivors.nodes(np.arange(survivors.cells))
+    order = np.lexsort(codes[::-1])
     counts, variance = np.zeros(len(order), np.int64), np.full(len(order), cube.noise[cuboid])
-    return Nodes((row[order], column[order]), counts, noisy[order].astype(np.float64), variance)
+    codes = tuple(code[order] for code in codes)
+    return Nodes(codes, counts, noisy[order].astype(np.float64), variance)
 
 
 def _fill(plan: Plan, levels: Levels, nodes: Nodes, listed: Nodes) -> None:
