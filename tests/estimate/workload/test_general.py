@@ -8,8 +8,10 @@ from hedgerow.estimate.cube.estimates import least_squares
 from hedgerow.estimate.cube.shape import CubeShape, meet
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general, gradients, overlap
+from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.spine import SpineSolver
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube
 from tests.estimate.workload.dense_workloads import (
@@ -166,6 +168,24 @@ def test_a_whole_cube_is_estimated_as_axis_after_axis(kind, seed):
         np.testing.assert_allclose(solver.of_cells(cuboid), cells, rtol=1e-6, atol=scale)
 
 
+def test_a_spine_with_attributes_is_estimated_the_same_way():
+    compared = 0
+    for seed in range(60):
+        rng, observed = drawn_workload(seed, KINDS[seed % 3])
+        if not SpineSolver.fits(observed):
+            continue
+        solver, other, compared = GeneralSolver.of(observed), SpineSolver(observed), compared + 1
+        tables, every = random_tables(rng, observed), answerable(observed)
+        found, wanted = solver.estimates(tables, every), other.estimates(tables, every)
+        for cuboid in every:
+            size = 1e-8 * np.abs(wanted[cuboid]).max()
+            np.testing.assert_allclose(found[cuboid], wanted[cuboid], rtol=1e-8, atol=size)
+            scale = 1e-11 * max(observed.variances.values()) * solver.of_cells(cuboid).size
+            cells = other.of_cells(cuboid)
+            np.testing.assert_allclose(solver.of_cells(cuboid), cells, rtol=1e-6, atol=scale)
+    assert compared > 20
+
+
 def test_work_in_pieces_gives_the_same(monkeypatch):
     """Columns in blocks, tables in strips, and variances that are not kept."""
     for seed in range(20):
@@ -197,6 +217,16 @@ def even_commuting(families, variance=1.0, public=(0, 0)):
     measured = {*chain, (depth, 0), (0, depth)}
     shape = CubeShape.of([starts, starts])
     return Observed(shape, {c: variance for c in measured if c != public}, public)
+
+
+def test_bounds_of_a_table_are_told_by_its_families(monkeypatch):
+    """They take no array of the table's own size."""
+    observed = even_commuting([2, 3])
+    told, cells = bounds(observed, (2, 2))
+    assert (told, cells.shape) == ((2, 1), (6, 2))
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    spread = np.repeat(cells, 3, axis=1)
+    np.testing.assert_array_equal(GeneralSolver.of(observed).of_cells((2, 2)), spread)
 
 
 def test_the_normal_equations_hold_to_1e_9_after_gradients(monkeypatch):

@@ -31,8 +31,8 @@ class AxisSquares:
 
     Attributes:
         shape: of the axis.
-        own: float64 (levels): v of each level 0..L, infinite where it is not measured; only
-            products over axes have a unit, records².
+        own: float64 (levels): v of each level 0..L, infinite where it is not measured, 0 where
+            the true counts are known; only products over axes have a unit, records².
         combined: for each level float64 (nodes): u.
         family: for each level but the last float64 (nodes): S.
         share: for each level from 1 on float64 (nodes): q; for level 0 ones.
@@ -46,9 +46,25 @@ class AxisSquares:
     share: tuple[Floats, ...]
     final: tuple[Floats, ...]
 
-    def __init__(self, shape: AxisShape, own: Sequence[float] | Floats) -> None:
-        own = np.asarray(own, dtype=np.float64)
-        if len(own) != shape.depth + 1 or not (own > 0).all() or own[-1] == inf:
+    def __init__(
+        self, shape: AxisShape, own: Sequence[float] | Floats, *, public: int | None = None
+    ) -> None:
+        """Go up and down the axis once.
+
+        Args:
+            shape: of the axis.
+            own: the variance of each level, infinite where it is not measured.
+            public: a level whose true counts stand in the place of measurements: its variance is
+                0 whatever ``own`` says, and what is measured above it says nothing.
+
+        Raises:
+            EstimateError: a variance that is not above 0, or none for a level.
+        """
+        own = np.array(own, dtype=np.float64)
+        usable = own > 0
+        if public is not None:
+            own[:public], own[public], usable[: public + 1] = inf, 0.0, True
+        if len(own) != shape.depth + 1 or not usable.all() or own[-1] == inf:
             raise EstimateError(
                 f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "
                 "a finite one for the last"
@@ -57,11 +73,12 @@ class AxisSquares:
         for level in range(shape.depth - 1, -1, -1):
             below = sums(shape, level, combined[0])
             family.insert(0, below)
-            combined.insert(0, 1 / (1 / own[level] + 1 / below))
+            with np.errstate(divide="ignore"):  # 0 is known exactly, and leaves 0
+                combined.insert(0, 1 / (1 / own[level] + 1 / below))
         share, final = [np.ones(1)], [combined[0]]
         for level in range(1, shape.depth + 1):
             up = shape.parents(level)
-            q = combined[level] / family[level - 1][up]
+            q = _ratio(combined[level], family[level - 1][up], 0.0)
             share.append(q)
             final.append(combined[level] * (1 - q) + q * q * final[-1][up])
         for name, value in (
@@ -95,12 +112,11 @@ class AxisSquares:
 
     def own_weight(self, level: int) -> Floats:
         """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
-        found: Floats = self.combined[level] / self.own[level]
-        return found
+        return _ratio(self.combined[level], np.full(self.shape.sizes[level], self.own[level]), 1.0)
 
     def child_weight(self, level: int) -> Floats:
         """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
-        return self.combined[level] / self.family[level]
+        return _ratio(self.combined[level], self.family[level], 1.0)
 
     def gain(self, level: int, exact: int) -> Floats:
         """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
@@ -163,6 +179,12 @@ class AxisSquares:
 def sums(shape: AxisShape, level: int, below: Floats) -> Floats:
     """Return the sum over the children of each node of a level: float64 (nodes, …)."""
     return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
+
+
+def _ratio(part: Floats, whole: Floats, otherwise: float) -> Floats:
+    """Return part / whole, and a limit where the whole is 0: float64 (nodes)."""
+    found: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    return found
 
 
 def _beside(values: Floats, weights: Floats) -> Floats:

@@ -14,20 +14,13 @@ A level that is not measured has an infinite variance, and its tables hold zeros
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import product
 
 import numpy as np
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.passes import (
-    combine_lines,
-    lines,
-    over_lines,
-    spread_lines,
-    sum_along,
-)
+from hedgerow.estimate.cube.passes import combine_levels, spread_levels, sum_along
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, Ints, is_within
 
 STRIP_CELLS = 1 << 20
@@ -122,12 +115,8 @@ def _upward_along(
         own = squares[axis]
         while own.depth and _at(rest, axis, own.depth) not in tables:
             own = own.without_leaves()
-        for level in range(own.depth - 1, -1, -1):
-            above = lines(tables[_at(rest, axis, level)], axis)
-            below = lines(tables[_at(rest, axis, level + 1)], axis)
-            weights = own.own_weight(level), own.child_weight(level)
-            start = own.shape.child_start[level]
-            over_lines(partial(combine_lines, above, below, start, weights), below.shape, start)
+        if own.depth:
+            combine_levels(own, [tables[_at(rest, axis, k)] for k in range(own.depth + 1)], axis)
 
 
 def _downward_along(
@@ -135,11 +124,7 @@ def _downward_along(
 ) -> None:
     own = squares[axis]
     for rest in _others(squares, axis):
-        for level in range(1, own.depth + 1):
-            above = lines(tables[_at(rest, axis, level - 1)], axis)
-            below = lines(tables[_at(rest, axis, level)], axis)
-            start, share = own.shape.child_start[level - 1], own.share[level]
-            over_lines(partial(spread_lines, above, below, start, share), below.shape, start)
+        spread_levels(own, [tables[_at(rest, axis, k)] for k in range(own.depth + 1)], axis)
 
 
 def _condition(

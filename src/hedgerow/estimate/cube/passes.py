@@ -4,13 +4,15 @@ A table is seen as (left, nodes, right): all axes before the one at hand, its no
 behind. Formulas are those of `hedgerow.estimate.cube.axis_squares`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
@@ -40,6 +42,30 @@ def over_lines(
         over_families(lambda a, b: task((a, b, 0, parents)), starts)
     else:
         over_families(lambda a, b: task((0, left, a, b)), child_start * (left * right))
+
+
+def combine_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> None:
+    """Pass up an axis, in place: turn noisy counts into what each node's subtree says of it.
+
+    Args:
+        own: least squares along the axis.
+        levels: for each level of the axis a contiguous float64 table with its nodes along ``axis``.
+        axis: which dimension of the tables.
+    """
+    for level in range(own.depth - 1, -1, -1):
+        above, below = lines(levels[level], axis), lines(levels[level + 1], axis)
+        weights, start = (own.own_weight(level), own.child_weight(level)), own.shape.child_start
+        task = partial(combine_lines, above, below, start[level], weights)
+        over_lines(task, below.shape, start[level])
+
+
+def spread_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> None:
+    """Pass down an axis, in place: after `combine_levels`, turn all levels into estimates."""
+    for level in range(1, own.depth + 1):
+        above, below = lines(levels[level - 1], axis), lines(levels[level], axis)
+        start = own.shape.child_start[level - 1]
+        task = partial(spread_lines, above, below, start, own.share[level])
+        over_lines(task, below.shape, start)
 
 
 @kernel

@@ -145,7 +145,6 @@ class Dual:
             for number, _ in rows.signs:
                 chain = self.chains[number]
                 variances = dict(zip(chain.cuboids, chain.variances, strict=True))
-                variances = {c: v for c, v in variances.items() if v}
                 cells += combined_sums(chain.shape, variances, rows.cuboid).ravel()[rows.kept]
             found.append(cells)
         return np.concatenate(found)

@@ -1,0 +1,276 @@
+"""Least squares of any cuboids over one spine and attributes of two levels: exact, in O(cells).
+
+*Where it applies.* One axis, the *spine*, is measured at any levels; every other axis, an
+*attribute*, at its total and at one finer level, its detail, of n_a nodes. A cuboid is then a level
+l of the spine and a set B of attributes at their detail.
+
+*Residuals.* A cuboid (l, B) sums the full cross of a node of level l by S with
+
+    SᵀS = ⊗_a (I where a is in B, 11ᵀ elsewhere),   I = J + (I - J),   11ᵀ = n_a J,   J = 11ᵀ/n_a.
+
+All these commute: each acts as a number on each of the spaces ⊗_a (contrasts where a is in R,
+constants elsewhere), one for each set R of attributes, its *residual*: the number is Π_{a ∉ B} n_a
+where R ⊆ B, and 0 elsewhere. Sums along the spine do not mix coordinates, so the information of all
+cuboids falls into one block for each coordinate of each residual, and least squares into as many
+problems along the spine alone. A cuboid tells the coordinates of R ⊆ B, summed over all other
+attributes, with the variance v Π_{a ∈ B∖R} n_a; several at one level combine by inverse variance,
+and a public cuboid tells them exactly. `AxisSquares` solves it, down to the deepest level at which
+R is told: what lies below does not occur in any table.
+
+*Cells.* The estimate of a cuboid is the sum of its residuals, each spread evenly over B∖R, and
+these have no covariance. With w_a the weights of a sum over the detail of a, and V_R the variance
+of a coordinate at a node of the spine,
+
+    Var = Σ_{R ⊆ B} V_R Π_{a ∈ R} (|w_a|² - (Σ w_a)²/n_a) Π_{a ∉ R} (Σ w_a)²/n_a²,
+
+which for cells at detail is Σ_R V_R Π_R (1 - 1/n_a) Π_{B∖R} 1/n_a².
+
+Source: Xiao, He, Zhang and Kifer (2023) separate marginals into residuals in this way; that a spine
+does not mix them is shown above.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import inf, prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.passes import combine_levels, spread_levels
+from hedgerow.estimate.cube.shape import AxisShape, Cuboid, Floats
+from hedgerow.estimate.cube.variances import CHUNK, Product
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class SpineSolver:
+    """The estimates and variances of cuboids over one spine; see `Solver` for the methods.
+
+    Attributes:
+        observed: what is measured.
+        beside: the attributes beside the spine.
+        told: for each residual the cuboids that tell it and the variance of a coordinate, records².
+        squares: for each residual least squares along the spine.
+    """
+
+    observed: Observed
+    beside: Beside
+    told: Mapping[Axes, Mapping[Cuboid, float]]
+    squares: Mapping[Axes, AxisSquares]
+
+    def __init__(self, observed: Observed) -> None:
+        """Solve every residual's problem along the spine.
+
+        Raises:
+            EstimateError: two axes or more are measured at several levels.
+        """
+        spine = _spine(observed)
+        if spine is None:
+            raise EstimateError(
+                "two axes or more are measured at a level between the total and their finest one; "
+                "this solver takes one such axis"
+            )
+        beside = Beside(observed.shape, spine, _deepest(observed))
+        object.__setattr__(self, "observed", observed)
+        object.__setattr__(self, "beside", beside)
+        residuals = {r for table in observed.tables for r in subsets(beside.of(table))}
+        told = {residual: self._told(residual) for residual in sorted(residuals)}
+        object.__setattr__(self, "told", told)
+        object.__setattr__(self, "squares", {r: self._squares(each) for r, each in told.items()})
+
+    @staticmethod
+    def fits(observed: Observed) -> bool:
+        """Return whether all axes but one at most occur at their total and one finer level."""
+        return _spine(observed) is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether variances are exact: they are."""
+        return True
+
+    @property
+    def words(self) -> str:
+        """How it estimates, in a clause for users."""
+        return "estimated exactly, along one axis for each combination of the others"
+
+    def estimates(
+        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
+    ) -> dict[Cuboid, Floats]:
+        """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
+
+        What is public is returned as it was given, summed.
+
+        Args:
+            tables: of every measured cuboid its noisy counts, and of the public one its true
+                counts: float64 (cells along each axis). They are not changed.
+            wanted: of which cuboids.
+
+        Raises:
+            EstimateError: a cuboid is not answerable; a table is missing or of another shape.
+        """
+        observed, beside = self.observed, self.beside
+        found, made = dict[Cuboid, Floats](), dict[Cuboid, Floats]()
+        for cuboid in dict.fromkeys(wanted):
+            self._check(cuboid)
+            if (known := observed.public) is not None and observed.is_public(cuboid):
+                found[cuboid] = beside.summed(self._copied(tables, known), known, cuboid)
+            else:
+                made[cuboid] = np.zeros(observed.shape.shape(beside.at_detail(cuboid)))
+        told = {cuboid for each in self.told.values() for cuboid in each} if made else ()
+        turned = {cuboid: beside.turn(self._copied(tables, cuboid), cuboid) for cuboid in told}
+        for residual in self.squares:
+            if into := [cuboid for cuboid in made if set(residual) <= set(beside.of(cuboid))]:
+                levels = self._levels(residual, turned)
+                for cuboid in into:
+                    even = levels[cuboid[beside.spine]] / sqrt(beside.spread(cuboid, residual))
+                    beside.part(made[cuboid], residual)[...] = even
+        for cuboid, table in made.items():
+            there = beside.at_detail(cuboid)
+            found[cuboid] = beside.summed(beside.turn(table, there), there, cuboid)
+        return found
+
+    def mean(self, cuboid: Cuboid) -> float:
+        """Return the mean variance over all cells of a cuboid."""
+        columns, factors = self._terms(cuboid)
+        means = [each.mean(axis=1, keepdims=True) for each in factors]
+        return float(_folded(columns.mean(axis=0, keepdims=True), means).item())
+
+    def largest(self, cuboid: Cuboid) -> float:
+        """Return the largest variance of a cell; attributes' nodes that are alike count once."""
+        columns, factors = self._terms(cuboid)
+        return float(_folded(columns, [np.unique(each, axis=1) for each in factors]).max())
+
+    def of_cells(self, cuboid: Cuboid) -> Floats:
+        """Return the variance of each cell: float64 (cells along each axis)."""
+        found, sizes = _folded(*self._terms(cuboid)), list(self.observed.shape.shape(cuboid))
+        spine = self.beside.spine
+        nodes = sizes.pop(spine)
+        return np.ascontiguousarray(np.moveaxis(found.reshape(nodes, *sizes), 0, spine))
+
+    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+        """Return the variance of listed cells: float64 (cells).
+
+        Args:
+            cuboid: whose cells.
+            codes: for each axis int (cells): the cell's node.
+        """
+        columns, factors = self._terms(cuboid)
+        nodes, others = codes[self.beside.spine], [codes[axis] for axis in self.beside.of(cuboid)]
+        found = np.empty(len(nodes))
+        for begin in range(0, len(found), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            rest = columns[nodes[chunk]]
+            for each, code in zip(factors, others, strict=True):
+                rest = np.einsum("cb...,bc->c...", rest, each[:, code[chunk]])
+            found[chunk] = rest
+        return found
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products over axes.
+
+        Raises:
+            EstimateError: one of them is no sum of a table's cells.
+        """
+        cuboids = [tuple(level for level, _ in each) for each in (first, second)]
+        for cuboid in cuboids:
+            self._check(cuboid)
+        both = [a for a in self.beside.of(cuboids[0]) if cuboids[1][a]]
+        factors = {a: self.beside.product_factors(a, first[a], second[a]) for a in self.beside.axes}
+        along = first[self.beside.spine], second[self.beside.spine]
+        columns = np.array([self.squares[r].covariance(*along) for r in subsets(both)])
+        found = _folded(columns.reshape(1, *(2,) * len(both)), [factors[a] for a in both])
+        alone = prod(float(each[0, 0]) for a, each in factors.items() if a not in both)
+        return float(found.item()) * alone
+
+    def _terms(self, cuboid: Cuboid) -> tuple[Floats, list[Floats]]:
+        """Return V_R of each node of the spine, and each attribute's factors of a cell.
+
+        Returns:
+            float64 (nodes, 2, …, 2): at 1 the residuals with an attribute, at 0 those without; and
+            for each attribute float64 (2, its nodes) likewise.
+        """
+        self._check(cuboid)
+        axes, level = self.beside.of(cuboid), cuboid[self.beside.spine]
+        columns = np.stack([self.squares[r].final[level] for r in subsets(axes)], axis=-1)
+        factors = [self.beside.factors(cuboid, axis) for axis in axes]
+        return columns.reshape(-1, *(2,) * len(axes)), factors
+
+    def _told(self, residual: Axes) -> dict[Cuboid, float]:
+        """Return the cuboids that tell a residual and with which variance; 0 is exactly."""
+        known, beside, inside = self.observed.public, self.beside, set(residual)
+        told = {
+            cuboid: variance * beside.spread(cuboid, residual)
+            for cuboid, variance in self.observed.variances.items()
+            if inside <= set(beside.of(cuboid))
+        }
+        if known is None or not inside <= set(beside.of(known)):
+            return told
+        spine = beside.spine
+        return {c: v for c, v in told.items() if c[spine] > known[spine]} | {known: 0.0}
+
+    def _squares(self, told: Mapping[Cuboid, float]) -> AxisSquares:
+        """Return least squares along the spine, down to the deepest level that is told."""
+        spine, public = self.beside.spine, None
+        depth = max(cuboid[spine] for cuboid in told)
+        own = np.full(depth + 1, inf)
+        for cuboid, variance in told.items():
+            level = cuboid[spine]
+            if variance:
+                own[level] = 1 / (1 / own[level] + 1 / variance)
+            else:
+                own[level], public = 0.0, level
+        whole = self.observed.shape.axes[spine]
+        return AxisSquares(AxisShape(whole.child_start[:depth], whole.given), own, public=public)
+
+    def _levels(self, residual: Axes, turned: Mapping[Cuboid, Floats]) -> list[Floats]:
+        """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
+        beside, squares = self.beside, self.squares[residual]
+        levels = [np.zeros((n, *beside.coordinates(residual))) for n in squares.shape.sizes]
+        for cuboid, variance in self.told[residual].items():
+            level = cuboid[beside.spine]
+            weight = squares.own[level] / variance if variance else 1.0
+            weight *= sqrt(beside.spread(cuboid, residual))  # a coordinate is a sum over √(Π n)
+            levels[level] += weight * beside.part(turned[cuboid], residual)
+        combine_levels(squares, levels, 0)
+        spread_levels(squares, levels, 0)
+        return levels
+
+    def _copied(self, tables: Mapping[Cuboid, Floats], cuboid: Cuboid) -> Floats:
+        """Return a contiguous copy of the table of a cuboid, once it is checked."""
+        found, shape = tables.get(cuboid), self.observed.shape.shape(cuboid)
+        if found is None or found.shape != shape or found.dtype != np.float64:
+            raise EstimateError(f"cuboid {cuboid} needs a float64 table of the shape {shape}")
+        return found.copy()
+
+    def _check(self, cuboid: Cuboid) -> None:
+        """Raise unless a cuboid is the sum of a table's cells."""
+        if not self.observed.is_answerable(cuboid):
+            raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells")
+
+
+def _levels_of(observed: Observed) -> list[set[int]]:
+    """Return for each axis the levels at which it is measured or public."""
+    public = () if observed.public is None else (observed.public,)
+    return [set(levels) for levels in zip(*observed.variances, *public, strict=True)]
+
+
+def _deepest(observed: Observed) -> Cuboid:
+    """Return for each axis the deepest level that occurs."""
+    return tuple(max(levels) for levels in _levels_of(observed))
+
+
+def _spine(observed: Observed) -> int | None:
+    """Return the axis with most nodes that can be the spine, or None."""
+    sizes = observed.shape.shape(_deepest(observed))
+    middle = {a for a, levels in enumerate(_levels_of(observed)) if levels - {0, max(levels)}}
+    able = [a for a in range(len(sizes)) if not middle - {a}]
+    return max(able, key=lambda a: sizes[a], default=None)
+
+
+def _folded(columns: Floats, factors: Sequence[Floats]) -> Floats:
+    """Return the sum over R of V_R times its factors: (nodes of the spine, each attribute's)."""
+    return reduce(lambda left, each: np.tensordot(left, each, axes=(1, 0)), factors, columns)
