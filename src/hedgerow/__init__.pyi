@@ -50,7 +50,7 @@ from .plan.allocation.shares import Shares as Shares
 from .plan.make import make_plan as make_plan
 from .plan.plan import Plan as Plan
 from .plan.prior import Prior as Prior
-from .plan.workload import Chain as Chain, Cube as Cube
+from .plan.workload import Chain as Chain, Cube as Cube, Cuboids as Cuboids
 from .privacy.budget import Epsilon as Epsilon, EpsilonDelta as EpsilonDelta, Rho as Rho
 from .privacy.neighbours import AddRemove as AddRemove, Replace as Replace
 from .privacy.profile import Profile as Profile, compose as compose

@@ -34,7 +34,7 @@ from hedgerow.plan.forecast import (
     shares_are_relative,
 )
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube
+from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.preflight import check_combines
@@ -77,7 +77,8 @@ def plan(
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        spec.allocation.check_target(target_mse, of_cube=spec.file.workload.cuboids == Cube.name)
+        is_chain = spec.file.workload.cuboids == Chain.name
+        spec.allocation.check_target(target_mse, of_estimates=not is_chain)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
@@ -157,7 +158,7 @@ def warn(made: Plan) -> None:
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """Print what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
-    stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(frame))}\n")
+    stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
     if matrix := forecast_matrix(made, frame):
         stdout.print(f"{escape(matrix)}\n")
     if made.price_of_a_share > 1:

@@ -158,8 +158,8 @@ def _areas(content: Content, levels: Levels) -> _Areas:
         return _along_chain(content, sum(levels))
     plan = content.plan
     here = measured_cells(plan, content.stored, content.nodes, [levels])[levels]
-    cuboid = plan.cube.shape.given(levels)
-    own, raw = plan.by_levels[plan.cube.levels(cuboid)], cuboid not in plan.cube.whole
+    cuboid = plan.joint.shape.given(levels)
+    own, raw = plan.by_levels[plan.joint.levels(cuboid)], cuboid not in plan.joint.whole
     errors: JointErrors | None = None
     if raw and isinstance(own, Measured) and len(here):
         errors = RawErrors(levels, own.mechanism, len(here))

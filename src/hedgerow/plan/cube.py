@@ -6,7 +6,7 @@ level k of axis a, cuboid c has a share in proportion to Π_a s_a(c_a). They are
 cuboids' shares: s_a(k) is to s_a(L) as the share of (…, L, k, L, …) is to that of the leaves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,12 +17,15 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import public_cuboids
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.blocks import Counts
+from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
+from hedgerow.estimate.cube.settle import settle
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, coarser, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
-from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Survivors, is_whole
-from hedgerow.tables.tree import Codes, Levels, Tree
+from hedgerow.plan.cuboids import CuboidPlan, Measured
+from hedgerow.plan.joint import Joint, Tables, Variances
+from hedgerow.tables.tree import Levels, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +46,14 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedCube:
-    """What a plan decides for a cube, in the estimate room's terms.
-
-    There levels of only children are left out; `levels` translates. Nothing here is confidential.
+class PlannedCube(Joint):
+    """What a plan decides for a cube.
 
     Attributes:
-        shape: how the levels nest.
         squares: for each axis its weights; a cuboid's nominal variance is their product, records².
-        noise: for each measured cuboid the variance of one noisy count, records².
-        public: the finest cuboid whose counts are public, if any.
-        whole: the cuboids of which every cell is measured or public; of the others, survivors.
     """
 
-    shape: CubeShape
     squares: tuple[AxisSquares, ...]
-    noise: Mapping[Cuboid, float]
-    public: Cuboid | None
-    whole: frozenset[Cuboid]
 
     @classmethod
     def of(
@@ -68,7 +61,9 @@ class PlannedCube:
         tree: Tree,
         by_levels: Mapping[Levels, CuboidPlan],
         public: Levels | None,
-        measure: Measure,
+        whole: Iterable[Levels],
+        *,
+        all_levels: bool,
     ) -> "PlannedCube":
         """Return the cube of a plan.
 
@@ -76,7 +71,8 @@ class PlannedCube:
             tree: the public domain.
             by_levels: what is done at each cuboid.
             public: the finest public one.
-            measure: which cells are measured.
+            whole: the cuboids of which every cell is measured or public.
+            all_levels: whether the others are measured at survivors, below all levels.
 
         Raises:
             PlanError: the shares are not a product over the axes, or survivors are to be measured
@@ -106,11 +102,9 @@ class PlannedCube:
             ]
             squares.append(AxisSquares(own, np.array(variances)))
         noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
-        whole = frozenset(
-            shape.given(levels) for levels in by_levels if is_whole(tree, levels, measure)
-        )
-        found = cls(shape, tuple(squares), noise, exact, whole)
-        if isinstance(measure, Survivors):
+        measured_whole = frozenset(shape.given(levels) for levels in whole)
+        found = cls(shape, noise, exact, measured_whole, tuple(squares))
+        if all_levels:
             found.check_survivors()
         return found
 
@@ -133,6 +127,11 @@ class PlannedCube:
                 "where a cube measures survivors, every level of every axis needs a share: they "
                 "are the cells below its counts"
             )
+
+    @property
+    def cuboids(self) -> tuple[Cuboid, ...]:
+        """All combinations of levels, each after all that are coarser."""
+        return tuple(self.shape.cuboids())
 
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
@@ -172,11 +171,40 @@ class PlannedCube:
             if cuboid in self.whole
         }
 
-    def mean_variance(self, cuboid: Cuboid) -> float:
-        """Return the mean variance of a cuboid's estimates: exact (records²)."""
-        if cuboid in self.whole:
-            return self.box_of[cuboid].variances.mean(cuboid)
-        return self.noise[cuboid]
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the estimates of each cuboid from the box that tells most of it."""
+        found = Tables()
+        for box in self.boxes:
+            inside = {}
+            for cuboid in self.whole:
+                if is_within(cuboid, box.finest):
+                    table = tables.get(cuboid)
+                    shape = self.shape.shape(cuboid)
+                    inside[cuboid] = np.zeros(shape) if table is None else table.copy()
+            least_squares(box.squares, inside, box.public)
+            found |= {c: table for c, table in inside.items() if self.box_of[c] is box}
+            inside.clear()
+        return found
+
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return the counts, settled from what each cell's own subtree says; overwrites tables."""
+        del estimates
+        for cuboid in self.whole:
+            if cuboid not in tables:
+                tables[cuboid] = np.zeros(self.shape.shape(cuboid))
+        upward(self.squares, tables)
+        return settle(self.squares, tables, exact)
+
+    @cached_property
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, those one level coarser."""
+        return {c: (coarser(c, 0), coarser(c, 1)) for c in self.cuboids if c not in self.whole}
+
+    def variances_of(self, cuboid: Cuboid) -> Variances:
+        """Return the variances of the box that tells most of a cuboid."""
+        return self.box_of[cuboid].variances
 
     def nominal_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
@@ -193,17 +221,15 @@ class PlannedCube:
         """
         return self.nominal_variance(cuboid) >= nominal_of(self.squares, cuboid) * (1 - 1e-9)
 
-    def largest_variance(self, cuboid: Cuboid) -> float:
-        """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""
-        if cuboid in self.whole:
-            return self.box_of[cuboid].variances.largest(cuboid)
-        return self.noise[cuboid]
+    @property
+    def words(self) -> str:
+        """How cuboids are estimated and what their variances are, in a sentence for users."""
+        return "Cuboids are estimated together, and their errors are exact."
 
-    def variances_at(self, cuboid: Cuboid, codes: Codes) -> Float64:
-        """Return the variances of listed estimates: float64 (cells), records²."""
-        if cuboid in self.whole:
-            return self.box_of[cuboid].variances.at(cuboid, codes)
-        return np.full(len(codes[0]), self.noise[cuboid])
+    @property
+    def has_targets(self) -> bool:
+        """Whether some settled sums are kept nearly: over three axes or more."""
+        return len(self.shape.axes) > 2
 
 
 def cube_shape(tree: Tree) -> CubeShape:

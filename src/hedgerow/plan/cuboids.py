@@ -7,7 +7,7 @@ from fractions import Fraction
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import Mechanism, check_registered
-from hedgerow.plan.workload import Chain, Workload, is_within, repeated
+from hedgerow.plan.workload import Chain, Cube, Workload, is_within, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.tables.tree import Levels, Tree
@@ -175,8 +175,6 @@ def check_parts(neighbours: object, mechanism: object, measure: object, workload
         refuse_kind("a mechanism", "the class DiscreteGaussian or DiscreteLaplace", mechanism)
     if not isinstance(measure, Measure):
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)
-    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
-        refuse_kind("a workload", "Chain() or Cube()", workload)
     if isinstance(measure, RunningSums) and not isinstance(workload, Chain):
         raise PlanError('measure = "running-sums" goes with cuboids = "chain"')
 
@@ -197,20 +195,41 @@ FEW_LEAVES = 1 << 24
 
 
 def usual_measure(tree: Tree, workload: Workload) -> Measure:
-    """Return what is measured unless somebody says: all leaves of a small cube, else survivors.
+    """Return what is measured unless somebody says: all cells where they are few, else survivors.
 
-    A cube finds survivors below the margins of two axes; over more it measures all cells.
+    A chain has survivors whatever its size. A cube finds survivors below the margins of two axes;
+    over more it measures all cells.
     """
     if isinstance(workload, Chain):
         return Survivors()
-    return All() if len(tree.axes) > 2 or tree.leaves <= FEW_LEAVES else Survivors()
+    cells = sum(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
+    always = isinstance(workload, Cube) and len(tree.axes) > 2
+    return All() if always or cells <= FEW_LEAVES else Survivors()
 
 
-def is_whole(tree: Tree, levels: Levels, measure: Measure) -> bool:
-    """Return whether a cube measures every cell of a cuboid, and not survivors alone."""
+def whole_cuboids(tree: Tree, workload: Workload, measure: Measure) -> frozenset[Levels]:
+    """Return the cuboids of which every cell is measured, or a sum of such: not survivors alone.
+
+    Of a table with a coarser cuboid that is measured, survivors are measured below that; and of any
+    cuboid with more than 2²⁶ cells.
+    """
+    every = workload.cuboids(tree)
     if not isinstance(measure, Survivors):
-        return True
-    return tree.cells(levels) < tree.leaves and tree.cells(levels) <= MOST_WHOLE
+        return frozenset(every)
+    if isinstance(workload, Chain):
+        return frozenset(every[:1])
+    named = [levels for levels in workload.named(tree) if tree.cells(levels) > 1]
+    below = [
+        (table, tree.cells(table))
+        for table in tables_of(tree, every)
+        if any(is_within(k, table) and tree.cells(k) < tree.cells(table) for k in named)
+    ]
+    return frozenset(
+        levels
+        for levels in every
+        if (cells := tree.cells(levels)) <= MOST_WHOLE
+        and not any(cells == most and is_within(table, levels) for table, most in below)
+    )
 
 
 def measurable(
@@ -222,14 +241,15 @@ def measurable(
     """Return the cuboids of a workload that are neither public nor the cells of a coarser one.
 
     A cuboid with an axis at a level of only children repeats the counts above it, so measuring it
-    tells nothing new.
+    tells nothing new: the coarsest with its cells is measured.
     """
     every = workload.cuboids(tree)
     exact, again = public_cuboid(tree, workload, neighbours, invariants), repeated(tree, every)
+    named = {again.get(levels, levels) for levels in workload.named(tree)}
     return [
         levels
         for levels in every
-        if levels not in again and (exact is None or not is_within(levels, exact))
+        if levels in named and (exact is None or not is_within(levels, exact))
     ]
 
 
@@ -259,10 +279,15 @@ def public_cuboid(
     exact = [_levels_of(tree, invariant) for invariant in invariants]
     for invariant, levels in zip(invariants, exact, strict=True):
         if levels not in every:
+            name = f"{invariant.axis}.{invariant.level}"
+            listed = ", ".join(map(tree.name_of, every))
+            if isinstance(workload, Chain):
+                raise PlanError(
+                    f"invariant {name} is not a depth of this tree; put its axis down to that "
+                    f"level first in refine (the depths are {listed})"
+                )
             raise PlanError(
-                f"invariant {invariant.axis}.{invariant.level} is not a depth of this tree; put "
-                f"its axis down to that level first in refine "
-                f"(the depths are {', '.join(map(tree.name_of, every))})"
+                f"invariant {name} is no cuboid of the workload; name it, too (there are {listed})"
             )
     finest = max([every[0], *exact], key=sum)
     for levels in exact:
@@ -295,11 +320,12 @@ def protection(
     return Protection(neighbours, tuple(restrictions))
 
 
-def check_size(tree: Tree, measure: Measure) -> None:
-    """Raise a PlanError if all nodes of a tree of more than 2³² leaves would be measured."""
-    if isinstance(measure, All) and tree.leaves > MOST_CELLS:
+def check_size(tree: Tree, workload: Workload, measure: Measure) -> None:
+    """Raise a PlanError if all cells of a cuboid with more than 2³² would be measured."""
+    largest = max(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
+    if isinstance(measure, All) and largest > MOST_CELLS:
         raise PlanError(
-            f"measuring all nodes would draw noise for {tree.leaves:,} leaves, more than "
+            f"measuring all nodes would draw noise for {largest:,} leaves, more than "
             f'2**32; measure survivors alone (measure = "survivors")'
         )
 

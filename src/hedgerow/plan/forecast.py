@@ -24,7 +24,6 @@ from hedgerow.picture import (
     open_axes,
     scale_errors,
 )
-from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import (
     All,
     CuboidPlan,
@@ -35,6 +34,7 @@ from hedgerow.plan.cuboids import (
     Summed,
 )
 from hedgerow.plan.describe import aligned
+from hedgerow.plan.joint import Joint
 from hedgerow.tables.tree import Levels, Tree
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -68,8 +68,8 @@ class Planned(Protocol):
         """Whether the cuboids are nested."""
 
     @property
-    def cube(self) -> PlannedCube:
-        """The variances of a cube."""
+    def joint(self) -> Joint:
+        """The variances of cuboids that are estimated together."""
 
     @property
     def measure(self) -> Measure:
@@ -80,20 +80,21 @@ def forecast(plan: Planned) -> pl.DataFrame:
     """Return for every cuboid what is measured there, and the error of its released counts.
 
     Along a chain the released counts are under `All` those of least squares over all depths, under
-    `Survivors` those of Euclidean projection; see `hedgerow.estimate.tree.error`. Of a cube they
-    are those of least squares over all cuboids that are measured whole, and of the others the noisy
-    counts (`hedgerow.plan.cube.PlannedCube`). Rounding and clipping at 0 are left out: that changes
-    little where most counts are large; where most are 0, real errors are smaller than ``rmse``, as
-    estimates that may not be negative stay near 0.
+    `Survivors` those of Euclidean projection; see `hedgerow.estimate.tree.error`. Of other
+    workloads they are those of least squares over all cuboids that are measured whole, and of the
+    others the noisy counts (`hedgerow.plan.joint`). Rounding and clipping at 0 are left out: that
+    changes little where most counts are large; where most are 0, real errors are smaller than
+    ``rmse``, as estimates that may not be negative stay near 0.
 
     Columns:
-        depth, cuboid, levels, cells: the depth is null in a cube; the levels are one an axis;
+        depth, cuboid, levels, cells: the depth is null beside a chain; the levels are one an axis;
             cells is the number of possible ones.
         kind: ``measured``, ``summed``, ``public`` or ``unmeasured``.
         share, noise, noise_sd: of the budget (see `hedgerow.plan.plan.Plan.price_of_a_share`); the
             mechanism's parameter; the standard deviation of one draw (records). Null where nothing
             is measured.
-        rmse: root of the mean variance over all nodes (records): *exact* formula.
+        rmse: root of the mean variance over all nodes (records): *exact* formula, or an upper bound
+            where a workload is too large for one (`hedgerow.plan.joint.Joint.words` says which).
         mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
         max_95: with 95 % probability no estimate of the cuboid is off by more: a *bound*, by the
             union over all cells of a Chernoff bound at the largest variance V
@@ -137,9 +138,9 @@ def forecast(plan: Planned) -> pl.DataFrame:
 def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
     """Return the mean and the largest variance of each cuboid; inf where unknown."""
     if not plan.is_chain:
-        every = [plan.cube.shape.given(levels) for levels in plan.by_levels]
-        means = [plan.cube.mean_variance(cuboid) for cuboid in every]
-        return means, [plan.cube.largest_variance(cuboid) for cuboid in every]
+        every = [plan.joint.shape.given(levels) for levels in plan.by_levels]
+        means = [plan.joint.mean_variance(cuboid) for cuboid in every]
+        return means, [plan.joint.largest_variance(cuboid) for cuboid in every]
     if isinstance(plan.measure, RunningSums):
         return _variances_of_sums(plan)
     own = noise_variances(list(plan.by_levels.values()))
@@ -212,7 +213,7 @@ def _largest_error(plan: Planned, levels: Levels, mean: float, largest: float) -
 def _is_raw(plan: Planned, levels: Levels, measured: Measured, mean: float) -> bool:
     """Return whether the estimates of a cuboid are its own noisy counts."""
     if not plan.is_chain:
-        return plan.cube.is_raw(plan.cube.shape.given(levels))
+        return plan.joint.is_raw(plan.joint.shape.given(levels))
     # A combined estimate has the variance of its own noisy count only if it is that count.
     alike = mean >= measured.mechanism.noise_variance * (1 - 1e-9)
     return alike and (isinstance(plan.measure, All) or not any(levels))
@@ -247,12 +248,14 @@ _TARGETS = (
 )
 
 
-def forecast_legend(frame: pl.DataFrame) -> str:
+def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
     """Return what the headings mean, without a column that is blank at every measured depth."""
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
-    is_cube, axes = frame["depth"].null_count() > 0, len(frame["levels"][0])
-    return _ERRORS + ("" if blank else _EMPTY) + (_TARGETS if is_cube and axes > 2 else "")
+    legend = _ERRORS + ("" if blank else _EMPTY)
+    if plan.is_chain:
+        return legend
+    return f"{legend} {plan.joint.words}" + (_TARGETS if plan.joint.has_targets else "")
 
 
 def shares_are_relative(price: Fraction) -> str:
@@ -282,7 +285,7 @@ def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
     down, across = (["total", *axis.levels] for axis in plan.tree.axes)
     cells = dict(zip(plan.by_levels, frame["rmse"], strict=True))
     rows = [
-        [level, *(_error_text(cells[i, j]) for j in range(len(across)))]
+        [level, *(_error_text(cells.get((i, j))) for j in range(len(across)))]
         for i, level in enumerate(down)
     ]
     names = [axis.name for axis in plan.tree.axes]

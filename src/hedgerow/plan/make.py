@@ -17,7 +17,7 @@ from hedgerow.plan.cuboids import (
     usual_measure,
 )
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import WORKLOADS, Workload, workload_for
+from hedgerow.plan.workload import Workload, workload_for, workload_of
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.tables.tree import Tree
@@ -47,10 +47,10 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
         allocation: how the measured cuboids share the budget; equally unless given.
-        workload: which cuboids are measured: those of the tree's own `Chain` unless given, or all
-            combinations of levels (`Cube`).
-        measure: `Survivors` unless given (of a cube of up to 2²⁴ leaves `All`); `All` lets
-            estimators combine cuboids.
+        workload: which cuboids are measured: those of the tree's own `Chain` unless given, all
+            combinations of levels (`Cube`), or those that are named (`Cuboids`).
+        measure: `Survivors` unless given (of other workloads than a chain up to 2²⁴ cells `All`);
+            `All` lets estimators combine cuboids.
         invariants: levels whose counts are public (`Replace` with exact contributions only).
 
     Raises:
@@ -74,7 +74,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     measure = usual_measure(tree, workload) if measure is None else measure
     check_parts(neighbours, mechanism, measure, workload)
     _check_rules(allocation, invariants)
-    check_size(tree, measure)
+    check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
     found = allocation.shares(problem) if problem.cuboids else ()
     shares = dict(zip(problem.cuboids, found, strict=True))
@@ -116,7 +116,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]
-    workload = workload_for(tree, WORKLOADS[described["workload"]])
+    workload = workload_for(tree, workload_of(described["workload"]))
     listed = described["cuboids"]
     if [tuple(each["levels"]) for each in listed] != list(workload.cuboids(tree)):
         raise PlanError("the plan lists other cuboids than those of its workload")

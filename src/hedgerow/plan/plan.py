@@ -22,10 +22,10 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
     check_running_sums,
     check_size,
-    is_whole,
     measurable,
     protection,
     public_cuboid,
+    whole_cuboids,
 )
 from hedgerow.plan.describe import (
     describe_cuboid,
@@ -33,8 +33,9 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
+from hedgerow.plan.joint import Joint, PlannedCuboids
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Workload, is_within, repeated
+from hedgerow.plan.workload import Chain, Cube, Workload, is_within, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import Change, Neighbours
@@ -100,18 +101,19 @@ class Plan:
                 f"{len(self.shares)}"
             )
         given = self.measured
-        if not set(given) <= set(possible) or possible[-1] not in given:
+        needed = [levels for levels in self.tables if not self.is_public(levels)]
+        if not set(needed) <= set(given) <= set(possible):
             raise PlanError(
                 f"shares can be given for {'; '.join(map(self.tree.name_of, possible))} and must "
-                f"be for the last of them, got shares for "
+                f"be for {'; '.join(map(self.tree.name_of, needed))}, got shares for "
                 f"{'; '.join(map(self.tree.name_of, given)) or 'none'}"
             )
-        check_size(self.tree, self.measure)
+        check_size(self.tree, self.workload, self.measure)
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
         if not self.is_chain:
-            self.cube  # noqa: B018 - likewise
+            self.joint  # noqa: B018 - likewise
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:
@@ -145,7 +147,7 @@ class Plan:
 
     def _check_chain(self) -> None:
         if not self.is_chain:
-            raise PlanError("a cube has no depths: see cuboids, by name, or by_levels")
+            raise PlanError("this plan has no depths: see cuboids, by name, or by_levels")
 
     def is_public(self, levels: Levels) -> bool:
         """Return whether the counts of a cuboid are public."""
@@ -153,9 +155,27 @@ class Plan:
 
     def is_whole(self, levels: Levels) -> bool:
         """Return whether every cell of a measured cuboid is measured, and not survivors alone."""
-        if self.is_chain:
-            return not isinstance(self.measure, Survivors) or levels == self.levels[0]
-        return is_whole(self.tree, levels, self.measure)
+        return levels in self.whole
+
+    @cached_property
+    def whole(self) -> frozenset[Levels]:
+        """The cuboids of which every cell is measured or a sum of what is."""
+        return whole_cuboids(self.tree, self.workload, self.measure)
+
+    @cached_property
+    def tables(self) -> tuple[Levels, ...]:
+        """The released tables: cuboids that no other one refines. A chain or cube has one."""
+        return tables_of(self.tree, self.levels)
+
+    def table_of(self, levels: Levels) -> Levels | None:
+        """Return the smallest table whose cells sum to a cuboid's; None where there is none."""
+        tables = [table for table in self.tables if self._is_summed(levels, table)]
+        return min(tables, key=self.tree.cells, default=None)
+
+    def _is_summed(self, levels: Levels, table: Levels) -> bool:
+        """Return whether a cuboid is one of the table's or of its single children's coarsenings."""
+        axes = zip(self.tree.axes, levels, table, strict=True)
+        return all(k <= own or axis.size(k) == axis.size(own) for axis, k, own in axes)
 
     @cached_property
     def guarantee(self) -> Profile:
@@ -239,11 +259,21 @@ class Plan:
         return tuple(self.by_levels.values())
 
     @cached_property
-    def cube(self) -> PlannedCube:
-        """The weights and variances of a cube's estimates."""
+    def joint(self) -> Joint:
+        """The weights and variances of cuboids that are estimated together, beside a chain."""
         if self.is_chain:
-            raise PlanError("a chain is estimated along its depths: it is no cube")
-        return PlannedCube.of(self.tree, self.by_levels, self.public, self.measure)
+            raise PlanError("a chain is estimated along its depths")
+        given = self.tree, self.by_levels, self.public, self.whole
+        if isinstance(self.workload, Cube):
+            return PlannedCube.of(*given, all_levels=isinstance(self.measure, Survivors))
+        return PlannedCuboids.of(*given)
+
+    @property
+    def cube(self) -> PlannedCube:
+        """The same of a cube alone."""
+        if not isinstance(self.joint, PlannedCube):
+            raise PlanError("the cuboids of this plan are no cube")
+        return self.joint
 
     @cached_property
     def repeats(self) -> dict[Levels, Levels]:
@@ -298,7 +328,7 @@ class Plan:
             "allocation": self.allocation,
             "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
-            "workload": self.workload.name,
+            "workload": self.workload.described(),
             "cuboids": [
                 describe_cuboid(self.tree, levels, what, whole=self.is_whole(levels))
                 for levels, what in self.by_levels.items()

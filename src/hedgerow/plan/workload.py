@@ -5,14 +5,22 @@ stream, a file and a row in the forecast of its own. Which cuboids these are is 
 from the tree and the workload alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import EstimateError, PlanError, as_list, check_type, did_you_mean, kind_of
+from hedgerow.estimate.workload.lattice import closure
+from hedgerow.estimate.workload.observed import maximal
 from hedgerow.tables.tree import Levels, Tree
+
+
+def _order(levels: Levels) -> tuple[int, Levels]:
+    """Return the key that puts a cuboid after all coarser ones."""
+    return sum(levels), levels
+
 
 MOST_CUBOIDS = 4096
 """Cuboids of a cube at most: each is a file, and a use in the accountant's composition."""
@@ -26,11 +34,17 @@ class Workload(Protocol):
         """The name in a release file and a manifest."""
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
-        """Return the cuboids, each after all of them that are coarser; the leaves are the last.
+        """Return the cuboids, each after all of them that are coarser.
 
         Raises:
             PlanError: the tree has none that fit.
         """
+
+    def named(self, tree: Tree) -> tuple[Levels, ...]:
+        """Return those that are measured; the counts of the others follow from them."""
+
+    def described(self) -> str | list[str]:
+        """Return what a release file and a manifest say of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,15 @@ class Chain:
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboid of each depth, coarsest first."""
-        return tuple(tree.cuboid(depth) for depth in range(tree.depth + 1))
+        return tree.chain
+
+    def named(self, tree: Tree) -> tuple[Levels, ...]:
+        """Return the same."""
+        return tree.chain
+
+    def described(self) -> str:
+        """Return its name."""
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +99,99 @@ class Cube:
                 f"{MOST_CUBOIDS:,} are not measured at once: give the axes fewer levels, or use "
                 f'cuboids = "chain"'
             )
-        return tuple(sorted(product(*levels), key=lambda each: (sum(each), each)))
+        return tuple(sorted(product(*levels), key=_order))
+
+    def named(self, tree: Tree) -> tuple[Levels, ...]:
+        """Return the same."""
+        return self.cuboids(tree)
+
+    def described(self) -> str:
+        """Return its name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Cuboids:
+    """The cuboids that are named, alone or beside the chain.
+
+    They are measured, and estimated together with the chain's where it is there too. What they have
+    in common is released beside them: for ``county × sex`` and ``county × age`` the counts of
+    ``county``, which both add up to. A cuboid that no other one refines is a released *table*;
+    there may be several, and what is not a sum of one of them is not answered.
+
+    Args:
+        given: names of cuboids as a plan shows them: ``"county"`` over one axis,
+            ``"origin.region × destination.region"`` over several (an x or * will do for the ×).
+        chain: whether the cuboids of the tree's own chain are measured too.
+
+    Raises:
+        PlanError: no list of names, or no name at all.
+
+    Example:
+        >>> sex = hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])
+        >>> place = hr.Axis.from_frame("place", {"town": ["a", "b", "c"]}, levels=["town"])
+        >>> tree = hr.Tree([place, sex])
+        >>> margins = hr.Cuboids(["place.town", "sex.sex"])
+        >>> hr.make_plan(tree, budget=hr.Rho(1), workload=margins).cuboids["total"]
+        Unmeasured()
+        >>> list(hr.make_plan(tree, budget=hr.Rho(1), workload=margins).cuboids)
+        ['total', 'sex.sex', 'place.town']
+    """
+
+    name: ClassVar[str] = "named"
+    given: tuple[str, ...]
+    chain: bool
+
+    def __init__(self, given: Sequence[str], chain: bool = False) -> None:  # noqa: FBT001, FBT002
+        fitting = 'a list of names, such as ["origin.region", "destination.region"]'
+        names = as_list("cuboids", given, fitting, PlanError)
+        for name in names:
+            check_type("the name of a cuboid", name, str, "text", PlanError)
+        check_type("chain", chain, bool, "true or false", PlanError)
+        if not names:
+            raise PlanError('name at least one cuboid, or use cuboids = "chain"')
+        object.__setattr__(self, "given", tuple(names))
+        object.__setattr__(self, "chain", chain)
+
+    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+        """Return the named ones and all that some of them have in common, the total included.
+
+        Raises:
+            PlanError: a name that is none of the tree, or is given twice; too many.
+        """
+        try:
+            return closure(self.named(tree))
+        except EstimateError as error:
+            raise PlanError(str(error)) from None
+
+    def named(self, tree: Tree) -> tuple[Levels, ...]:
+        """Return the cuboids that are named, and those of the chain if they are wanted too."""
+        found = dict.fromkeys(tree.chain if self.chain else ())
+        named = [_named(tree, name) for name in self.given]
+        twice = [levels for levels in named if named.count(levels) > 1]
+        if twice:
+            raise PlanError(f"cuboid {tree.name_of(twice[0])!r} is named twice")
+        return tuple(sorted(found | dict.fromkeys(named), key=_order))
+
+    def described(self) -> list[str]:
+        """Return the names."""
+        return list(self.given)
+
+
+def _named(tree: Tree, name: str) -> Levels:
+    """Return the cuboid of a name."""
+    levels = tree.named(name)
+    if levels is None:
+        levels_of = [
+            level if len(tree.axes) == 1 else f"{axis.name}.{level}"
+            for axis in tree.axes
+            for level in axis.levels
+        ]
+        raise PlanError(
+            f"no cuboid is called {name[:100]!r}; put levels together with ×, one an axis, of "
+            f"{', '.join(levels_of)}{did_you_mean(name, levels_of)}"
+        )
+    return levels
 
 
 WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}
@@ -85,10 +199,45 @@ WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}
 
 
 def workload_for(tree: Tree, workload: Workload | None) -> Workload:
-    """Return the workload, a chain unless given; the cube over one axis is a chain."""
+    """Return the workload as a plan keeps it: a chain unless given, and each set in one way.
+
+    The cube over one axis is a chain; names that make up the chain or the cube are these; others
+    are spelled as the tree does and the chain's are among them, so that what is the same has one
+    hash.
+
+    Raises:
+        PlanError: it is none, or names cuboids that the tree does not have.
+    """
     if workload is None or (isinstance(workload, Cube) and len(tree.axes) == 1):
         return Chain()
-    return workload
+    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
+        raise PlanError(
+            f"a workload must be Chain(), Cube() or Cuboids([…]), got {kind_of(workload)}"
+        )
+    if not isinstance(workload, Cuboids):
+        return workload
+    named = workload.named(tree)
+    if set(named) == set(tree.chain):
+        return Chain()
+    if len(named) == prod(axis.depth + 1 for axis in tree.axes):
+        return Cube()
+    return Cuboids([tree.name_of(levels) for levels in named])
+
+
+def workload_of(described: str | Sequence[str]) -> Workload:
+    """Return the workload that `Workload.described` describes.
+
+    Raises:
+        KeyError: it describes none.
+    """
+    return WORKLOADS[described] if isinstance(described, str) else Cuboids(described)
+
+
+def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
+    """Return the cuboids that no other one refines, each the coarsest that has its cells."""
+    every = tuple(cuboids)
+    again = repeated(tree, every)
+    return tuple(sorted(maximal(again.get(k, k) for k in maximal(every)), key=_order))
 
 
 def is_within(levels: Levels, other: Levels) -> bool:

@@ -5,14 +5,14 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cube.cube_pass import CubePass
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.distribution.running_sums import SummedPass
+from hedgerow.release.joint.joint_pass import JointPass
 
-AnyPass = Pass | CubePass | SummedPass
+AnyPass = Pass | JointPass | SummedPass
 
 
 def pass_of(
@@ -25,7 +25,7 @@ def pass_of(
     """
     progress = Progress() if progress is None else progress
     if not plan.is_chain:
-        return CubePass(plan, source, estimator, progress)
+        return JointPass(plan, source, estimator, progress)
     if not isinstance(plan.measure, RunningSums):
         return Pass(Outline.of(plan), source, estimator, progress=progress)
     if not isinstance(estimator, Isotonic):

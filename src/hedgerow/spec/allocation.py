@@ -19,8 +19,8 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cube import axis_factors
-from hedgerow.plan.cuboids import measurable
+from hedgerow.plan.cube import PlannedCube, axis_factors
+from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.spec.release_file import AllocationSection
@@ -101,12 +101,14 @@ class AllocationSpec:
                 continue
             refuse_own_table(Prior(copy, public=True), counts)
 
-    def check_target(self, target: str, *, of_cube: bool = False) -> None:
+    def check_target(self, target: str, *, of_estimates: bool = False) -> None:
         """Raise unless it is a number above 0 and the section plans for what a target is of.
 
-        That is single noisy counts along a chain, and estimates of a cube.
+        That is single noisy counts along a chain, and estimates of other workloads.
         """
-        wanted, what = ("released", "estimates") if of_cube else ("cells", "single noisy counts")
+        wanted, what = ("cells", "single noisy counts")
+        if of_estimates:
+            wanted, what = ("released", "estimates")
         if self.section.method == "optimal" and self.section.objective not in {None, wanted}:
             raise SpecError(f'--target-mse needs objective = "{wanted}": it is for {what}')
         if self.section.method == "distribution":
@@ -174,7 +176,12 @@ def release_file_lines(plan: Plan) -> str:
     """
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
     others = " and ".join(name for name in BUDGETS if name not in budget)
-    shares = _shares_by_axis(plan) if not plan.is_chain else _shares_along_a_chain(plan)
+    if plan.is_chain:
+        shares = _shares_along_a_chain(plan)
+    elif isinstance(plan.joint, PlannedCube):
+        shares = _shares_by_axis(plan)
+    else:
+        shares = _shares_by_name(plan)
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
         f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
@@ -189,6 +196,16 @@ def _shares_along_a_chain(plan: Plan) -> str:
     return _listed([given_to[levels] or Fraction(0) for levels in possible])
 
 
+def _shares_by_name(plan: Plan) -> str:
+    """Return the shares as an inline TOML table, one for each measured cuboid."""
+    named = (
+        f"{json.dumps(name, ensure_ascii=False)} = {_quoted(what.share)}"
+        for name, what in plan.cuboids.items()
+        if isinstance(what, Measured)
+    )
+    return f"{{{', '.join(named)}}}"
+
+
 def _shares_by_axis(plan: Plan) -> str:
     """Return the shares as an inline TOML table, a list for each axis."""
     cube, given = plan.cube, zip(plan.levels, plan.shares, strict=True)
@@ -200,7 +217,11 @@ def _shares_by_axis(plan: Plan) -> str:
 
 
 def _listed(shares: Sequence[Fraction]) -> str:
-    return f"[{', '.join(f'{chr(34)}{share}{chr(34)}' for share in shares)}]"
+    return f"[{', '.join(map(_quoted, shares))}]"
+
+
+def _quoted(share: Fraction) -> str:
+    return f'"{share}"'
 
 
 def _number(value: Fraction) -> str:

@@ -12,9 +12,10 @@ from pydantic_core import PydanticCustomError
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import SpecError, TableError
+from hedgerow.errors import PlanError, SpecError, TableError, did_you_mean
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.toml_file import Number, Section, within
@@ -133,13 +134,42 @@ class TreeSection(Section):
     refine: list[str] | None = None
 
 
-WorkloadName = Literal["chain", "cube"]
-
-
 class WorkloadSection(Section):
     """``[workload]``: which cuboids are measured."""
 
-    cuboids: WorkloadName = "chain"
+    cuboids: str | list[str] = "chain"
+    chain: bool = False
+
+    @field_validator("cuboids", mode="before")
+    @classmethod
+    def _is_known(cls, given: object) -> object:
+        """Refuse what is neither the name of a workload nor a list of cuboids."""
+        if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
+            return given
+        if isinstance(given, str) and given in WORKLOADS:
+            return given
+        near = did_you_mean(given, WORKLOADS) if isinstance(given, str) else ""
+        raise PydanticCustomError(
+            "workload",
+            'must be "chain", "cube" or a list of names, such as ["origin.region"]{near}',
+            {"near": near},
+        )
+
+    @property
+    def workload(self) -> Workload:
+        """Return the workload, or raise a PlanError for cuboids that cannot be named."""
+        if isinstance(self.cuboids, list):
+            return Cuboids(self.cuboids, chain=self.chain)
+        if self.chain:
+            raise PlanError('chain = true goes with a list of cuboids: cuboids = ["…"]')
+        return WORKLOADS[self.cuboids]
+
+    @property
+    def words(self) -> str:
+        """The workload in words."""
+        if isinstance(self.cuboids, str):
+            return self.cuboids
+        return " and ".join(["chain"] * self.chain + [f"{len(self.cuboids)} cuboids"])
 
 
 class BudgetSection(Section):

@@ -26,7 +26,7 @@ from hedgerow.plan.cuboids import (
 )
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import WORKLOADS, Chain, Workload, workload_for
+from hedgerow.plan.workload import Chain, Workload, workload_for
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
@@ -189,7 +189,8 @@ class ReleaseSpec:
 
     def workload(self, tree: Tree) -> Workload:
         """Return the workload of ``[workload]``."""
-        return workload_for(tree, WORKLOADS[self.file.workload.cuboids])
+        given = within("[workload]", lambda: self.file.workload.workload)
+        return within("[workload]", workload_for, tree, given)
 
     def plan(self, tree: Tree) -> Plan:
         """Return the plan of ``[privacy]``, ``[workload]``, ``[allocation]``, ``[[invariant]]``."""

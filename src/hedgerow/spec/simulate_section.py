@@ -19,7 +19,7 @@ from hedgerow.spec.release_file import (
     MechanismName,
     PrivacySection,
     TableSection,
-    WorkloadName,
+    WorkloadSection,
 )
 from hedgerow.spec.toml_file import Section, parse
 
@@ -42,7 +42,7 @@ class SimulateSection(Section):
     table: TableSection | None = None
     allocations: list[AllocationSection] | None = None
     mechanisms: list[MechanismName] | None = None
-    workloads: list[WorkloadName] | None = None
+    workloads: list[WorkloadSection] | None = None
     measures: list[MeasureName] | None = None
     estimators: list[EstimateSection] | None = None
     budgets: list[BudgetSection] | None = None
@@ -55,6 +55,14 @@ class SimulateSection(Section):
         if not isinstance(given, list):
             return given
         return [{"method": entry} if isinstance(entry, str) else entry for entry in given]
+
+    @field_validator("workloads", mode="before")
+    @classmethod
+    def _from_cuboids(cls, given: object) -> object:
+        """Turn entries that are just a name or a list of names into ``{cuboids = entry}``."""
+        if not isinstance(given, list):
+            return given
+        return [each if isinstance(each, dict) else {"cuboids": each} for each in given]
 
 
 class SimulateFile(Section):

@@ -28,7 +28,6 @@ from hedgerow.spec.release_file import (
     AllocationSection,
     BudgetSection,
     EstimateSection,
-    WorkloadName,
     WorkloadSection,
 )
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -70,7 +69,7 @@ class Combination:
 
     budget: BudgetSection
     mechanism: str
-    workload: WorkloadName
+    workload: WorkloadSection
     allocation: AllocationSection
     measure: str
     estimator: EstimateSection
@@ -108,7 +107,7 @@ class Comparison:
         return Combination(
             own_budget(file.privacy),
             file.privacy.mechanism,
-            file.workload.cuboids,
+            file.workload,
             file.allocation,
             self.release.measure.name,
             file.estimate.model_copy(update=method),
@@ -159,7 +158,7 @@ class Comparison:
         return with_sections(
             self.release,
             privacy=self.release.file.privacy.model_copy(update=privacy),
-            workload=WorkloadSection(cuboids=given.workload),
+            workload=given.workload,
             allocation=given.allocation,
             estimate=given.estimator.model_copy(update={"measure": given.measure}),
         )
@@ -167,7 +166,7 @@ class Comparison:
     def _name(self, given: Combination) -> str:
         name = f"{words_of(given.allocation)}, {given.measure}, {words_of(given.estimator)}"
         if len(self.section.workloads or ()) > 1:
-            name = f"{given.workload}, {name}"
+            name = f"{given.workload.words}, {name}"
         own = " (own)" if given.is_same(self.own()) else ""
         return name + self._suffix(given.budget, given.mechanism) + own
 
@@ -226,12 +225,12 @@ class Comparison:
 
 
 def _usual(
-    own: Combination, workload: WorkloadName
+    own: Combination, workload: WorkloadSection
 ) -> tuple[list[AllocationSection], list[EstimateSection]]:
     """Return the allocations and estimators of a workload that are compared unless listed."""
-    methods = USUAL_ESTIMATORS if workload == Chain.name else (Euclidean.name,)
+    methods = USUAL_ESTIMATORS if workload.cuboids == Chain.name else (Euclidean.name,)
     allocations = [own.allocation, AllocationSection()]
-    if workload == Chain.name:
+    if workload.cuboids == Chain.name:
         allocations.append(AllocationSection(method="optimal", objective="released"))
     estimators = [EstimateSection.model_validate({"method": name}) for name in methods]
     return allocations, [own.estimator, *estimators]

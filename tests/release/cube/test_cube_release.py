@@ -15,10 +15,10 @@ from hedgerow.errors import MachineError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import preflight
-from hedgerow.release.cube.cube_pass import CubePass
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory import stored
 from hedgerow.release.execution import in_memory
+from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.preflight import check_memory, needed_memory
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_counts, random_tree
@@ -300,7 +300,7 @@ def test_a_cube_that_was_killed_is_finished_with_the_same_noise(tmp_path, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(CubePass, "_told", dies)
+        patch.setattr(JointPass, "_told", dies)
         with pytest.raises(hr.MachineError, match="No space left"):
             hr.release(counts, plan, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -107,6 +107,9 @@ class Solver(Protocol):
 def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
     """Return the cuboids that no other one refines, sorted."""
     every = set(cuboids)
+    finest = tuple(map(max, zip(*every, strict=True)))
+    if finest in every:
+        return (finest,)
     return tuple(
         sorted(c for c in every if not any(c != other and is_within(c, other) for other in every))
     )

@@ -14,7 +14,7 @@ from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Cube, Workload
+from hedgerow.plan.workload import Chain, Cube, Cuboids, Workload
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.tree import Levels, Tree
@@ -69,6 +69,11 @@ class Problem:
     def is_cube(self) -> bool:
         """Whether the cuboids are every combination of levels."""
         return isinstance(self.workload, Cube)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the cuboids are those that somebody named."""
+        return isinstance(self.workload, Cuboids)
 
     @property
     def names(self) -> list[str]:
@@ -210,7 +215,8 @@ def importances(
     if importance is None:
         return np.ones(len(names))
     if isinstance(importance, PerLevel):
-        return 1 / np.array([problem.tree.nodes(t) for t in problem.depths], dtype=np.float64)
+        cells = [problem.tree.cells(levels) for levels in problem.cuboids]
+        return 1 / np.array(cells, dtype=np.float64)
     if isinstance(importance, Mapping):
         unknown = [name for name in importance if name not in names]
         if unknown:

@@ -80,6 +80,11 @@ class Fair:
                 raise PlanError("fair shares of a cube count its cuboids alike: no importance")
             facts = CubeFacts.of(problem)
             return problem.in_order(cuboid_shares(facts, fair_cube_shares(facts, self.ratio)))
+        if problem.is_named:
+            raise PlanError(
+                "fair shares are for a chain or a cube; of named cuboids "
+                'method = "optimal" with objective = "largest" makes the errors of cuboids alike'
+            )
         return fair_shares(problem, self.ratio, self.importance)
 
 

@@ -193,7 +193,7 @@ def fairness(plan: Plan) -> pl.DataFrame:
     ancestors differ), ``sd`` (records), and ``ratio``: variance to the least one above 0 at that
     depth (null where the depth is exact).
 
-    Of a cube one row a measured cuboid, over all its cells: ``depth``, ``siblings`` and
+    Beside a chain one row a measured cuboid, over all its cells: ``depth``, ``siblings`` and
     ``families`` are null, and ``ratio`` is that of the largest variance to the least above 0; of a
     cuboid of more than 2²⁴ cells they are not looked at one by one, and it is left out.
 
@@ -207,7 +207,7 @@ def fairness(plan: Plan) -> pl.DataFrame:
         [('bins_3', 2, 1), ('bin', 2, 1), ('bin', 3, 1)]
     """
     if not plan.is_chain:
-        return _fairness_of_cube(plan)
+        return _fairness_of_cuboids(plan)
     classes, by_depth = _variances(plan)
     rows = []
     for t in range(1, plan.tree.depth + 1):
@@ -231,16 +231,16 @@ def fairness(plan: Plan) -> pl.DataFrame:
 MOST_CELLS = 1 << 24
 
 
-def _fairness_of_cube(plan: Plan) -> pl.DataFrame:
-    """Return the rows of a cube's cuboids."""
-    cube, rows = plan.cube, []
+def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
+    """Return the rows of cuboids that are estimated together."""
+    joint, rows = plan.joint, []
     for levels in plan.measured:
-        cuboid = cube.shape.given(levels)
-        if cuboid in cube.whole and plan.tree.cells(levels) > MOST_CELLS:
+        cuboid = joint.shape.given(levels)
+        if cuboid in joint.whole and plan.tree.cells(levels) > MOST_CELLS:
             continue
-        variance = np.array([cube.mean_variance(cuboid)])
-        if cuboid in cube.whole:
-            variance = cube.box_of[cuboid].variances.of_cells(cuboid)
+        variance = np.array([joint.mean_variance(cuboid)])
+        if cuboid in joint.whole:
+            variance = joint.variances_of(cuboid).of_cells(cuboid)
         mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
         above = _least_above_zero(variance)
         ratio, name = largest / above if above else None, plan.tree.name_of(levels)

@@ -32,6 +32,7 @@ from hedgerow.plan.allocation.cube import (
     even_shares,
     optimal_shares,
 )
+from hedgerow.plan.allocation.named import optimal_named
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
@@ -65,8 +66,9 @@ class Optimal:
     Of a cube both objectives are for counts that are large against the noise, and shares are
     products of shares of levels. ``released`` is exact where importances are a product and the
     total is measured, and near the least where it is public or importances are by cuboid.
-    ``largest`` makes the largest root mean square error of a cuboid least, which makes all alike
-    where shares can.
+    Of named cuboids it is optimal for axes of even families, and near it elsewhere
+    (`hedgerow.plan.allocation.named`). ``largest`` makes the largest root mean square error of a
+    cuboid least, which makes all alike where shares can.
 
     Args:
         importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
@@ -114,9 +116,12 @@ class Optimal:
         if problem.is_cube:
             facts = CubeFacts.of(problem)
             return problem.in_order(cuboid_shares(facts, self._of_cube(facts)))
+        if problem.is_named:
+            self._check_prior()
+            return optimal_named(problem, self.importance, self.objective)
         if self.objective == "largest":
             raise PlanError(
-                'objective = "largest" goes with the workload of a cube (cuboids = "cube")'
+                'objective = "largest" goes with a cube (cuboids = "cube") or named cuboids'
             )
         if self.objective == "released":
             weights = mean_importances(problem, self.importance, self.prior)
@@ -136,11 +141,14 @@ class Optimal:
 
     def _of_cube(self, facts: CubeFacts) -> AxisShares:
         """Return the shares of the levels of a cube's axes."""
-        if self.prior is not None:
-            raise PlanError("a cube's shares rest on no prior: leave it out")
+        self._check_prior()
         if self.objective == "largest":
             return even_shares(facts)
         return optimal_shares(facts, self.importance, released=self.objective != "cells")
+
+    def _check_prior(self) -> None:
+        if self.prior is not None:
+            raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
 
 
 def levels_of(

@@ -1,5 +1,6 @@
 """Shares of the budget as somebody gives them: by depth, by axis of a cube, or by cuboid."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,6 +9,7 @@ from typing import ClassVar
 from hedgerow.errors import PlanError, as_list
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, given_by_axis, given_by_cuboid
+from hedgerow.plan.allocation.named import given_by_name
 from hedgerow.plan.prior import Prior
 from hedgerow.text import Exact, exact
 
@@ -79,6 +81,14 @@ class Shares:
             if by_axis is None:
                 return problem.in_order(given_by_cuboid(facts, given))  # type: ignore[arg-type]
             return problem.in_order(cuboid_shares(facts, given_by_axis(facts, by_axis)))
+        if problem.is_named:
+            named = self.given
+            if isinstance(named, tuple) or _by_axis(named) is not None:
+                raise PlanError(
+                    "named cuboids take their shares by name: shares = {"
+                    f'{json.dumps(problem.names[0], ensure_ascii=False)} = "1/4", ...}}'
+                )
+            return given_by_name(problem, named)  # type: ignore[arg-type]
         return self._along_a_chain(problem)
 
     def _along_a_chain(self, problem: Problem) -> tuple[Fraction | None, ...]:

@@ -1,8 +1,8 @@
-"""Estimates of every measured cell of a cube, listed in its release or not, and their covariances.
+"""Estimates of every measured cell, listed in its release or not, and their covariances.
 
 Of the cuboids that are measured whole they are the best linear unbiased ones
-(`hedgerow.release.cube.cube_pass`). Of the others those cells were measured that lie below positive
-counts of the release, and their estimates are the noisy counts as they are.
+(`hedgerow.release.joint.joint_pass`). Of the others those cells were measured that lie below
+positive counts of the release, and their estimates are the noisy counts as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from hedgerow.estimate.cube.shape import Cuboid, coarser
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.plan.cube import PlannedCube
+from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cube.cube_pass import CubePass
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
+from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.tables.tree import Levels, cell_numbers
 
 
@@ -34,7 +34,7 @@ def measured_cells(
     Their counts are the released ones, 0 where a cell is not listed; their estimates unbiased.
 
     Args:
-        plan: of a cube.
+        plan: whose cuboids are estimated together.
         stored: its noisy counts.
         released: its listed cells.
         wanted: of which cuboids; all of them unless given.
@@ -43,41 +43,41 @@ def measured_cells(
         ReleaseError: the noisy counts are more or fewer than the plan's cells, or cells are listed
             that were not measured.
     """
-    cube = plan.cube
-    estimates = CubePass(plan, stored, Euclidean()).estimates()
+    joint = plan.joint
+    estimates = JointPass(plan, stored, Euclidean()).estimates()
     found = {}
     for levels in plan.levels if wanted is None else wanted:
-        cuboid = cube.shape.given(levels)
-        if cuboid in cube.whole:
-            nodes = _whole(cube, cuboid, estimates[cuboid])
+        cuboid = joint.shape.given(levels)
+        if cuboid in joint.whole:
+            nodes = _whole(joint, cuboid, estimates[cuboid])
         else:
-            nodes = _survivors(cube, cuboid, stored, released)
+            nodes = _survivors(joint, cuboid, stored, released)
         _fill(plan, levels, nodes, released[levels])
         found[levels] = nodes
     return found
 
 
-def _whole(cube: PlannedCube, cuboid: Cuboid, estimates: Float64) -> Nodes:
+def _whole(joint: Joint, cuboid: Cuboid, estimates: Float64) -> Nodes:
     """Return all cells of a cuboid, with counts of 0."""
     codes = tuple(code.ravel().astype(np.int32) for code in np.indices(estimates.shape))
     variance = np.zeros(estimates.size)
-    if cube.public is None or any(k > e for k, e in zip(cuboid, cube.public, strict=True)):
-        variance = cube.box_of[cuboid].variances.of_cells(cuboid).ravel()
+    if not joint.is_public(cuboid):
+        variance = joint.variances_of(cuboid).of_cells(cuboid).ravel()
     return Nodes(codes, np.zeros(estimates.size, np.int64), estimates.ravel(), variance)
 
 
 def _survivors(
-    cube: PlannedCube, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
+    joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    margins = [released[cube.levels(coarser(cuboid, axis))] for axis in (1, 0)]
-    parents = [a.parents(level) for a, level in zip(cube.shape.axes, cuboid, strict=True)]
+    margins = [released[joint.levels(coarser(cuboid, axis))] for axis in (1, 0)]
+    parents = [a.parents(level) for a, level in zip(joint.shape.axes, cuboid, strict=True)]
     by_row, by_column = ((each.codes[0], each.codes[1], each.counts) for each in margins)
     blocks = SparseBlocks.of_cells(by_row, by_column, (parents[0], parents[1]))
-    noisy = stored.cells(cube.levels(cuboid), blocks, (parents[0], parents[1]))
+    noisy = stored.cells(joint.levels(cuboid), blocks, (parents[0], parents[1]))
     row, column = blocks.nodes(np.arange(blocks.cells))
     order = np.lexsort((column, row))
-    counts, variance = np.zeros(len(order), np.int64), np.full(len(order), cube.noise[cuboid])
+    counts, variance = np.zeros(len(order), np.int64), np.full(len(order), joint.noise[cuboid])
     return Nodes((row[order], column[order]), counts, noisy[order].astype(np.float64), variance)
 
 
@@ -96,35 +96,34 @@ def covariance_of_cells(plan: Plan, cells: Sequence[tuple[Levels, int]]) -> Floa
     """Return covariances of the estimates of `measured_cells`: float64 (cells, cells), records².
 
     Args:
-        plan: of a cube.
+        plan: whose cuboids are estimated together.
         cells: the cuboid of each, and its place there, row by row.
 
     Raises:
         EstimateError: a cell is not there, or its estimate is none of least squares over the same
             measurements as the others.
     """
-    cube, names = plan.cube, [plan.tree.name_of(levels) for levels, _ in cells]
-    cuboids = [cube.shape.given(levels) for levels, _ in cells]
-    boxes = {id(box): box for box in map(cube.box_of.get, cuboids)}
-    box = next(iter(boxes.values()), None)
-    if box is None or len(boxes) > 1:
+    joint, names = plan.joint, [plan.tree.name_of(levels) for levels, _ in cells]
+    cuboids = [joint.shape.given(levels) for levels, _ in cells]
+    whole = [joint.variances_of(cuboid) for cuboid in cuboids if cuboid in joint.whole]
+    if len(whole) < len(cuboids) or len({id(each) for each in whole}) != 1:
         raise EstimateError(
             f"{' and '.join(sorted(set(names)))} were not all measured whole and estimated from "
             f'the same noisy counts, so covariances are unknown; they exist with measure = "all"'
         )
-    weights = [_alone(cube, *each) for each in zip(cuboids, cells, names, strict=True)]
+    weights = [_alone(joint, *each) for each in zip(cuboids, cells, names, strict=True)]
     found = np.empty((len(cells), len(cells)))
     for i, one in enumerate(weights):
         for j, other in enumerate(weights[: i + 1]):
-            found[i, j] = found[j, i] = box.variances.covariance(one, other)
+            found[i, j] = found[j, i] = whole[0].covariance(one, other)
     return found
 
 
-def _alone(cube: PlannedCube, cuboid: Cuboid, cell: tuple[Levels, int], name: str) -> Product:
+def _alone(joint: Joint, cuboid: Cuboid, cell: tuple[Levels, int], name: str) -> Product:
     """Return the weights of the sum that is one cell."""
-    shape = cube.shape.shape(cuboid)
-    if not 0 <= cell[1] < cube.shape.cells(cuboid):
-        raise EstimateError(f"{name} has {cube.shape.cells(cuboid):,} cells, none is {cell[1]}")
+    shape = joint.shape.shape(cuboid)
+    if not 0 <= cell[1] < joint.shape.cells(cuboid):
+        raise EstimateError(f"{name} has {joint.shape.cells(cuboid):,} cells, none is {cell[1]}")
     place = np.unravel_index(cell[1], shape)
     return [
         (level, np.bincount([int(at)], minlength=size).astype(np.float64))

@@ -1,0 +1,378 @@
+"""What a plan decides for cuboids that are estimated together: a cube's, or those that are named.
+
+In the estimate room's terms: levels of only children are left out there, and `Joint.levels`
+translates. Nothing here is confidential.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Float64
+from hedgerow.errors import EstimateError, PlanError
+from hedgerow.estimate.cube.blocks import Counts
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join, meet
+from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.workload.kept_sums import KeptSumsError
+from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.settle import settle, summed
+from hedgerow.estimate.workload.solvers import solver_of
+from hedgerow.noise.loss import precision_of
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.cuboids import CuboidPlan, Measured
+from hedgerow.tables.tree import Codes, Levels, Tree
+
+Tables = dict[Cuboid, Float64]
+
+SMALLEST = 1e-12
+"""Records²: noise of a smaller variance is given this one where estimates are weighted."""
+
+
+class Variances(Protocol):
+    """The variances of estimates that rest on the same noisy counts (records²)."""
+
+    def mean(self, cuboid: Cuboid) -> float:
+        """Return the mean over the cells of a cuboid."""
+
+    def largest(self, cuboid: Cuboid) -> float:
+        """Return the largest one, or a bound of it."""
+
+    def of_cells(self, cuboid: Cuboid) -> Float64:
+        """Return those of all cells: float64 (cells along each axis)."""
+
+    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Float64:
+        """Return those of listed cells: float64 (cells)."""
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(ABC):
+    """Cuboids that are estimated together.
+
+    Attributes:
+        shape: how the levels nest.
+        noise: for each measured cuboid the variance of one noisy count, records².
+        public: the finest cuboid whose counts are public, if any.
+        whole: the cuboids of which every cell is measured, public or a sum of such; of the others,
+            survivors.
+    """
+
+    shape: CubeShape
+    noise: Mapping[Cuboid, float]
+    public: Cuboid | None
+    whole: frozenset[Cuboid]
+
+    @property
+    @abstractmethod
+    def cuboids(self) -> tuple[Cuboid, ...]:
+        """The cuboids of the workload, each after all that are coarser."""
+
+    @abstractmethod
+    def levels(self, cuboid: Cuboid) -> Levels:
+        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+
+    @abstractmethod
+    def variances_of(self, cuboid: Cuboid) -> Variances:
+        """Return the variances of what tells most of a cuboid all of whose cells are measured."""
+
+    @abstractmethod
+    def nominal_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
+
+    @abstractmethod
+    def is_raw(self, cuboid: Cuboid) -> bool:
+        """Return whether the estimates of a cuboid are its own noisy counts alone."""
+
+    @abstractmethod
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the unbiased estimates of all cuboids whose cells are all measured.
+
+        Args:
+            tables: of each of them that is measured its noisy counts, and of those that are public
+                the true ones: float64 (cells along each axis).
+
+        Returns:
+            For each of them, and others that are settled on the way, float64 (cells along each
+            axis), records.
+        """
+
+    @abstractmethod
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return whole counts of the same cuboids, each the sum of every finer one.
+
+        Args:
+            tables: as for `estimates`; they may be overwritten.
+            estimates: the estimates.
+            exact: the true counts of public cuboids.
+        """
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """How cuboids are estimated and what their variances are, in a sentence for users."""
+
+    @property
+    @abstractmethod
+    def has_targets(self) -> bool:
+        """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
+
+    def is_public(self, cuboid: Cuboid) -> bool:
+        """Return whether the counts of a cuboid are public."""
+        return self.public is not None and is_within(cuboid, self.public)
+
+    def mean_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance of a cuboid's estimates (records²)."""
+        if self.is_public(cuboid):
+            return 0.0
+        if cuboid in self.whole:
+            return self.variances_of(cuboid).mean(cuboid)
+        return self.noise[cuboid]
+
+    def largest_variance(self, cuboid: Cuboid) -> float:
+        """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""
+        if self.is_public(cuboid):
+            return 0.0
+        if cuboid in self.whole:
+            return self.variances_of(cuboid).largest(cuboid)
+        return self.noise[cuboid]
+
+    def variances_at(self, cuboid: Cuboid, codes: Codes) -> Float64:
+        """Return the variances of listed estimates: float64 (cells), records²."""
+        if self.is_public(cuboid):
+            return np.zeros(len(codes[0]))
+        if cuboid in self.whole:
+            return self.variances_of(cuboid).at(cuboid, codes)
+        return np.full(len(codes[0]), self.noise[cuboid])
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedCuboids(Joint):
+    """The cuboids that a workload names, what they have in common, and how they are estimated.
+
+    Attributes:
+        nominal: for each measured cuboid the variance of its noise if it were wide, records².
+        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
+    """
+
+    nominal: Mapping[Cuboid, float]
+    own_levels: Mapping[Cuboid, Levels]
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        by_levels: Mapping[Levels, CuboidPlan],
+        public: Levels | None,
+        whole: Iterable[Levels],
+    ) -> "PlannedCuboids":
+        """Return the cuboids of a plan.
+
+        Args:
+            tree: the public domain.
+            by_levels: what is done at each cuboid, coarse to fine.
+            public: the finest public one.
+            whole: those of which every cell is measured, public or a sum of such.
+
+        Raises:
+            PlanError: tables that cannot be settled together, survivors below margins that do not
+                fit, or a workload that is too large.
+        """
+        shape = cut_shape(tree, by_levels)
+        own: dict[Cuboid, Levels] = {}
+        for levels in by_levels:
+            own.setdefault(shape.given(levels), levels)
+        found = cls(
+            shape,
+            {
+                shape.given(levels): max(what.mechanism.noise_variance, SMALLEST)
+                for levels, what in by_levels.items()
+                if isinstance(what, Measured)
+            },
+            None if public is None else shape.given(public),
+            frozenset(shape.given(levels) for levels in whole),
+            {
+                shape.given(levels): _nominal(what.mechanism)
+                for levels, what in by_levels.items()
+                if isinstance(what, Measured)
+            },
+            own,
+        )
+        found.check(tree)
+        return found
+
+    def check(self, tree: Tree) -> None:
+        """Raise a PlanError unless the cuboids can be estimated, and settled together."""
+
+        def named(cuboids: Iterable[Cuboid]) -> str:
+            return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
+
+        tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
+        if not tables:
+            raise PlanError(
+                "survivors are measured below cuboids that are measured whole, which have at most "
+                "2^26 cells, and none is named: name a coarser one"
+            )
+        for cuboid in self.cuboids:
+            known = self.is_public(cuboid) or any(is_within(cuboid, table) for table in tables)
+            if cuboid not in self.noise if cuboid not in self.whole else not known:
+                raise PlanError(
+                    f"{named([cuboid])} belongs to several tables whose survivors are measured, "
+                    "and they must agree on it: name it, too, or measure all cells "
+                    '(measure = "all")'
+                )
+        try:
+            self.solver, self.lattice  # noqa: B018 - so that an impossible plan cannot exist
+        except KeptSumsError as error:
+            raise PlanError(
+                f"the sums of {named([error.cuboid])} by {named(error.sums)} cannot all be kept: "
+                "three margins of a table need not fit together; name one of them less, or use a "
+                'single table (cuboids = "cube")'
+            ) from None
+        except EstimateError as error:
+            raise PlanError(str(error)) from None
+        for cuboid in self.sparse:
+            covers = [cover for cover in self.margins[cuboid] if any(cover)]
+            if len(covers) == 1:
+                continue
+            if len(covers) != 2 or join(*covers) != cuboid:
+                raise PlanError(
+                    f"{named([cuboid])} cannot be measured at survivors below "
+                    f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
+                    "have all its levels between them; name others, or measure all cells "
+                    '(measure = "all")'
+                )
+
+    @property
+    def sparse(self) -> tuple[Cuboid, ...]:
+        """The cuboids of which survivors are measured, coarse to fine."""
+        return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """What is settled of the cuboids that are measured whole."""
+        whole = [cuboid for cuboid in self.cuboids if cuboid in self.whole]
+        return Lattice.of(whole, maximal(whole), public=self.public)
+
+    @cached_property
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+        return {
+            cuboid: maximal(
+                other for other in self.cuboids if other != cuboid and is_within(other, cuboid)
+            )
+            for cuboid in self.sparse
+        }
+
+    @property
+    def cuboids(self) -> tuple[Cuboid, ...]:
+        """The cuboids of the workload, each after all that are coarser."""
+        return tuple(self.own_levels)
+
+    def levels(self, cuboid: Cuboid) -> Levels:
+        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+        if cuboid in self.own_levels:
+            return self.own_levels[cuboid]
+        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+
+    @cached_property
+    def solver(self) -> Solver:
+        """What estimates all cuboids that are measured whole."""
+        noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
+        return solver_of(Observed(self.shape, noise, self.known))
+
+    @cached_property
+    def known(self) -> Cuboid | None:
+        """What is public of the measured tables: the public cuboid's own one may be none of them.
+
+        It is a level of one axis, so that its common coarsenings with tables are nested.
+        """
+        if self.public is None:
+            return None
+        tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
+        return max((meet(self.public, table) for table in tables), key=sum)
+
+    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+        """Return the least-squares estimates of all that is settled, and the public counts."""
+        given = {c: table for c, table in tables.items() if c in self.noise}
+        found = Tables()
+        for cuboid in self.lattice.elements:
+            if self.is_public(cuboid) and self.public is not None:
+                table = tables[self.public].astype(np.int64)
+                exact = summed(self.shape, table, self.public, cuboid)
+                found[cuboid] = exact.astype(np.float64)
+        if self.known is not None:
+            given[self.known] = found[self.known]
+        wanted = [cuboid for cuboid in self.lattice.elements if cuboid not in found]
+        return found | self.solver.estimates(given, wanted)
+
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return the counts of all that is settled."""
+        tables.clear()
+        return settle(self.shape, self.lattice, estimates, exact)
+
+    def variances_of(self, cuboid: Cuboid) -> Variances:
+        """Return the variances of all cuboids that are measured whole."""
+        del cuboid
+        return self.solver
+
+    def nominal_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
+        if self.is_public(cuboid):
+            return 0.0
+        return self._wide.mean(cuboid) if cuboid in self.whole else self.nominal[cuboid]
+
+    @cached_property
+    def _wide(self) -> Solver:
+        """The same solver under the variances of wide noise."""
+        wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
+        return solver_of(Observed(self.shape, wide, self.known))
+
+    def is_raw(self, cuboid: Cuboid) -> bool:
+        """Return whether the estimates of a cuboid are its own noisy counts alone."""
+        own = self.noise.get(cuboid)
+        return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
+
+    @property
+    def words(self) -> str:
+        """How cuboids are estimated and what their variances are, in a sentence for users."""
+        exactly = "exact" if self.solver.is_exact else "upper bounds"
+        return f"Cuboids are {self.solver.words}; their errors are {exactly}."
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
+        return any(len(covers) > 2 for covers in self.lattice.covers.values())
+
+
+def _nominal(mechanism: Mechanism) -> float:
+    """Return the variance of noise of this precision, were it wide: records²."""
+    price = mechanism.price
+    return float(price.variance / precision_of(mechanism) ** price.power)
+
+
+def cut_shape(tree: Tree, cuboids: Iterable[Levels]) -> CubeShape:
+    """Return how the levels of a tree's axes nest, down to the finest that occur."""
+    deepest = [max(levels) for levels in zip(*cuboids, strict=True)]
+    return CubeShape.of(
+        [
+            [np.asarray(start, np.int64) for start in axis.child_start[:last]]
+            for axis, last in zip(tree.axes, deepest, strict=True)
+        ]
+    )
