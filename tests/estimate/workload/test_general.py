@@ -219,6 +219,14 @@ def even_commuting(families, variance=1.0, public=(0, 0)):
     return Observed(shape, {c: variance for c in measured if c != public}, public)
 
 
+def test_variances_that_were_told_can_be_changed_without_harm():
+    solver = GeneralSolver.of(even_commuting([2, 2]))
+    before = solver.of_cells((2, 1)).copy()
+    solver.of_cells((2, 1))[...] = -1
+    np.testing.assert_array_equal(solver.of_cells((2, 1)), before)
+    assert solver.of_cells((0, 0)) == 0  # what is public, to the last bit
+
+
 def test_bounds_of_a_table_are_told_by_its_families(monkeypatch):
     """They take no array of the table's own size."""
     observed = even_commuting([2, 3])
