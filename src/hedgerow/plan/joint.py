@@ -96,6 +96,7 @@ class Joint(ABC):
     def is_raw(self, cuboid: Cuboid) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
 
+    @abstractmethod
     def rehearse(self) -> None:
         """Raise a PlanError unless estimates can be had, whatever the counts.
 
