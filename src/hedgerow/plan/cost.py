@@ -7,7 +7,7 @@ synthetic tables: the cells of all depths together were half of the forecast; si
 by up to 27 times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
@@ -128,10 +128,7 @@ def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
 
 
 def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return those of a joint plan: whole cuboids, and survivors below two positive margins.
-
-    Rows and columns of positive margins are taken to be spread evenly over the blocks.
-    """
+    """Return those of a joint plan: whole cuboids, and survivors below positive margins."""
     cells: dict[Levels, int] = {}
     alive: dict[Levels, int] = {}
     for levels, what in plan.by_levels.items():
@@ -141,8 +138,7 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
             continue
         laid_out = plan.tree.cells(levels)
         if not plan.is_whole(levels):
-            rows, columns, blocks = (alive[k] for k in _margins(plan, levels))
-            laid_out = min(laid_out, -(-rows * columns // max(1, blocks)))
+            laid_out = min(laid_out, _below_margins(plan, levels, alive))
         alive[levels] = min(laid_out, records)
         cells[levels] = laid_out if isinstance(what, Measured | Summed) else 0
         if isinstance(what, Measured | Summed) and noisy:
@@ -151,14 +147,17 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
     return Work(tuple(cells.values()), tuple(alive.values()))
 
 
-def _margins(plan: Plan, levels: Levels) -> tuple[Levels, Levels, Levels]:
-    """Return the cuboids below which survivors are measured, and what the two have in common."""
-    by_row, by_column = plan.joint.margins_of(plan.joint.shape.given(levels))
-    return (
-        plan.joint.levels(by_row),
-        plan.joint.levels(by_column),
-        plan.joint.levels(meet(by_row, by_column)),
-    )
+def _below_margins(plan: Plan, levels: Levels, alive: Mapping[Levels, int]) -> int:
+    """Return how many cells of a cuboid lie below positive ones of the one or two above it.
+
+    Rows and columns of positive margins are taken to be spread evenly over the blocks.
+    """
+    joint = plan.joint
+    covers = joint.margins[joint.shape.given(levels)]
+    count = prod(alive[joint.levels(cover)] for cover in covers)
+    if len(covers) == 1:
+        return -(-count * plan.tree.cells(levels) // joint.shape.cells(covers[0]))
+    return -(-count // max(1, alive[joint.levels(meet(*covers))]))
 
 
 def _work_of_chain(plan: Plan, records: int, *, noisy: bool) -> Work:

@@ -171,6 +171,9 @@ class PlannedCube(Joint):
             if cuboid in self.whole
         }
 
+    def rehearse(self) -> None:
+        """Do nothing: a closed form can always be had."""
+
     def estimates(
         self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
     ) -> Tables:
@@ -189,10 +192,6 @@ class PlannedCube(Joint):
             inside.clear()
         return found
 
-    def margins_of(self, cuboid: Cuboid) -> tuple[Cuboid, Cuboid]:
-        """Return the cuboids one level coarser along the second axis, and along the first."""
-        return coarser(cuboid, 1), coarser(cuboid, 0)
-
     def settled(
         self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
     ) -> dict[Cuboid, Counts]:
@@ -203,6 +202,11 @@ class PlannedCube(Joint):
                 tables[cuboid] = np.zeros(self.shape.shape(cuboid))
         upward(self.squares, tables)
         return settle(self.squares, tables, exact)
+
+    @cached_property
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, those one level coarser."""
+        return {c: (coarser(c, 0), coarser(c, 1)) for c in self.cuboids if c not in self.whole}
 
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of the box that tells most of a cuboid."""
