@@ -258,9 +258,14 @@ def test_the_cheapest_plan_meets_its_targets_and_no_cheaper_one_does():
     assert 0.99e5 <= float((frame["cells"].cast(float) * frame["rmse"] ** 2).sum()) <= 1e5
 
 
-def test_fair_shares_and_priors_are_refused():
+def test_what_is_for_chains_alone_is_refused():
     with pytest.raises(hr.PlanError, match="fair shares are for a chain or a cube"):
         planned("o.o3", "d.d3", allocation=hr.Fair(1.5))
+    ages = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, allocation=hr.ForDistribution())
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, measure=hr.RunningSums())
 
 
 def test_tables_of_only_children_are_the_coarsest_with_their_cells():
