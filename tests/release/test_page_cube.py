@@ -192,9 +192,9 @@ def test_equal_sums_at_other_areas_do_not_add_up(cubes):
         return cube_module.Cells(places, one, one, one, one, np.array([False]))
 
     tree = cubes["pairs"].tree
-    cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 1)))
+    cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 1)))
     with pytest.raises(ReleaseError, match="do not add up"):
-        cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 0)))
+        cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 0)))
 
 
 def test_cells_must_stand_row_by_row(cubes, tmp_path):
