@@ -145,7 +145,8 @@ function crossed(place, part, [down, across], whole, every, again) {
     ? (isContradicted(item) ? "≠ " : "") + number.format(item.count) : pressed(item, number.format(item.count)));
   const bounds = (item) => make("td", { class: "sum bounds" }, item.isSum ? "–" : interval(item));
   const unbiased = (item) => make("td", { class: "sum" }, item.isSum ? "–" : number.format(item.unbiased));
-  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]];
+  const isPlain = rows.isSum && columns.isSum;
+  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]].slice(0, isPlain ? 1 : 3);
   const [rowName, columnName] = [down, across].map((a) => `${axes[a].name} ${axes[a].levels[place[a].k - 1]}`);
   const head = (words) => make("th", { scope: "col" }, words);
   const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
@@ -158,7 +159,7 @@ function crossed(place, part, [down, across], whole, every, again) {
     make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
       ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
     make("tbody", {}, ...first, ...body));
-  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
+  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}${isPlain ? " plain" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
   const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
     [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);
   const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)

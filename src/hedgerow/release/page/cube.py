@@ -1,4 +1,4 @@
-"""The cuboids that a page carries beside a chain: margins first, then coarse to fine while they fit.
+"""The cuboids of a page beside a chain: margins first, then coarse to fine while they fit.
 
 A *margin* here is a cuboid of one axis alone. The areas of a level that are used are the same in
 every cuboid with that level, as released counts agree on what they have in common; so a cell is one
@@ -159,9 +159,7 @@ class CarriedCuboids:
 
     def _list(self, levels: Levels) -> str:
         name, cells = shown(self.tree.name_of(levels)), self.cells[levels]
-        labels = [
-            self._labels(a, k, cells.codes[a][:MOST_ROWS]) for a, k in enumerate(levels) if k
-        ]
+        labels = [self._labels(a, k, cells.codes[a][:MOST_ROWS]) for a, k in enumerate(levels) if k]
         rows = [
             [" → ".join(path), *cells.sentence(i)]
             for i, path in enumerate(zip(*labels, strict=True))
@@ -171,8 +169,8 @@ class CarriedCuboids:
 
     def _margin(self, levels: Levels, axis: int) -> list[list[str]]:
         """Return the counts of a pair's margin in words: sums alone where it was not released."""
-        margin, cells = self.cells.get(_only(levels, axis)), self.cells[levels]
-        if margin is not None:
+        cells = self.cells[levels]
+        if (margin := self.cells.get(_only(levels, axis))) is not None:
             return [margin.sentence(i) for i in range(len(margin))]
         codes = self.used[axis, levels[axis]].codes
         sums = np.zeros(len(codes), dtype=np.int64)
@@ -183,20 +181,23 @@ class CarriedCuboids:
         cells, whole = self.cells[levels], self.cells[(0,) * len(levels)]
         name = [shown(self.tree.name_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
+        is_known = any(_only(levels, a) in self.cells for a in split)
+        words = _MARGIN if is_known else _MARGIN[:1]
         used = [self.used[a, levels[a]].codes for a in split]
         place = [np.searchsorted(own, cells.codes[a]) for own, a in zip(used, split, strict=True)]
         inner = {at: cells.sentence(i)[0] for i, at in enumerate(zip(*place, strict=True))}
         lines = [
-            [words, *(["", "", ""] if k else whole.sentence(0)), *(each[k] for each in columns)]
-            for k, words in enumerate(_MARGIN)
+            [word, *([""] * len(words) if k else whole.sentence(0)[: len(words)])]
+            + [each[k] for each in columns]
+            for k, word in enumerate(words)
         ]
         for r, label in enumerate(self._labels(split[0], levels[split[0]], used[0])):
             row = (inner.get((r, c), "0") for c in range(len(columns)))
-            lines.append([label, *rows[r], *row])
+            lines.append([label, *rows[r][: len(words)], *row])
         head = self._labels(split[1], levels[split[1]], used[1])
         return table(
             f"Counts by {name[0]} (rows) and {name[1]} (columns)",
-            [f"{name[0]} ↓<br>{name[1]} →", *_MARGIN, *head],
+            [f"{name[0]} ↓<br>{name[1]} →", *words, *head],
             lines,
         )
 
@@ -293,8 +294,9 @@ def _read(folder: Path, plan: Plan, levels: Levels, total: int | None) -> Cells:
 def _blocks(
     made: CarriedCuboids, levels: Levels, cells: Cells
 ) -> tuple[dict[tuple[int, int], UsedCodes], list[tuple[str, str]]]:
-    """Return the blocks of a cuboid and of levels that occur first in it, and the codes of these."""
-    blocks, used = [], {}
+    """Return the blocks of a cuboid and of levels that occur in it first, and their codes."""
+    blocks: list[tuple[str, str]] = []
+    used: dict[tuple[int, int], UsedCodes] = {}
     for a, (axis, finest) in enumerate(zip(made.tree.axes, levels, strict=True)):
         for level in range(1, finest + 1):
             if (a, level) in made.used:

@@ -263,6 +263,8 @@ def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     others = [levels for levels in plan.levels if levels not in carried]
     if not others:
         which = "levels" if plan.is_chain else "combinations of levels"
+        if not plan.is_chain and not isinstance(plan.workload, Cube):
+            which = f"{len(carried)} combinations of levels that were released"
         return f"<p>This page carries the counts of all {which}.</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
     here = (

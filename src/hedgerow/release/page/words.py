@@ -127,9 +127,11 @@ def title(plan: Plan) -> str:
 
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
+    finest = map(max, zip(*plan.tables, strict=True))
     lists = [
-        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels])})"
-        for axis in plan.tree.axes
+        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels[:k]])})"
+        for axis, k in zip(plan.tree.axes, finest, strict=True)
+        if k
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
@@ -139,13 +141,15 @@ def released(plan: Plan, total: int) -> str:
         "at every level they add up to the count above them"
         if plan.is_chain
         else "those of every combination of levels add up to those of all coarser ones"
+        if isinstance(plan.workload, Cube)
+        else "those of every released combination of levels add up to those of all coarser ones"
     )
-    absent = "What is not listed has" if len(plan.tables) == 1 else "What its table does not list has"
+    listing = "is not listed" if len(plan.tables) == 1 else "its table does not list"
     return (
         f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
         f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
         f"trip. Counts are whole numbers, none is negative, and {added}. "
-        f"{absent} a count of 0.</p>{_tables(plan)}"
+        f"What {listing} has a count of 0.</p>{_tables(plan)}"
     )
 
 
@@ -266,7 +270,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     idle = [name for name, what in every.items() if isinstance(what, Unmeasured)]
     noise = plan.mechanism.name.replace("-", " ").title()
     what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
-    levels = "levels" if plan.is_chain else "combinations of levels"
+    levels = "levels" if plan.is_chain else "combinations of levels (cuboids)"
     which = _MEASURED[plan.measure] if plan.is_chain else _measured_cells(plan)
     parts = [f"{what} {which}, at {len(measured)} of {len(every)} {levels}."]
     if idle:
