@@ -7,7 +7,7 @@ from tests.made import random_counts
 from tests.release.cube_pages import BUDGET, EVIL, areas, written
 
 KINDS = ["beside", "margins", "tables", "below", "alone", "names", "one"]
-COARSE, FINE = "home.district × work.region", "home.region × work.region × age.region"
+COARSE, FINE = "home.ward × work.region", "home.region × work.region × age.region"
 
 
 def planned():
@@ -19,7 +19,7 @@ def planned():
     margins = ["home.district", "work.ward"]
     yield "beside", counts, usual | {"workload": hr.Cuboids(margins, chain=True)}
     yield "margins", counts, usual | {"workload": hr.Cuboids(margins)}
-    three = hr.Tree([areas("home", 2, 3), areas("work", 3), areas("age", 2)])
+    three = hr.Tree([areas("home", 2, 2, 2), areas("work", 3), areas("age", 2)])
     counts_of_three = random_counts(rng, three, filled=0.9, mean=400)
     yield "tables", counts_of_three, usual | {"workload": hr.Cuboids([COARSE, FINE])}
     even = hr.Tree([areas("home", 3, 4), areas("work", 2, 4)])

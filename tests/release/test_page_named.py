@@ -14,6 +14,7 @@ import hedgerow as hr
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import words
 from hedgerow.release.page.report import REPORT
 from hedgerow.text import visible
 from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of
@@ -97,7 +98,7 @@ def forged(made, tmp_path, levels):
 
 @pytest.mark.parametrize(
     ("kind", "levels", "above"),
-    [("tables", (2, 1, 0), "1-1-0"), ("tables", (1, 1, 1), "1-1-0"), ("beside", (2, 3), "0-3"),
+    [("tables", (3, 1, 0), "1-1-0"), ("tables", (1, 1, 1), "1-1-0"), ("beside", (2, 3), "0-3"),
      ("below", (2, 2), "[12]-[12]")],
 )  # fmt: skip
 def test_no_page_is_made_of_tables_that_do_not_agree(named, tmp_path, kind, levels, above):
@@ -147,7 +148,7 @@ def test_a_pair_with_one_margin_has_the_interval_of_that_one_alone(named):
     known = counts_of(made, (1, 0)).to_dicts()
     assert len(known) == 2
     for row in known:
-        told = [by_row[visible(row["<i>home_region"])][words].text for words in MARGIN]
+        told = [by_row[visible(row["<i>home_region"])][each].text for each in MARGIN]
         assert told[1] == f"{row['low']:,} to {row['high']:,}"
     sums = [cell.text for name, cell in by_row["95 % interval"].items() if name != corner]
     assert set(sums[3:]) == {"–"}
@@ -173,8 +174,8 @@ def test_pairs_that_were_not_released_are_sums_or_blank(named):
     shown = [[cell.text for cell in list(row.values())[1:]] for row in found.rows]
     plan = named["beside"].plan
     for i, row in enumerate(shown):
-        for j, words in enumerate(row):
-            assert (words == "a sum") == ((i, j) not in plan.by_levels)
+        for j, cell in enumerate(row):
+            assert (cell == "a sum") == ((i, j) not in plan.by_levels)
     margins = table(named["margins"].seen, PAIRS)
     blank = [[cell.text for cell in list(row.values())[1:]] for row in margins.rows]
     assert [row[1:] for row in blank[1:]] == [["", "", ""], ["", "", ""]]
@@ -205,16 +206,16 @@ def test_every_cuboid_has_a_row_of_its_own(named, kind):
 
 
 def test_a_page_says_which_tables_were_released_and_that_they_agree(named):
-    words = named["tables"].seen.text
+    told = named["tables"].seen.text
     assert (
-        "2 tables were released: home.region × work.region × age.region and home.district × "
+        "2 tables were released: home.region × work.region × age.region and home.ward × "
         "work.region. They agree on everything that they have in common: what they tell of "
         "home.region × work.region is the same. No joint table was made: counts that need levels "
-        "of several tables at once, such as home.district × work.region × age.region, are not in "
+        "of several tables at once, such as home.ward × work.region × age.region, are not in "
         "this release."
-    ) in " ".join(words.split())
-    assert "adds up to all coarser ones, so the tables agree." in words
-    assert "What its table does not list has a count of 0." in words
+    ) in " ".join(told.split())
+    assert "adds up to all coarser ones, so the tables agree." in told
+    assert "What its table does not list has a count of 0." in told
     (overview,) = named["tables"].seen.all("dl", **{"class": "overview"})
     assert item(overview, "Tables").text == "2"
     assert "what they tell of the total is the same" in " ".join(named["margins"].seen.text.split())
@@ -231,7 +232,11 @@ def test_one_table_is_not_called_several(named, kind):
 
 def test_levels_that_were_not_released_are_not_said_to_be_counted(named):
     assert "by home (region), work (region) and age (region)." in named["alone"].seen.text
-    assert "by home (region and district), work (region)" in named["tables"].seen.text
+    plan = hr.make_plan(
+        named["alone"].tree, budget=hr.Rho(1), workload=hr.Cuboids(["home.region × work.region"])
+    )
+    assert "<bdi>age" not in words.released(plan, 5)
+    assert "by home (region, district and ward), work (region)" in named["tables"].seen.text
 
 
 def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_errors_are(named):
