@@ -79,9 +79,9 @@ def test_a_plan_that_lists_other_cuboids_than_its_workload_is_refused():
 
 
 def test_a_cube_has_no_depths():
-    with pytest.raises(hr.PlanError, match="a cube has no depths"):
+    with pytest.raises(hr.PlanError, match="this plan has no depths"):
         _ = cube().depths
-    with pytest.raises(hr.PlanError, match="a cube has no depths"):
+    with pytest.raises(hr.PlanError, match="this plan has no depths"):
         _ = cube().public_depth
 
 
@@ -171,13 +171,22 @@ def test_survivors_measure_all_but_the_leaves_whole():
     assert [each.get("whole") for each in described] == [None] + [True] * 7 + [False]
 
 
-@pytest.mark.parametrize("sizes", [((3, 4), (1,)), ((1, 1), (2, 5)), ((1,), (1,))])
+@pytest.mark.parametrize("sizes", [((3, 4), (1,)), ((1, 1), (2, 5))])
 def test_survivors_beside_an_axis_of_one_area_are_refused(sizes):
     """They are the cells below two margins, and there is one: found before any noise is drawn."""
     tree = hr.Tree([axis(name, *each) for name, each in zip("od", sizes, strict=True)])
     cube(tree, neighbours=hr.AddRemove(), measure=hr.All())
     with pytest.raises(hr.PlanError, match="both axes must have several areas"):
         cube(tree, neighbours=hr.AddRemove(), measure=hr.Survivors())
+
+
+def test_a_cube_of_one_cell_is_measured_whole():
+    tree = hr.Tree([axis("o", 1), axis("d", 1)])
+    plan = cube(tree, neighbours=hr.AddRemove(), measure=hr.Survivors())
+    assert plan.is_whole((0, 0))
+    table = pl.DataFrame({"o1": ["o1-000"], "d1": ["d1-000"], "n": [1000]})
+    release = hr.release(hr.Counts.from_frame(tree, table, count="n"), plan)
+    assert 700 < release.level("o.o1 × d.d1")["count"].item() < 1300
 
 
 def test_survivors_below_a_level_that_is_too_long_to_be_measured_whole_are_refused(monkeypatch):

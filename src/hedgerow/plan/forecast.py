@@ -82,9 +82,9 @@ def forecast(plan: Planned) -> pl.DataFrame:
     Along a chain the released counts are under `All` those of least squares over all depths, under
     `Survivors` those of Euclidean projection; see `hedgerow.estimate.tree.error`. Of other
     workloads they are those of least squares over all cuboids that are measured whole, and of the
-    others the noisy counts (`hedgerow.plan.joint`). Rounding and clipping at 0 are left out: that changes
-    little where most counts are large; where most are 0, real errors are smaller than ``rmse``, as
-    estimates that may not be negative stay near 0.
+    others the noisy counts (`hedgerow.plan.joint`). Rounding and clipping at 0 are left out: that
+    changes little where most counts are large; where most are 0, real errors are smaller than
+    ``rmse``, as estimates that may not be negative stay near 0.
 
     Columns:
         depth, cuboid, levels, cells: the depth is null beside a chain; the levels are one an axis;

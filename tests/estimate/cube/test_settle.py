@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.block import _fill, scratch_of
 from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.estimates import upward
-from hedgerow.estimate.cube.settle import settle
+from hedgerow.estimate.cube.settle import settle, weight_of
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload.settle import settle_in_order
 from tests.estimate.cube.dense_cubes import random_axis
 from tests.estimate.cube.transport import (
     cost,
@@ -80,6 +84,13 @@ def summed(shape, leaves, cuboid):
     return leaves
 
 
+def settled_in_order(shape, squares, tables, total):
+    """What `settle` makes of a cube before targets are summed up."""
+    lattice = Lattice.of(tables, tables, public=shape.total)
+    weights = partial(weight_of, squares, tables=tables)
+    return settle_in_order(shape, lattice, tables, known(squares, total), weights)
+
+
 @pytest.mark.parametrize("mean", [0.05, 1, 300])
 @pytest.mark.parametrize("public", [True, False])
 def test_every_cuboid_is_the_sum_of_the_leaves_and_none_is_negative(mean, public):
@@ -135,8 +146,10 @@ def test_with_more_axes_sums_over_the_first_two_are_exact_and_the_others_near(ax
     for _ in range(12):
         shape, squares, leaves, tables = noisy_cube(rng, mean, axes)
         upward(squares, tables)
-        counts = settle(squares, tables, known(squares, leaves.sum()))
+        counts = settled_in_order(shape, squares, tables, leaves.sum())
+        finished = settle(squares, tables, known(squares, leaves.sum()))
         for cuboid, found in counts.items():
+            assert (finished[cuboid] == summed(shape, counts[shape.finest], cuboid)).all()
             assert (found >= 0).all()
             refined = [axis for axis, level in enumerate(cuboid) if level]
             for axis in refined[:2]:
@@ -252,7 +265,7 @@ def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
         for c in shape.cuboids()
     }
     upward(squares, tables)
-    counts = settle(squares, tables, known(squares, leaves.sum()))
+    counts = settled_in_order(shape, squares, tables, leaves.sum())
     for cuboid, settled_counts in counts.items():
         off = summed(shape, counts[shape.finest], cuboid) - settled_counts
         assert np.sqrt((off**2.0).mean()) <= 0.7

@@ -56,6 +56,9 @@ class AxisSquares:
             own: the variance of each level, infinite where it is not measured.
             public: a level whose true counts stand in the place of measurements: its variance is
                 0 whatever ``own`` says, and what is measured above it says nothing.
+
+        Raises:
+            EstimateError: a variance that is not above 0, or none for a level.
         """
         own = np.array(own, dtype=np.float64)
         usable = own > 0
@@ -113,8 +116,7 @@ class AxisSquares:
 
     def child_weight(self, level: int) -> Floats:
         """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
-        known = 0.0 if self.own[level] == 0 else 1.0
-        return _ratio(self.combined[level], self.family[level], known)
+        return _ratio(self.combined[level], self.family[level], 1.0)
 
     def gain(self, level: int, exact: int) -> Floats:
         """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""

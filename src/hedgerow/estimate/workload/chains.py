@@ -24,13 +24,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within, meet
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import (
     Parts,
     cells_below,
     join,
-    meet,
     spread,
     summed,
     sums_of,

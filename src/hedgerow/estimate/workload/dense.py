@@ -50,11 +50,11 @@ class DenseDual:
                 "the variances of a workload are too far apart for its least squares in floats"
             ) from None
         object.__setattr__(self, "factor", factor)
-        for parts in covered:
-            for cuboid, table in parts.items():
-                flat = table.reshape(-1, dual.size).T
-                half = solve_triangular(factor, flat, lower=True, check_finite=False)
-                parts[cuboid] = np.ascontiguousarray(half.T).reshape(table.shape)
+        for table in (table for parts in covered for table in parts.values()):
+            cells = table.reshape(-1, dual.size)
+            for rows in _blocks(len(cells), dual.size):  # in place: H takes the place of C Bᵀ
+                part = cells[rows].T
+                cells[rows] = solve_triangular(factor, part, lower=True, check_finite=False).T
         object.__setattr__(self, "halves", tuple(covered))
 
     def solve(self, gaps: Floats) -> Floats:
@@ -128,7 +128,7 @@ def _columns(dual: Dual) -> tuple[Floats, list[dict[Cuboid, Floats]]]:
     """Return K, and C Bᵀ for each chain as tables of coarser cuboids, a column a row of B."""
     kernel = np.empty((dual.size, dual.size))
     whole: list[dict[Cuboid, Floats]] = [{} for _ in dual.chains]
-    for columns in _blocks(dual.size, max(kept_cells(dual), 1)):
+    for columns in _blocks(dual.size, kept_cells(dual)):
         units = np.zeros((dual.size, columns.stop - columns.start))
         units[np.arange(columns.start, columns.stop), np.arange(units.shape[1])] = 1
         covered = dual.covered(units)
@@ -141,7 +141,7 @@ def _columns(dual: Dual) -> tuple[Floats, list[dict[Cuboid, Floats]]]:
     return kernel, whole
 
 
-def _blocks(columns: int, cells: int) -> Iterator[slice]:
-    """Yield ranges of columns that hold about `CHUNK` numbers with so many cells."""
-    step = max(1, CHUNK // cells)
-    return (slice(begin, min(begin + step, columns)) for begin in range(0, columns, step))
+def _blocks(number: int, size: int) -> Iterator[slice]:
+    """Yield ranges of a number of columns or rows of a size that hold about `CHUNK` numbers."""
+    step = max(1, CHUNK // max(size, 1))
+    return (slice(begin, min(begin + step, number)) for begin in range(0, number, step))

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within, meet
 from hedgerow.estimate.workload.chains import Chain
 from hedgerow.estimate.workload.observed import Observed, maximal
-from hedgerow.estimate.workload.overlap import Parts, cells_below, meet, summed, sums_of
+from hedgerow.estimate.workload.overlap import Parts, cells_below, summed, sums_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,30 +117,25 @@ class Dual:
         """Return K λ: float64 (rows, vectors)."""
         return self.variances[:, None] * multipliers + self.seen(self.covered(multipliers))
 
-    def gaps(
-        self, tables: Mapping[Cuboid, Floats], moved: Sequence[Parts]
-    ) -> tuple[Floats, Floats]:
-        """Return d - B x, and the size of what was subtracted from what: float64 (rows).
+    def gaps(self, tables: Mapping[Cuboid, Floats], moved: Sequence[Parts]) -> Floats:
+        """Return d - B x: float64 (rows).
 
         Args:
             tables: of every cuboid that is measured, its noisy counts.
             moved: for each chain how its least squares moves the table's noisy counts.
         """
-        gaps, sizes = [], []
+        found = []
         for rows in self.rows:
-            own = tables[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
-            size = np.abs(own)
+            gap = tables[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
             for number, sign in rows.signs:
                 chain = self.chains[number]
                 sums = summed(chain.shape, tables[chain.table], chain.table, rows.cuboid)
                 if moved[number]:
                     more = sums_of(chain.shape, chain.table, moved[number], rows.cuboid)
                     sums = sums + more[..., 0]
-                own = own - sign * sums.ravel()[rows.kept]
-                size += np.abs(sums.ravel()[rows.kept])
-            gaps.append(own)
-            sizes.append(size)
-        return np.concatenate(gaps), np.concatenate(sizes)
+                gap = gap - sign * sums.ravel()[rows.kept]
+            found.append(gap)
+        return np.concatenate(found)
 
     def diagonal(self) -> Floats:
         """Return an approximation of K's diagonal, no less than it: float64 (rows)."""
@@ -150,7 +145,6 @@ class Dual:
             for number, _ in rows.signs:
                 chain = self.chains[number]
                 variances = dict(zip(chain.cuboids, chain.variances, strict=True))
-                variances = {c: v for c, v in variances.items() if v}
                 cells += combined_sums(chain.shape, variances, rows.cuboid).ravel()[rows.kept]
             found.append(cells)
         return np.concatenate(found)

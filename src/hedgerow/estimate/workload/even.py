@@ -18,7 +18,7 @@ residuals within a public cuboid having none. Each term is convex in the precisi
 axes are taken to have even families of their mean size: an approximation, for shares alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -32,10 +32,11 @@ MOST_RESIDUALS = 4096
 
 
 class EvenMeans:
-    """The mean variances of measured cuboids, by their precisions.
+    """The mean variances of cuboids, by the precisions of those that are measured.
 
     Attributes:
         cuboids: that are measured.
+        wanted: whose mean variances are told.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class EvenMeans:
         sizes: Sequence[Sequence[int]],
         cuboids: Sequence[Cuboid],
         public: Cuboid | None = None,
+        wanted: Sequence[Cuboid] | None = None,
     ) -> None:
         """Lay out the residuals.
 
@@ -50,10 +52,17 @@ class EvenMeans:
             sizes: for each axis the nodes of each of its levels, coarsest first.
             cuboids: that are measured.
             public: the finest cuboid whose counts are public, if any.
+            wanted: whose mean variances are told, the measured cuboids unless given.
 
         Raises:
-            EstimateError: more than 4,096 combinations of levels.
+            EstimateError: more than 4,096 combinations of levels, or a wanted cuboid that no
+                measured one refines and that is not public.
         """
+        self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
+        known = self.cuboids if public is None else (*self.cuboids, public)
+        for cuboid in self.wanted:
+            if not any(is_within(cuboid, d) for d in known):
+                raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
         levels = [range(max(k) + 1) for k in zip(*cuboids, strict=True)]
         if prod(map(len, levels)) > MOST_RESIDUALS:
             raise EstimateError(
@@ -65,17 +74,11 @@ class EvenMeans:
             prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
         ])  # fmt: skip
         leaves = prod(float(own[-1]) for own in sizes)
-        cells = np.array([
-            prod(float(own[k]) for own, k in zip(sizes, c, strict=True)) for c in cuboids
-        ])  # fmt: skip
-        self.cuboids = tuple(cuboids)
-        self._within = np.array(
-            [[is_within(b, c) for b in residuals] for c in cuboids], dtype=np.float64
-        ).reshape(len(cuboids), len(residuals))
-        self._told = self._within.T * (leaves / cells)
+        self._told = _within(residuals, self.cuboids).T * (leaves / _cells(sizes, self.cuboids))
         kept = self._told.any(axis=1)  # the others are residuals of no table
         self._told = self._told[kept]
-        self._weight = (self._within[:, kept] * size[kept]) * (leaves / cells**2)[:, None]
+        repeated = leaves / _cells(sizes, self.wanted) ** 2
+        self._weight = _within(residuals, self.wanted)[:, kept] * size[kept] * repeated[:, None]
 
     def of(self, precisions: Floats) -> tuple[Floats, Floats]:
         """Return the mean variances, and their derivatives by the precisions.
@@ -85,7 +88,41 @@ class EvenMeans:
                 one refines.
 
         Returns:
-            float64 (cuboids), and float64 (cuboids, cuboids): row c the derivatives of V_c.
+            float64 (wanted), and float64 (wanted, cuboids): row c the derivatives of V_c.
         """
         inverse = 1 / (self._told @ precisions)
         return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
+
+
+def even_means(
+    sizes: Sequence[Sequence[int]],
+    variances: Mapping[Cuboid, float],
+    public: Cuboid | None,
+    wanted: Iterable[Cuboid],
+) -> dict[Cuboid, float]:
+    """Return the mean variance of each wanted cuboid, records².
+
+    Args:
+        sizes: for each axis the nodes of each of its levels, coarsest first.
+        variances: of each measured cuboid.
+        public: the finest cuboid whose counts are public, if any.
+        wanted: whose mean variances are told.
+
+    Raises:
+        EstimateError: see `EvenMeans`.
+    """
+    even = EvenMeans(sizes, tuple(variances), public, tuple(wanted))
+    means, _ = even.of(np.array([1 / variance for variance in variances.values()]))
+    return dict(zip(even.wanted, means.tolist(), strict=True))
+
+
+def _within(residuals: Sequence[Cuboid], cuboids: Sequence[Cuboid]) -> Floats:
+    """Return 1 where a residual is one of a cuboid, else 0: float64 (cuboids, residuals)."""
+    found = [[is_within(b, c) for b in residuals] for c in cuboids]
+    return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
+
+
+def _cells(sizes: Sequence[Sequence[int]], cuboids: Sequence[Cuboid]) -> Floats:
+    """Return the number of cells of each cuboid: float64 (cuboids)."""
+    each = (zip(sizes, cuboid, strict=True) for cuboid in cuboids)
+    return np.array([prod(float(own[k]) for own, k in cuboid) for cuboid in each])

@@ -9,6 +9,7 @@ variances are exact; by conjugate gradients otherwise, and then they are upper b
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
-from hedgerow.estimate.workload.gradients import RESIDUAL, conjugate_gradients
+from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import add_spread, cells_below, spread, summed, sums_of
 
@@ -40,19 +41,20 @@ MOST_CACHED = 1 << 20
 """Cells of a cuboid up to which their variances are kept."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GeneralSolver:
     """Least squares over any measured cuboids.
 
     Attributes:
         observed: what is measured.
         dual: the chains, and the rows that they leave out.
-        dense: the rows' factor, if there are not too many.
+        is_exact: whether these are few enough for a dense factor, and so for exact variances; if
+            not, variances are upper bounds.
     """
 
     observed: Observed
     dual: Dual
-    dense: DenseDual | None
+    is_exact: bool
     _known: dict[Cuboid, tuple[Cuboid, Floats]] = field(default_factory=dict)
     _figures: dict[Cuboid, tuple[float, float]] = field(default_factory=dict)
 
@@ -73,25 +75,38 @@ class GeneralSolver:
         work = dual.size * sum(map(shape.cells, observed.tables))
         few = dual.size <= MOST_DENSE and work <= MOST_WORK
         is_dense = few and dual.size * kept_cells(dual) <= MOST_KEPT
-        return cls(observed, dual, DenseDual(dual) if is_dense else None)
+        return cls(observed, dual, is_dense)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether variances are exact; if not, they are upper bounds."""
-        return self.dense is not None
+    @cached_property
+    def dense(self) -> DenseDual | None:
+        """The rows' factor, if they are few enough."""
+        return DenseDual(self.dual) if self.is_exact else None
 
     @property
     def words(self) -> str:
         """How it estimates, in a clause for users."""
         if not self.dual.size:
             return "estimated exactly, along one chain of nested cuboids"
-        beside = f"along a chain a table with {self.dual.size:,} sums beside"
+        beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
         if self.is_exact:
             return f"estimated exactly, {beside}"
         return (
             f"estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, {beside}; "
             "standard errors are upper bounds"
         )
+
+    def rehearse(self) -> None:
+        """Raise an EstimateError unless estimates can be had, whatever the counts.
+
+        The factor is made, or gradients reach their residual on noise in half of the steps that
+        they may take.
+        """
+        if self.is_exact:
+            self.dense  # noqa: B018 - made once
+        elif self.dual.size:
+            noise = np.random.default_rng(17).normal(size=self.dual.size)
+            noise *= np.sqrt(self.dual.diagonal())
+            conjugate_gradients(self.dual, noise, MOST_STEPS // 2)
 
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
@@ -193,11 +208,11 @@ class GeneralSolver:
             found[chain.last] = chain.moved(sums[..., None], own)
         if not self.dual.size:
             return moved
-        gaps, sizes = self.dual.gaps(tables, moved)
+        gaps = self.dual.gaps(tables, moved)
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
-            multipliers, _ = conjugate_gradients(self.dual, gaps, sizes)
+            multipliers, _ = conjugate_gradients(self.dual, gaps)
         for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
             for cuboid, table in covered.items():
                 found[cuboid] = found[cuboid] + table if cuboid in found else table

@@ -9,33 +9,34 @@ from hedgerow.estimate.workload.dual import Dual
 RESIDUAL = 1e-9
 """The residual of the system, relative to its right side, at which gradients stop."""
 
-ROUNDING = 1e-14
-"""The same, relative to the counts whose differences the right side is: less is not to be had."""
-
 MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(dual: Dual, gaps: Floats, sizes: Floats) -> tuple[Floats, int]:
+def conjugate_gradients(
+    dual: Dual, gaps: Floats, most: int = MOST_STEPS
+) -> tuple[Floats, int]:
     """Return λ of K λ = gaps, and the steps it took.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the
-    roots of (nearly) K's diagonal, so that rows of all units count alike.
+    roots of (nearly) K's diagonal, so that rows of all units count alike. No row follows
+    from others, so the residual falls as far as is asked, however large the counts are whose
+    differences the right side is.
 
     Args:
         dual: the system.
         gaps: the right side, float64 (rows).
-        sizes: of the counts that its entries are the differences of, float64 (rows).
+        most: steps at most.
 
     Raises:
         EstimateError: the residual is not reached.
     """
     scale = 1 / np.sqrt(dual.diagonal())
     found, residual = np.zeros(len(gaps)), gaps * scale
-    enough = max(RESIDUAL * _norm(residual), ROUNDING * _norm(sizes * scale))
     direction, squared = residual.copy(), float(residual @ residual)
-    for steps in range(MOST_STEPS):
-        if np.sqrt(squared) <= enough:
+    enough = RESIDUAL**2 * squared
+    for steps in range(most):
+        if squared <= enough:
             return found * scale, steps
         image = dual.times((direction * scale)[:, None])[:, 0] * scale
         length = squared / float(direction @ image)
@@ -45,10 +46,6 @@ def conjugate_gradients(dual: Dual, gaps: Floats, sizes: Floats) -> tuple[Floats
         direction *= squared / before
         direction += residual
     raise EstimateError(
-        f"the estimates of this workload do not settle within {MOST_STEPS:,} steps; "
+        f"the estimates of this workload do not settle within {most:,} steps; "
         "variances that are less far apart, or fewer cuboids, help"
     )
-
-
-def _norm(vector: Floats) -> float:
-    return float(np.linalg.norm(vector))

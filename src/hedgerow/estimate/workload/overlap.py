@@ -13,18 +13,13 @@ from math import prod
 import numpy as np
 
 from hedgerow.estimate.cube.passes import sum_along
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, meet
 
 STRIP_CELLS = 1 << 20
 """Cells of a strip of a table that is added to at a time."""
 
 Parts = Mapping[Cuboid, Floats]
 """A vector over a table's cells as Σ_d S_dᵀ w_d: for each d float64 (cells along each axis, …)."""
-
-
-def meet(one: Cuboid, other: Cuboid) -> Cuboid:
-    """Return the finest common coarsening of two cuboids."""
-    return tuple(map(min, one, other))
 
 
 def join(one: Cuboid, other: Cuboid) -> Cuboid:

@@ -6,9 +6,10 @@ function of the cuboids' precisions. Shares are optimal for axes whose levels ha
 even families, and near it elsewhere. They depend on public facts alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain, combinations
 
 import numpy as np
 from scipy.optimize import minimize
@@ -33,8 +34,14 @@ from hedgerow.tables.tree import Levels
 SHARPNESS = 1.0, 4.0, 16.0, 64.0, 256.0
 """Exponents of the p-norms that stand in for a maximum, one after the other."""
 
-FARTHEST = 30.0
+FARTHEST = 25.0
 """Logarithm of the largest ratio of two shares that is tried."""
+
+LITTLE = 1e-4
+"""A share beside another one of 1, to begin with, of what may end without one."""
+
+MOST_TRIED = 6
+"""Cuboids that may stay unmeasured, up to which every choice of them is tried in pure ε."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,8 +135,9 @@ def least_largest(facts: NamedFacts, costs: Float64) -> Float64:
         def norm(variances: Float64, sharp: float = sharp) -> tuple[float, Float64]:
             logs = sharp * np.log(variances[matters] * costs[matters])
             slope = np.zeros(len(costs))
-            slope[matters] = softmax(logs) / variances[matters]
-            return float(logsumexp(logs)) / sharp, slope
+            total = float(np.exp(logsumexp(logs) / sharp))
+            slope[matters] = total * softmax(logs) / variances[matters]
+            return total, slope
 
         shares = _least(facts, norm, shares)
     return shares
@@ -152,6 +160,9 @@ def _least(
 ) -> Float64:
     """Return the shares at which a cost of mean variances is least: float64 (cuboids).
 
+    For noise priced in ρ there is one optimum. In pure ε, where a share buys with its square, it
+    may pay to leave some cuboids out, and the search begins without each choice of them.
+
     Args:
         facts: of the cuboids.
         cost: of float64 (cuboids): the cost and its derivatives.
@@ -164,11 +175,26 @@ def _least(
         found, by_variance = cost(variances)
         by_share = by_variance @ slope
         by_log = shares * (by_share - shares @ by_share)
-        return float(np.log(found)) if found > 0 else -np.inf, by_log / max(found, 1e-300)
+        return float(np.log(found)), by_log / found
 
-    logs = np.log(np.maximum(begin, begin.max() * 1e-3))
-    bounds = [(-FARTHEST / 2, FARTHEST / 2)] * len(begin)
-    return np.asarray(softmax(minimize(of_logs, logs, jac=True, bounds=bounds).x))
+    bounds = [(-FARTHEST, 1.0)] * len(begin)
+    ends = [
+        minimize(of_logs, np.log(np.maximum(start / start.max(), LITTLE)), jac=True, bounds=bounds)
+        for start in _starts(facts, begin)
+    ]
+    return np.asarray(softmax(min(ends, key=lambda end: float(end.fun)).x))
+
+
+def _starts(facts: NamedFacts, begin: Float64) -> Iterator[Float64]:
+    """Yield shares to begin with: as given, and in pure ε without some cuboids, if they are few."""
+    yield begin
+    free = np.flatnonzero(~facts.needed)
+    if facts.power > 1:
+        most = len(free) if len(free) <= MOST_TRIED else 1
+        for left_out in chain(*(combinations(free, n) for n in range(1, most + 1))):
+            start = np.maximum(begin, begin.max() * LITTLE)
+            start[[*left_out]] = 0.0
+            yield start
 
 
 def _rounded(facts: NamedFacts, shares: Float64) -> tuple[Fraction | None, ...]:

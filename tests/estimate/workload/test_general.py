@@ -1,0 +1,341 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.estimates import least_squares
+from hedgerow.estimate.cube.shape import CubeShape, meet
+from hedgerow.estimate.cube.variances import CubeVariances
+from hedgerow.estimate.workload import dense, general, gradients, overlap
+from hedgerow.estimate.workload.bounds import bounds
+from hedgerow.estimate.workload.general import GeneralSolver
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.spine import SpineSolver
+from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
+from tests.estimate.cube.test_estimates import random_cube
+from tests.estimate.workload.dense_workloads import (
+    KINDS,
+    DenseWorkload,
+    answerable,
+    drawn_workload,
+    random_tables,
+    two_tables,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+many = settings(max_examples=80, deadline=None)
+few = settings(max_examples=30, deadline=None)
+
+
+def assert_estimates(solver, rng):
+    """The estimates are those of dense matrices, and tables stay as they are."""
+    observed = solver.observed
+    tables, oracle = random_tables(rng, observed), DenseWorkload(observed)
+    before = {c: table.copy() for c, table in tables.items()}
+    wanted, found = oracle.estimates(tables), solver.estimates(tables, answerable(observed))
+    assert list(found) == answerable(observed)
+    for cuboid, estimates in found.items():
+        largest = np.abs(wanted[cuboid]).max()
+        np.testing.assert_allclose(estimates, wanted[cuboid], rtol=1e-8, atol=1e-8 * largest)
+        estimates[...] = -1  # nothing of it is a view of what was passed
+    for cuboid, table in tables.items():
+        np.testing.assert_array_equal(table, before[cuboid])
+    return oracle
+
+
+def rounding(oracle):
+    """Below this a variance is 0."""
+    return 1e-12 * max(oracle.observed.variances.values()) * len(oracle.covariance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@many
+def test_estimates_and_variances_are_those_of_dense_matrices(kind, seed):
+    rng, observed = drawn_workload(seed, kind)
+    solver = GeneralSolver.of(observed)
+    assert solver.is_exact
+    assert "estimated exactly" in solver.words
+    oracle = assert_estimates(solver, rng)
+    scale = rounding(oracle)
+    for cuboid in answerable(observed):
+        wanted, cells = oracle.variances(cuboid), solver.of_cells(cuboid)
+        assert cells.shape == wanted.shape
+        np.testing.assert_allclose(cells, wanted, rtol=1e-6, atol=scale)
+        assert solver.mean(cuboid) == pytest.approx(wanted.mean(), rel=1e-6, abs=scale)
+        assert solver.largest(cuboid) == pytest.approx(wanted.max(), rel=1e-6, abs=scale)
+        codes = [rng.integers(0, n, 7) for n in cells.shape]
+        np.testing.assert_array_equal(solver.at(cuboid, codes), cells[tuple(codes)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@many
+def test_gradients_give_the_same_estimates_and_bounds_hold(kind, seed):
+    rng, observed = drawn_workload(seed, kind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(general, "MOST_DENSE", -1)
+        solver = GeneralSolver.of(observed)
+    assert not solver.is_exact
+    assert ("upper bounds" in solver.words) == bool(solver.dual.size)
+    oracle = assert_estimates(solver, rng)
+    for cuboid in answerable(observed):
+        wanted, cells = oracle.variances(cuboid), solver.of_cells(cuboid)
+        assert (cells >= wanted * (1 - 1e-9) - rounding(oracle)).all()
+        assert solver.mean(cuboid) == pytest.approx(cells.mean(), rel=1e-12)
+        assert solver.largest(cuboid) == cells.max()
+        codes = [rng.integers(0, n, 7) for n in cells.shape]
+        np.testing.assert_array_equal(solver.at(cuboid, codes), cells[tuple(codes)])
+
+
+def test_bounds_of_mean_variances_are_within_2_6_times_them_for_99_percent_of_cuboids(monkeypatch):
+    """And within 8 times for all, on random workloads whose variances are far apart."""
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    found = []
+    for seed in range(600):
+        _, observed = drawn_workload(seed, KINDS[seed % 3])
+        solver, oracle = GeneralSolver.of(observed), DenseWorkload(observed)
+        means = {c: oracle.variances(c).mean() for c in answerable(observed)}
+        found += [solver.mean(c) / mean for c, mean in means.items() if mean > rounding(oracle)]
+    assert len(found) > 1_500
+    assert max(found) < 8
+    assert np.quantile(found, 0.99) < 2.6
+    assert np.quantile(found, 0.5) < 1.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@few
+def test_covariances_of_products_are_those_of_dense_matrices(kind, seed):
+    rng, observed = drawn_workload(seed, kind)
+    solver, oracle, shape = GeneralSolver.of(observed), DenseWorkload(observed), observed.shape
+    every = answerable(observed)
+    for _ in range(5):
+        sums, leaves = [], []
+        for i in rng.integers(0, len(every), 2):
+            levels = every[i]
+            weights = [rng.normal(size=n) for n in shape.shape(levels)]
+            sums.append(list(zip(levels, weights, strict=True)))
+            leaves.append(np.ones(1))
+            for axis, level, nodes in zip(shape.axes, levels, weights, strict=True):
+                leaves[-1] = np.kron(leaves[-1], axis_sums(axis)[level].T @ nodes)
+        wanted = leaves[0] @ oracle.covariance @ leaves[1]
+        scale = 1e-8 * np.prod([np.sqrt(abs(x @ oracle.covariance @ x)) for x in leaves])
+        scale += rounding(oracle) * np.prod([np.abs(x).sum() for x in leaves])
+        assert solver.covariance(*sums) == pytest.approx(wanted, rel=1e-8, abs=scale)
+
+
+@pytest.mark.parametrize("most", [general.MOST_DENSE, -1])
+@given(seed=SEEDS)
+@few
+def test_tables_agree_on_every_common_coarsening(most, seed):
+    rng = np.random.default_rng(seed)
+    observed = two_tables(rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(general, "MOST_DENSE", most)
+        solver = GeneralSolver.of(observed)
+    shape, tables = observed.shape, observed.tables
+    found = solver.estimates(random_tables(rng, observed), tables)
+    for i, one in enumerate(tables):
+        for other in tables[:i]:
+            common = meet(one, other)
+            a, b = (overlap.summed(shape, found[t], t, common) for t in (one, other))
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(a).max())
+
+
+@pytest.mark.parametrize("kind", ["total measured", "total public", "cuboid public"])
+@given(seed=SEEDS)
+@few
+def test_a_whole_cube_is_estimated_as_axis_after_axis(kind, seed):
+    rng = np.random.default_rng(seed)
+    shape, squares, public, tables, variances = random_cube(rng, kind)
+    if not variances:
+        return
+    observed = Observed(shape, variances, public)
+    solver, other = GeneralSolver.of(observed), CubeVariances(squares, public)
+    given_tables = {c: tables[c].copy() for c in variances}
+    if public is not None:
+        given_tables[public] = tables[public].copy()
+    every = list(shape.cuboids())
+    found = solver.estimates(given_tables, every)
+    least_squares(squares, tables, public)
+    for cuboid in every:
+        size = 1e-8 * np.abs(tables[cuboid]).max()
+        np.testing.assert_allclose(found[cuboid], tables[cuboid], rtol=1e-8, atol=size)
+        scale = 1e-11 * max(variances.values()) * shape.cells(shape.finest)
+        cells = other.of_cells(cuboid)
+        np.testing.assert_allclose(solver.of_cells(cuboid), cells, rtol=1e-6, atol=scale)
+
+
+def test_a_spine_with_attributes_is_estimated_the_same_way():
+    compared = 0
+    for seed in range(60):
+        rng, observed = drawn_workload(seed, KINDS[seed % 3])
+        if not SpineSolver.fits(observed):
+            continue
+        solver, other, compared = GeneralSolver.of(observed), SpineSolver(observed), compared + 1
+        tables, every = random_tables(rng, observed), answerable(observed)
+        found, wanted = solver.estimates(tables, every), other.estimates(tables, every)
+        for cuboid in every:
+            size = 1e-8 * np.abs(wanted[cuboid]).max()
+            np.testing.assert_allclose(found[cuboid], wanted[cuboid], rtol=1e-8, atol=size)
+            scale = 1e-11 * max(observed.variances.values()) * solver.of_cells(cuboid).size
+            cells = other.of_cells(cuboid)
+            np.testing.assert_allclose(solver.of_cells(cuboid), cells, rtol=1e-6, atol=scale)
+    assert compared > 20
+
+
+def test_work_in_pieces_gives_the_same(monkeypatch):
+    """Columns in blocks, tables in strips, and variances that are not kept."""
+    for seed in range(20):
+        rng, observed = drawn_workload(seed, KINDS[seed % 3])
+        tables, whole = random_tables(rng, observed), GeneralSolver.of(observed)
+        with monkeypatch.context() as patch:
+            patch.setattr(dense, "CHUNK", 7)
+            patch.setattr(overlap, "STRIP_CELLS", 3)
+            patch.setattr(general, "MOST_CACHED", 0)
+            pieces = GeneralSolver.of(observed)
+            every = answerable(observed)
+            found, cells = pieces.estimates(tables, every), list(map(pieces.of_cells, every))
+            assert not pieces._known
+        wanted = whole.estimates(tables, every)
+        for cuboid, variances in zip(every, cells, strict=True):
+            np.testing.assert_allclose(found[cuboid], wanted[cuboid], rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(variances, whole.of_cells(cuboid), rtol=1e-9, atol=1e-9)
+        assert sorted(whole._known) == sorted(every)
+
+
+def even_commuting(families, variance=1.0, public=(0, 0)):
+    """Two axes of even families; a chain and both margins measured."""
+    starts, nodes = [], 1
+    for size in families:
+        starts.append(np.arange(nodes + 1) * size)
+        nodes *= size
+    depth = len(families)
+    chain = [c for k in range(1, depth + 1) for c in ((k, k - 1), (k, k))]
+    measured = {*chain, (depth, 0), (0, depth)}
+    shape = CubeShape.of([starts, starts])
+    return Observed(shape, {c: variance for c in measured if c != public}, public)
+
+
+def test_variances_that_were_told_can_be_changed_without_harm():
+    solver = GeneralSolver.of(even_commuting([2, 2]))
+    before = solver.of_cells((2, 1)).copy()
+    solver.of_cells((2, 1))[...] = -1
+    np.testing.assert_array_equal(solver.of_cells((2, 1)), before)
+    assert solver.of_cells((0, 0)) == 0  # what is public, to the last bit
+
+
+def test_bounds_of_a_table_are_told_by_its_families(monkeypatch):
+    """They take no array of the table's own size."""
+    observed = even_commuting([2, 3])
+    told, cells = bounds(observed, (2, 2))
+    assert (told, cells.shape) == ((2, 1), (6, 2))
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    spread = np.repeat(cells, 3, axis=1)
+    np.testing.assert_array_equal(GeneralSolver.of(observed).of_cells((2, 2)), spread)
+
+
+def test_the_normal_equations_hold_to_1e_9_after_gradients(monkeypatch):
+    """What is left of Σ S_cᵀ (M_c - S_c x) / v_c, but a constant, which the public total takes."""
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    observed = even_commuting([3, 4, 3], 4.0)
+    shape = observed.shape
+    tables = random_tables(np.random.default_rng(1), observed)
+    found = GeneralSolver.of(observed).estimates(tables, observed.variances)
+    left, whole = np.zeros(shape.cells(shape.finest)), np.zeros(shape.cells(shape.finest))
+    for cuboid, variance in observed.variances.items():
+        sums = cuboid_sums(shape, cuboid)
+        left += sums.T @ (tables[cuboid] - found[cuboid]).ravel() / variance
+        whole += sums.T @ tables[cuboid].ravel() / variance
+    assert np.linalg.norm(left - left.mean()) <= 1e-9 * np.linalg.norm(whole)
+
+
+def test_gradients_settle_however_large_the_counts_are(monkeypatch):
+    """Counts of 10¹² whose noise is small: their differences are little but rounding."""
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    observed = even_commuting([3, 4], 1e-6)
+    shape = observed.shape
+    leaves = np.random.default_rng(2).integers(0, 10**12, shape.cells(shape.finest)).astype(float)
+    cuboids = {*observed.variances, shape.total}
+    tables = {c: (cuboid_sums(shape, c) @ leaves).reshape(shape.shape(c)) for c in cuboids}
+    found = GeneralSolver.of(observed).estimates(tables, [shape.finest])[shape.finest]
+    np.testing.assert_allclose(found.ravel(), leaves, rtol=1e-9)
+
+
+def test_gradients_that_take_too_long_are_given_up(monkeypatch):
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    monkeypatch.setattr(gradients, "MOST_STEPS", 2)
+    observed = even_commuting([3, 4])
+    tables = random_tables(np.random.default_rng(3), observed)
+    with pytest.raises(EstimateError, match="do not settle within 2 steps"):
+        GeneralSolver.of(observed).estimates(tables, [(0, 2)])
+
+
+def test_a_workload_of_too_many_cells_is_refused(monkeypatch):
+    observed = even_commuting([2, 2])
+    cells = sum(observed.shape.cells(c) for c in observed.variances)
+    monkeypatch.setattr(general, "MOST_CELLS", cells)
+    GeneralSolver.of(observed)
+    monkeypatch.setattr(general, "MOST_CELLS", cells - 1)
+    with pytest.raises(EstimateError, match=f"and this one has {cells}; leave out cuboids"):
+        GeneralSolver.of(observed)
+
+
+@pytest.mark.parametrize("limit", ["MOST_DENSE", "MOST_WORK", "MOST_KEPT"])
+def test_variances_are_bounds_beyond_each_limit(monkeypatch, limit):
+    """Chain (2, 1) of 8 cells, (2, 2) of 16: 8 rows beside; they see 8 + 4 + 4 numbers and 16."""
+    observed = even_commuting([2, 2])
+    exactly = {"MOST_DENSE": 8, "MOST_WORK": 8 * 16, "MOST_KEPT": 8 * 16}[limit]
+    monkeypatch.setattr(general, limit, exactly)
+    assert GeneralSolver.of(observed).is_exact
+    monkeypatch.setattr(general, limit, exactly - 1)
+    solver = GeneralSolver.of(observed)
+    assert not solver.is_exact
+    product = [(2, np.ones(4)), (0, np.ones(1))]
+    with pytest.raises(EstimateError, match="covariances of so large a workload are unknown"):
+        solver.covariance(product, product)
+
+
+def test_a_cuboid_that_no_table_refines_has_no_estimate():
+    shape = even_commuting([2, 2]).shape
+    solver = GeneralSolver.of(Observed(shape, {(2, 0): 1.0, (0, 2): 1.0}))
+    tables = {(2, 0): np.ones((4, 1)), (0, 2): np.ones((1, 4))}
+    with pytest.raises(EstimateError, match=r"cuboid \(1, 1\) is no sum of a table's cells"):
+        solver.estimates(tables, [(1, 1)])
+    with pytest.raises(EstimateError, match=r"cuboid \(1, 1\) is no sum of a table's cells"):
+        solver.mean((1, 1))
+
+
+@pytest.mark.parametrize("wrong", [None, np.ones((4, 2)), np.ones((4, 1), np.int64)])
+@pytest.mark.parametrize("cuboid", [(2, 0), (1, 0)])
+def test_a_table_that_is_missing_or_of_another_kind_is_refused(cuboid, wrong):
+    shape = even_commuting([2, 2]).shape
+    solver = GeneralSolver.of(Observed(shape, {(2, 0): 1.0}, (1, 0)))
+    tables = {(2, 0): np.ones((4, 1)), (1, 0): np.ones((2, 1)), cuboid: wrong}
+    expected = r"needs a float64 table of the shape \(., 1\), got (none|float64|int64)"
+    with pytest.raises(EstimateError, match=expected):
+        solver.estimates({c: t for c, t in tables.items() if t is not None}, [(2, 0)])
+
+
+def test_variances_that_are_too_far_apart_for_floats_are_refused():
+    shape = even_commuting([2, 2]).shape
+    far = {(2, 2): 1e60, (1, 1): 1e-60, (1, 0): 1e-120, (0, 2): 1e-120, (2, 0): 1e-200}
+    with pytest.raises(EstimateError, match="too far apart for its least squares"):
+        GeneralSolver.of(Observed(shape, far)).rehearse()
+
+
+@pytest.mark.parametrize("factored", [True, False])
+def test_a_rehearsal_finds_what_would_fail_after_the_charge(monkeypatch, factored):
+    shape = even_commuting([2, 2]).shape
+    fine = {(2, 2): 4.0, (1, 1): 4.0, (1, 0): 4.0, (0, 2): 4.0, (2, 0): 4.0}
+    if not factored:
+        monkeypatch.setattr(general, "MOST_DENSE", 0)
+    solver = GeneralSolver.of(Observed(shape, fine))
+    assert solver.is_exact == factored
+    solver.rehearse()
+    monkeypatch.setattr(general, "MOST_STEPS", 2)
+    if not factored:
+        with pytest.raises(EstimateError, match="do not settle within 1 steps"):
+            solver.rehearse()

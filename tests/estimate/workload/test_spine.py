@@ -1,0 +1,344 @@
+"""Several tables along a spine, against least squares over the joint cross by dense matrices."""
+
+import tracemalloc
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import CubeShape, is_within
+from hedgerow.estimate.workload import spine as module
+from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.spine import SpineSolver
+from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums, random_axis
+
+SEEDS = st.integers(0, 2**32 - 1)
+few = settings(max_examples=50)
+KINDS = ["nothing public", "total public", "spine public", "attribute public", "cuboid public"]
+
+
+def random_workload(rng, kind):
+    """A shape, what is measured of it, and its noisy (where public: true) tables.
+
+    The spine is any axis and uneven, some of its levels are not measured; attributes may have a
+    level between the total and their detail, and one below it, that no cuboid names.
+    """
+    while True:
+        axes = int(rng.choice([1, 2, 2, 3, 3]))
+        spine = int(rng.integers(axes))
+        shape = CubeShape.of([
+            random_axis(rng, int(rng.integers(1, 4)), 3 if axes < 3 or a == spine else 2)
+            for a in range(axes)
+        ])  # fmt: skip
+        if shape.cells(shape.finest) > 250 or not all(axis.depth for axis in shape.axes):
+            continue
+        levels = [[0, max(1, axis.depth - int(rng.random() < 0.4))] for axis in shape.axes]
+        levels[spine] = list(range(shape.axes[spine].depth + 1))
+        public = random_public(rng, kind, levels, spine)
+        corners = [[rng.choice(each) for each in levels] for _ in range(2)]
+        chosen = [
+            c for c in product(*levels)
+            if (rng.random() < 0.4 and any(is_within(c, corner) for corner in corners))
+            and not (public is not None and is_within(c, public))
+        ]  # fmt: skip
+        if chosen:
+            break
+    variances = {c: float(np.exp(rng.normal(1, 1))) for c in chosen}
+    leaves = rng.integers(0, 30, shape.shape(shape.finest)).astype(float)
+    tables = {}
+    for cuboid in [*chosen, *([] if public is None else [public])]:
+        true = (cuboid_sums(shape, cuboid) @ leaves.ravel()).reshape(shape.shape(cuboid))
+        tables[cuboid] = true + (0 if cuboid == public else rng.normal(0, 5, true.shape))
+    return Observed(shape, variances, public), tables
+
+
+def random_public(rng, kind, levels, spine):
+    if kind == "nothing public":
+        return None
+    found = [0] * len(levels)
+    if kind == "cuboid public":
+        found = [int(rng.choice(each)) for each in levels]
+    elif kind != "total public":
+        axis = spine if kind == "spine public" else int(rng.integers(len(levels)))
+        found[axis] = int(rng.choice(levels[axis]))
+    return tuple(found)
+
+
+def dense(observed, tables):
+    """Estimates of the leaves of the joint cross, and G with GGᵀ their covariance, where told.
+
+    Minimises Σ |M_c - S_c x|²/v_c over S_p x = r: x is one solution of the constraints and any sum
+    of what they leave free; what no table tells is left at the shortest solution.
+    """
+    shape, public = observed.shape, observed.public
+    size = shape.cells(shape.finest)
+    sums = {c: cuboid_sums(shape, c) for c in tables}
+    start, free = np.zeros(size), np.eye(size)
+    if public is not None:
+        start = np.linalg.pinv(sums[public]) @ tables[public].ravel()
+        _, values, rows = np.linalg.svd(sums[public])
+        free = rows[len(values) :].T
+    if not free.size:
+        return start, np.zeros((size, 1))
+    rows = np.vstack([sums[c] / np.sqrt(v) for c, v in observed.variances.items()])
+    seen = np.hstack([tables[c].ravel() / np.sqrt(v) for c, v in observed.variances.items()])
+    gain = free @ np.linalg.pinv(rows @ free, rcond=1e-11)
+    return start + gain @ (seen - rows @ start), gain
+
+
+def answerable(observed):
+    return [c for c in observed.shape.cuboids() if observed.is_answerable(c)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@few
+def test_estimates_are_those_of_a_dense_solver(kind, seed):
+    rng = np.random.default_rng(seed)
+    observed, tables = random_workload(rng, kind)
+    leaves, _ = dense(observed, tables)
+    before = {c: t.copy() for c, t in tables.items()}
+    found = SpineSolver(observed).estimates(tables, answerable(observed))
+    assert set(found) == set(answerable(observed))
+    scale = 1e-9 * max(np.abs(t).max() for t in tables.values())
+    for cuboid, table in found.items():
+        assert (table.dtype, table.shape) == (np.float64, observed.shape.shape(cuboid))
+        wanted = cuboid_sums(observed.shape, cuboid) @ leaves
+        np.testing.assert_allclose(table.ravel(), wanted, rtol=1e-9, atol=scale)
+        if observed.is_public(cuboid):
+            wanted = cuboid_sums(observed.shape, cuboid) @ (
+                np.linalg.pinv(cuboid_sums(observed.shape, observed.public))
+                @ before[observed.public].ravel()
+            )
+            assert (table.ravel() == np.round(wanted)).all()
+    for cuboid, table in tables.items():
+        assert (table == before[cuboid]).all()
+        assert not any(np.shares_memory(table, other) for other in found.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@few
+def test_variances_are_those_of_a_dense_solver(kind, seed):
+    rng = np.random.default_rng(seed)
+    observed, tables = random_workload(rng, kind)
+    _, root = dense(observed, tables)
+    solver = SpineSolver(observed)
+    for cuboid in answerable(observed):
+        sums = cuboid_sums(observed.shape, cuboid)
+        wanted = ((sums @ root) ** 2).sum(axis=1)
+        scale = 1e-9 * wanted.max() + 1e-15
+        cells = solver.of_cells(cuboid)
+        assert (cells.dtype, cells.shape) == (np.float64, observed.shape.shape(cuboid))
+        np.testing.assert_allclose(cells.ravel(), wanted, rtol=1e-9, atol=scale)
+        assert solver.mean(cuboid) == pytest.approx(wanted.mean(), rel=1e-9, abs=scale)
+        assert solver.largest(cuboid) == pytest.approx(wanted.max(), rel=1e-9, abs=scale)
+        if observed.is_public(cuboid):
+            assert (cells == 0).all()
+            assert solver.mean(cuboid) == solver.largest(cuboid) == 0
+        else:
+            assert solver.largest(cuboid) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@few
+def test_covariances_of_products_are_those_of_a_dense_solver(kind, seed):
+    rng = np.random.default_rng(seed)
+    observed, tables = random_workload(rng, kind)
+    _, root = dense(observed, tables)
+    solver, shape, every = SpineSolver(observed), observed.shape, answerable(observed)
+    for _ in range(6):
+        pair, whole = [], []
+        for _ in range(2):
+            levels = every[int(rng.integers(len(every)))]
+            weights = [rng.normal(size=n) + 0.5 for n in shape.shape(levels)]
+            pair.append(list(zip(levels, weights, strict=True)))
+            leaves = np.ones(1)
+            for axis, (k, w) in zip(shape.axes, pair[-1], strict=True):
+                leaves = np.kron(leaves, axis_sums(axis)[k].T @ w)
+            whole.append(leaves)
+        told = [w @ root for w in whole]
+        variances = [w @ w for w in told]
+        size = 1e-9 * np.sqrt(variances[0] * variances[1]) + 1e-12
+        wanted = told[0] @ told[1]
+        assert solver.covariance(*pair) == pytest.approx(wanted, rel=1e-9, abs=size)
+        size = 1e-9 * variances[0] + 1e-15
+        assert solver.covariance(pair[0], pair[0]) == pytest.approx(
+            variances[0], rel=1e-9, abs=size
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@few
+def test_listed_cells_have_the_variances_of_the_whole_table(kind, seed):
+    rng = np.random.default_rng(seed)
+    observed, tables = random_workload(rng, kind)
+    _, root = dense(observed, tables)
+    solver, before, module.CHUNK = SpineSolver(observed), module.CHUNK, 3
+    try:
+        for cuboid in answerable(observed):
+            codes = [rng.integers(0, n, 11) for n in observed.shape.shape(cuboid)]
+            sums = cuboid_sums(observed.shape, cuboid)
+            wanted = ((sums @ root) ** 2).sum(axis=1).reshape(observed.shape.shape(cuboid))
+            listed = solver.at(cuboid, codes)
+            assert (listed.dtype, listed.shape) == (np.float64, (11,))
+            scale = 1e-9 * wanted.max() + 1e-15
+            np.testing.assert_allclose(listed, wanted[tuple(codes)], rtol=1e-9, atol=scale)
+            assert solver.at(cuboid, [code[:0] for code in codes]).shape == (0,)
+    finally:
+        module.CHUNK = before
+
+
+def block_tables(*, race=5, widths=(3, 4, 5)):
+    """Blocks below tracts below counties; blocks × race and tracts × race × voting age."""
+    geography, nodes, rng = [], 1, np.random.default_rng(7)
+    for wide in widths:
+        sizes = rng.integers(1, 2 * wide, nodes) if nodes > 1 else np.array([wide])
+        geography.append(np.append(0, np.cumsum(sizes)))
+        nodes = int(sizes.sum())
+    shape = CubeShape.of([geography, [np.array([0, race])], [np.array([0, 2])]])
+    variances = {(3, 1, 0): 3.0, (2, 1, 1): 2.0, (1, 0, 1): 7.0, (1, 0, 0): 0.5, (3, 0, 0): 5.0}
+    return Observed(shape, variances, (0, 0, 0))
+
+
+def noisy(observed, seed):
+    rng, shape = np.random.default_rng(seed), observed.shape
+    return {c: rng.normal(0, 100, shape.shape(c)) for c in [*observed.variances, observed.public]}
+
+
+def test_two_tables_agree_on_their_common_coarsenings():
+    observed = block_tables()
+    blocks, tracts = observed.tables[1], observed.tables[0]
+    assert (blocks, tracts) == ((3, 1, 0), (2, 1, 1))
+    solver = SpineSolver(observed)
+    found = solver.estimates(noisy(observed, 1), [blocks, tracts, (2, 1, 0), (1, 0, 0)])
+    start = observed.shape.axes[0].descendant_start(2, 3)
+    by_blocks = np.add.reduceat(found[blocks], start[:-1], axis=0)
+    by_tracts = found[tracts].sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(by_blocks, by_tracts, atol=1e-9 * 100)
+    np.testing.assert_allclose(found[2, 1, 0], by_tracts, atol=1e-9 * 100)
+    start = observed.shape.axes[0].descendant_start(1, 2)
+    by_tracts = np.add.reduceat(by_tracts.sum(axis=1, keepdims=True), start[:-1], axis=0)
+    np.testing.assert_allclose(found[1, 0, 0], by_tracts, atol=1e-9 * 100)
+
+
+def test_a_cuboid_has_the_same_variance_as_the_sum_of_each_tables_cells():
+    """Tracts × race, from tracts × race × voting age and from blocks × race."""
+    observed = block_tables()
+    solver, axis = SpineSolver(observed), observed.shape.axes[0]
+    tract, race = 4, 2
+    ones = [np.eye(axis.sizes[2])[tract], np.eye(5)[race], np.ones(1)]
+    own = list(zip((2, 1, 0), ones, strict=True))
+    by_age = [*own[:2], (1, np.ones(2))]
+    by_blocks = [(3, (axis.ancestors(3, 2) == tract).astype(float)), *own[1:]]
+    wanted = solver.of_cells((2, 1, 0))[tract, race, 0]
+    for one, other in product((own, by_age, by_blocks), repeat=2):
+        assert solver.covariance(one, other) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_another_measurement_makes_no_variance_larger():
+    observed = block_tables()
+    alone = Observed(observed.shape, {c: observed.variances[c] for c in observed.tables},
+                     observed.public)  # fmt: skip
+    for cuboid in answerable(observed):
+        more, less = SpineSolver(observed).of_cells(cuboid), SpineSolver(alone).of_cells(cuboid)
+        assert (more <= less * (1 + 1e-12)).all()
+    assert SpineSolver(observed).mean((1, 0, 1)) < 0.99 * SpineSolver(alone).mean((1, 0, 1))
+
+
+def three_levels(*chosen, public=None):
+    axis = [np.array([0, 2]), np.array([0, 2, 5])]
+    return Observed(CubeShape.of([axis, axis]), dict.fromkeys(chosen, 1.0), public)
+
+
+def test_one_axis_at_most_may_have_three_levels():
+    assert SpineSolver.fits(three_levels((2, 2), (1, 0), (0, 2)))
+    assert SpineSolver.fits(three_levels((1, 2), (1, 1), (0, 1)))  # the first is cut at level 1
+    for observed in (
+        three_levels((2, 2), (1, 0), (0, 1)),
+        three_levels((2, 1), (1, 2)),
+        three_levels((2, 2), (1, 0), public=(0, 1)),
+    ):
+        assert not SpineSolver.fits(observed)
+        with pytest.raises(EstimateError, match="two axes or more"):
+            SpineSolver(observed)
+
+
+def test_the_spine_is_the_axis_with_most_nodes_that_can_be_it():
+    small, large = [np.array([0, 2])], [np.array([0, 9])]
+    shape = CubeShape.of([small, large, small])
+    assert SpineSolver(Observed(shape, {(1, 1, 1): 1.0})).beside.spine == 1
+    assert SpineSolver(Observed(shape, {(1, 0, 1): 1.0})).beside.spine == 0
+    shape = CubeShape.of([[*small, np.array([0, 1, 3])], large])
+    assert SpineSolver(Observed(shape, {(1, 0): 1.0, (2, 1): 1.0})).beside.spine == 0
+    assert SpineSolver(Observed(shape, {(2, 1): 1.0})).beside.spine == 1
+
+
+def test_what_no_table_contains_is_refused_by_every_method():
+    observed = block_tables()
+    solver, shape, missing = SpineSolver(observed), observed.shape, (3, 0, 1)
+    weights = [(k, np.ones(n)) for k, n in zip(missing, shape.shape(missing), strict=True)]
+    total = [(0, np.ones(1))] * 3
+    for ask in (
+        lambda: solver.estimates(noisy(observed, 2), [missing]),
+        lambda: solver.mean(missing),
+        lambda: solver.largest(missing),
+        lambda: solver.of_cells(missing),
+        lambda: solver.at(missing, [np.zeros(1, np.int64)] * 3),
+        lambda: solver.covariance(weights, total),
+        lambda: solver.covariance(total, weights),
+    ):
+        with pytest.raises(EstimateError, match=r"cuboid \(3, 0, 1\) is no sum of a table's cells"):
+            ask()
+
+
+@pytest.mark.parametrize("cuboid", [(1, 0, 1), (0, 0, 0)])
+@pytest.mark.parametrize("wrong", [None, np.zeros(3), np.zeros((1, 1, 1), np.int64)])
+def test_a_table_that_is_missing_or_of_another_shape_is_refused(cuboid, wrong):
+    observed = block_tables()
+    tables = {c: t for c, t in noisy(observed, 3).items() if c != cuboid}
+    if wrong is not None:
+        tables[cuboid] = wrong
+    with pytest.raises(EstimateError, match="needs a float64 table of the shape"):
+        SpineSolver(observed).estimates(tables, observed.tables)
+
+
+def test_it_is_a_solver_and_says_that_it_is_exact():
+    solver: Solver = SpineSolver(block_tables())
+    assert solver.is_exact
+    assert "exactly" in solver.words
+
+
+def test_every_measured_cuboid_is_estimated_though_attributes_are_many():
+    """Eight attributes beside two levels; every cuboid of two of them, and all of one half."""
+    shape = CubeShape.of([[np.array([0, 3])], *[[np.array([0, 2])]] * 8])
+    pairs = [tuple(int(a in pair) for a in range(8)) for pair in combinations(range(8), 2)]
+    chosen = {(1, *pair): 2.0 for pair in pairs} | {(0, 1, 1, 1, 1, 0, 0, 0, 0): 1.0}
+    observed = Observed(shape, chosen)
+    assert maximal(chosen) == observed.tables
+    solver, leaves = SpineSolver(observed), np.arange(3 * 2**8, dtype=float)
+    tables = {
+        c: leaves.reshape(shape.shape(shape.finest))
+        .sum(axis=tuple(a for a, k in enumerate(c) if k == 0), keepdims=True)
+        for c in chosen
+    }  # fmt: skip
+    for cuboid, table in solver.estimates(tables, chosen).items():
+        np.testing.assert_allclose(table, tables[cuboid], rtol=1e-12)
+        assert 0 < solver.largest(cuboid) < chosen[cuboid]
+
+
+def test_figures_of_a_state_need_no_array_of_its_cells():
+    blocks = np.arange(0, 25_001, 25)
+    shape = CubeShape.of([[np.array([0, 1000]), blocks], [np.array([0, 63])], [np.array([0, 2])]])
+    solver = SpineSolver(Observed(shape, {(2, 1, 1): 2.0, (1, 0, 1): 1.0, (1, 0, 0): 3.0}))
+    tracemalloc.start()
+    mean, largest = solver.mean((2, 1, 1)), solver.largest((2, 1, 1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0 < mean <= largest * (1 + 1e-12) < 2
+    assert peak < 8 * shape.cells((2, 1, 1)) / 5

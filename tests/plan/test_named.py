@@ -1,0 +1,286 @@
+"""Named cuboids in a plan: which are measured, what they share, what they cost, what is refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+import hedgerow as hr
+from hedgerow.estimate.workload.even import EvenMeans
+from hedgerow.plan import cuboids
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.named import NamedFacts
+from hedgerow.plan.make import read_plan
+from hedgerow.plan.workload import tables_of
+
+
+def axis(name, *sizes):
+    """An axis of even families: sizes children a node, level by level."""
+    leaves = int(np.prod(sizes))
+    columns, nodes = {}, 1
+    for level, size in enumerate(sizes, start=1):
+        nodes *= size
+        each = leaves // nodes
+        columns[f"{name}{level}"] = [f"{name}{level}-{i // each:03d}" for i in range(leaves)]
+    return hr.Axis.from_frame(name, pl.DataFrame(columns), levels=list(columns))
+
+
+PAIRS = hr.Tree([axis("o", 2, 3, 2), axis("d", 2, 2, 3)])
+CENSUS = hr.Tree([axis("place", 3, 4), axis("race", 5), axis("age", 2), axis("sex", 2)])
+BUDGET = hr.EpsilonDelta("1", "1e-8")
+
+
+def planned(*names, tree=PAIRS, chain=False, **options):
+    options = {"budget": BUDGET, "neighbours": hr.Replace(), **options}
+    return hr.make_plan(tree, workload=hr.Cuboids(list(names), chain=chain), **options)
+
+
+def test_common_coarsenings_are_released_and_the_named_ones_alone_are_measured():
+    plan = planned("place.place2 × race.race1", "place.place1 × age.age1 × sex.sex1", tree=CENSUS)
+    kinds = {name: what.kind for name, what in plan.cuboids.items()}
+    assert kinds == {
+        "total": "public",
+        "place.place1": "unmeasured",
+        "place.place2 × race.race1": "measured",
+        "place.place1 × age.age1 × sex.sex1": "measured",
+    }
+    assert plan.tables == ((1, 0, 1, 1), (2, 1, 0, 0))
+    assert plan.table_of((1, 1, 0, 0)) == (2, 1, 0, 0)
+    assert plan.table_of((1, 0, 1, 0)) == (1, 0, 1, 1)
+    assert plan.table_of((1, 1, 1, 0)) is None
+
+
+def test_equal_workloads_have_one_hash_however_they_are_spelled():
+    one = planned("o.o3", "d.d3", chain=True)
+    names = [PAIRS.name_of(levels) for levels in PAIRS.chain]
+    other = planned("d.d3", *reversed(names), "o.o3")
+    x = planned("o.o3 x d.d3", "o.o1 * d.d1")
+    times = planned("d.d1 × o.o1", "o.o3 × d.d3")
+    assert one.hash == other.hash
+    assert x.hash == times.hash
+    assert one.hash != x.hash
+
+
+def test_names_that_make_up_the_chain_or_the_cube_are_the_chain_or_the_cube():
+    names = [PAIRS.name_of(levels) for levels in PAIRS.chain]
+    cube = list(hr.make_plan(PAIRS, budget=BUDGET, workload=hr.Cube()).cuboids)
+    assert planned(*names).hash == hr.make_plan(PAIRS, budget=BUDGET, neighbours=hr.Replace()).hash
+    assert planned(*cube).workload == hr.Cube()
+
+
+def test_a_plan_of_named_cuboids_reads_back():
+    for plan in (planned("o.o3", "d.d3", chain=True), planned("o.o2", "d.d2", "o.o3 × d.d1")):
+        assert read_plan(plan.tree, plan.to_dict()).hash == plan.hash
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["o.o9"], "no cuboid is called 'o.o9'"),
+        (["o.o1 × o.o2"], "no cuboid is called"),
+        (["o.o1", "o.o1"], "'o.o1' is named twice"),
+        ([], "name at least one cuboid"),
+        ("o.o1", "cuboids must be a list of names"),
+        ([3], "the name of a cuboid must be text"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(names, words):
+    with pytest.raises(hr.PlanError, match=words):
+        hr.make_plan(PAIRS, budget=BUDGET, workload=hr.Cuboids(names))
+
+
+def test_every_table_has_to_be_measured():
+    with pytest.raises(hr.PlanError, match=r"must be for d\.d3; o\.o3"):
+        planned("o.o3", "d.d3", "o.o1", allocation=hr.Shares({"o.o3": "1/2", "o.o1": "1/2"}))
+
+
+def test_shares_are_given_by_name():
+    plan = planned("o.o3", "d.d3", "o.o1", allocation=hr.Shares({"o.o3": "2/3", "d.d3": "1/3"}))
+    given = {name: getattr(what, "share", None) for name, what in plan.cuboids.items()}
+    assert given == {
+        "total": None, "o.o1": None, "o.o3": Fraction(2, 3), "d.d3": Fraction(1, 3)
+    }  # fmt: skip
+    with pytest.raises(hr.PlanError, match="shares by name"):
+        planned("o.o3", "d.d3", allocation=hr.Shares(["1/2", "1/2"]))
+    with pytest.raises(hr.PlanError, match=r"share of 'o\.o2'"):
+        planned("o.o3", "d.d3", allocation=hr.Shares({"o.o2": 1}))
+
+
+def test_a_public_level_is_named_and_then_exact():
+    plan = planned("o.o1", "o.o3 × d.d3", "d.d3", invariants=[hr.Invariant("o", "o1")])
+    assert plan.cuboids["o.o1"] == hr.Public()
+    errors = dict(zip(plan.levels, hr.forecast(plan)["rmse"], strict=True))
+    assert errors[1, 0] == 0
+    with pytest.raises(hr.PlanError, match="no cuboid of the workload; name it, too"):
+        planned("o.o3 × d.d3", invariants=[hr.Invariant("o", "o1")])
+
+
+def test_a_public_table_of_its_own_costs_nothing():
+    plan = planned("o.o2", "d.d3", invariants=[hr.Invariant("o", "o2")])
+    assert [what.kind for what in plan.cuboids.values()] == ["public", "public", "measured"]
+    assert plan.shares[-1] == 1
+
+
+def test_three_margins_that_need_not_admit_a_table_are_refused():
+    tree = hr.Tree([axis("a", 2), axis("b", 3), axis("c", 2), axis("e", 2)])
+    triples = [f"{x} × {y} × e.e1" for x, y in (("a.a1", "b.b1"), ("b.b1", "c.c1"))]
+    fine = planned(*triples, "a.a1 × b.b1 × c.c1", tree=tree)  # three tables, margins in a row
+    assert len(fine.tables) == 3
+    with pytest.raises(hr.PlanError, match=r"cannot all be kept: three margins of a table"):
+        planned(*triples, "a.a1 × c.c1 × e.e1", "a.a1 × b.b1 × c.c1", tree=tree)
+
+
+def test_survivors_are_measured_below_margins_of_the_tables_alone():
+    plan = planned("o.o3", "d.d3", "o.o3 × d.d3", measure=hr.Survivors())
+    assert not plan.is_whole((3, 3))
+    assert plan.is_whole((3, 0))
+    assert plan.is_whole((0, 0))
+    assert plan.joint.margins == {(3, 3): ((0, 3), (3, 0))}
+    alone = planned("o.o3", "d.d3", measure=hr.Survivors())
+    assert all(alone.is_whole(levels) for levels in alone.levels)
+    assert isinstance(planned("o.o3", "d.d3", "o.o3 × d.d3").measure, hr.All)
+
+
+def test_survivors_need_margins_that_hold_all_levels_between_them(monkeypatch):
+    rule = r"below 'd\.d1' and 'o\.o3': that takes one cuboid, or two that have all its levels"
+    with pytest.raises(hr.PlanError, match=rule):
+        planned("o.o3", "d.d1", "o.o3 × d.d3", measure=hr.Survivors())
+    one = planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
+    assert one.joint.margins == {(3, 3): ((3, 0),)}
+    monkeypatch.setattr(cuboids, "MOST_WHOLE", 5)
+    with pytest.raises(hr.PlanError, match="none is named: name a coarser one"):
+        planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
+    with pytest.raises(hr.PlanError, match="below the total alone"):
+        planned("d.d1", "o.o3", measure=hr.Survivors())
+
+
+def test_two_tables_of_survivors_must_have_their_common_cuboid_named():
+    tables = "place.place2 × race.race1", "place.place2 × age.age1"
+    margins = "race.race1", "age.age1"
+    with pytest.raises(hr.PlanError, match=r"'place\.place2' belongs to several tables"):
+        planned(*tables, *margins, tree=CENSUS, measure=hr.Survivors())
+    plan = planned(*tables, *margins, "place.place2", tree=CENSUS, measure=hr.Survivors())
+    assert set(map(plan.tree.name_of, plan.tables)) == {*tables}
+    assert not any(map(plan.is_whole, plan.tables))
+
+
+def problem(plan, mechanism=hr.DiscreteGaussian):
+    return Problem.of(
+        plan.tree, plan.workload, plan.neighbours, mechanism, plan.budget, plan.measure, ()
+    )
+
+
+def test_the_even_forecast_is_the_forecast_where_axes_are_even():
+    plan = planned("o.o3", "d.d3", "o.o1 × d.d2", chain=True, budget=hr.Rho("1/1000"))
+    facts = NamedFacts.of(problem(plan))
+    shares = np.array([float(share) for share in plan.shares if share])
+    found, _ = facts.variances(shares)
+    each = [plan.joint.shape.given(levels) for levels in plan.measured]
+    wide = [plan.joint.nominal_variance(cuboid) for cuboid in each]
+    np.testing.assert_allclose(found / found[0], np.array(wide) / wide[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+def test_derivatives_of_the_even_forecast_are_those_of_differences(mechanism):
+    plan = planned("o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3")
+    facts = NamedFacts.of(problem(plan, mechanism))
+    shares = np.array([0.1, 0.3, 0.2, 0.4])
+    _, slope = facts.variances(shares)
+    for i, step in enumerate(np.eye(4) * 1e-6):
+        up, down = facts.variances(shares + step)[0], facts.variances(shares - step)[0]
+        np.testing.assert_allclose(slope[:, i], (up - down) / 2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+def test_optimal_shares_beat_every_other_that_a_search_finds(mechanism):
+    budget = BUDGET if mechanism is hr.DiscreteGaussian else hr.Epsilon(1)
+    options = {"mechanism": mechanism, "budget": budget}
+    names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
+    plan = planned(*names, allocation=hr.Optimal(importance=hr.PerLevel()), **options)
+    facts = NamedFacts.of(problem(plan, mechanism))
+
+    def cost(logs):
+        return float(facts.variances(softmax(logs))[0].sum())
+
+    best = min(
+        minimize(cost, start, method="Nelder-Mead", options={"maxiter": 1000}).fun
+        for start in np.random.default_rng(5).normal(size=(3, 4))
+    )
+    given = dict(zip(plan.levels, plan.shares, strict=True))
+    shares = np.array([float(given[k] or 1e-9) for k in problem(plan, mechanism).cuboids])
+    assert float(facts.variances(shares)[0].sum()) <= best * (1 + 1e-4)
+
+
+def test_the_largest_error_is_made_least():
+    names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
+    plan = planned(*names, allocation=hr.Optimal(objective="largest"))
+    errors = dict(zip(plan.levels, hr.forecast(plan)["rmse"], strict=True))
+    measured = [errors[levels] for levels in plan.measured]
+    assert max(measured) / min(measured) < 1.02
+
+
+def test_importance_moves_the_budget():
+    names = ["o.o3", "d.d3", "o.o3 × d.d3"]
+    plain = planned(*names, allocation=hr.Optimal())
+    moved = planned(*names, allocation=hr.Optimal(importance={"o.o3": 100}))
+    error = {
+        name: dict(zip(each.cuboids, hr.forecast(each)["rmse"], strict=True))["o.o3"]
+        for name, each in (("plain", plain), ("moved", moved))
+    }
+    assert error["moved"] < 0.8 * error["plain"]
+    with pytest.raises(hr.PlanError, match="must not all be 0"):
+        planned(*names, allocation=hr.Optimal(importance=dict.fromkeys(names, 0.0)))
+
+
+def test_cells_share_by_importance_and_cells_alone():
+    names = ["o.o3", "d.d3", "o.o3 × d.d3"]
+    plan = planned(*names, allocation=hr.Optimal(objective="cells"))
+    shares = np.array([float(share) for share in plan.shares if share])
+    roots = np.sqrt([PAIRS.cells(levels) for levels in plan.measured])
+    np.testing.assert_allclose(shares, roots / roots.sum(), atol=1e-4)
+
+
+def test_the_cheapest_plan_meets_its_targets_and_no_cheaper_one_does():
+    names = ["o.o3", "d.d3", "o.o3 × d.d3"]
+    targets = {"o.o3": 5.0, "d.d3": 8.0, "o.d3": 0}
+    del targets["o.d3"]
+    plan = hr.cheapest(
+        PAIRS, per_level=targets, neighbours=hr.Replace(), workload=hr.Cuboids(names)
+    )
+    errors = dict(zip(plan.cuboids, hr.forecast(plan)["rmse"], strict=True))
+    assert all(errors[name] <= target * (1 + 1e-6) for name, target in targets.items())
+    assert any(errors[name] > 0.98 * target for name, target in targets.items())
+    total = hr.cheapest(PAIRS, target=1e5, neighbours=hr.Replace(), workload=hr.Cuboids(names))
+    frame = hr.forecast(total).filter(pl.col("kind") == "measured")
+    assert 0.99e5 <= float((frame["cells"].cast(float) * frame["rmse"] ** 2).sum()) <= 1e5
+
+
+def test_fair_shares_and_priors_are_refused():
+    with pytest.raises(hr.PlanError, match="fair shares are for a chain or a cube"):
+        planned("o.o3", "d.d3", allocation=hr.Fair(1.5))
+
+
+def test_tables_of_only_children_are_the_coarsest_with_their_cells():
+    only = hr.Axis.from_frame(
+        "g", pl.DataFrame({"a": ["x", "y"], "b": ["x1", "y1"]}), levels=["a", "b"]
+    )
+    tree = hr.Tree([only, axis("d", 3)])
+    plan = hr.make_plan(tree, budget=BUDGET, workload=hr.Cuboids(["g.b", "d.d1"]))
+    assert plan.tables == ((0, 1), (2, 0))
+    both = hr.make_plan(tree, budget=BUDGET, workload=hr.Cuboids(["g.a", "g.b", "d.d1"]))
+    assert both.tables == ((0, 1), (1, 0))
+    assert both.cuboids["g.b"] == hr.Unmeasured()
+    assert tables_of(tree, both.levels) == both.tables
+
+
+def test_even_means_know_a_public_cuboid():
+    sizes = [[1, 2, 6], [1, 4]]
+    cuboids = [(2, 0), (2, 1)]
+    free = EvenMeans(sizes, cuboids).of(np.array([1.0, 2.0]))[0]
+    known = EvenMeans(sizes, cuboids, (1, 0)).of(np.array([1.0, 2.0]))[0]
+    assert (known < free).all()
+    residual = 4 / 6 / (1 + 2 / 4)  # of 6 dimensions 2 are known; d's cells add up to 1/4 as much
+    assert known[0] == pytest.approx(residual)
