@@ -3,6 +3,7 @@
 import math
 import re
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -261,8 +262,11 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
 
 def test_upper_bounds_are_not_called_exact(named, monkeypatch):
     made = named["beside"]
-    monkeypatch.setattr(type(made.plan.joint.solver), "is_exact", False)
-    assert "their errors are upper bounds." in read(page_of(made)).text
+    bounded = replace(made.plan.joint.solver, is_exact=False)
+    monkeypatch.setitem(vars(made.plan.joint), "solver", bounded)
+    bounds = read(page_of(made)).text
+    assert "standard errors are upper bounds." in bounds
+    assert "their errors are exact." not in bounds
     assert "their errors are exact." in made.seen.text
 
 
