@@ -124,6 +124,14 @@ def test_a_public_table_of_its_own_costs_nothing():
     assert plan.shares[-1] == 1
 
 
+def test_a_public_table_is_whole_where_survivors_are_measured():
+    exact = {"invariants": [hr.Invariant("o", "o2")], "measure": hr.Survivors()}
+    plan = planned("o.o1", "o.o2", "d.d3", "d.d1", **exact)
+    assert [plan.tree.name_of(k) for k in plan.levels if not plan.is_whole(k)] == ["d.d3"]
+    below = planned("o.o2", "o.o2 × d.d3", "d.d3", **exact)  # below public counts, too
+    assert below.joint.margins == {(2, 3): ((0, 3), (2, 0))}
+
+
 def test_three_margins_that_need_not_admit_a_table_are_refused():
     tree = hr.Tree([axis("a", 2), axis("b", 3), axis("c", 2), axis("e", 2)])
     triples = [f"{x} × {y} × e.e1" for x, y in (("a.a1", "b.b1"), ("b.b1", "c.c1"))]
@@ -258,9 +266,14 @@ def test_the_cheapest_plan_meets_its_targets_and_no_cheaper_one_does():
     assert 0.99e5 <= float((frame["cells"].cast(float) * frame["rmse"] ** 2).sum()) <= 1e5
 
 
-def test_fair_shares_and_priors_are_refused():
+def test_what_is_for_chains_alone_is_refused():
     with pytest.raises(hr.PlanError, match="fair shares are for a chain or a cube"):
         planned("o.o3", "d.d3", allocation=hr.Fair(1.5))
+    ages = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, allocation=hr.ForDistribution())
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, measure=hr.RunningSums())
 
 
 def test_tables_of_only_children_are_the_coarsest_with_their_cells():

@@ -160,7 +160,7 @@ class Plan:
     @cached_property
     def whole(self) -> frozenset[Levels]:
         """The cuboids of which every cell is measured or a sum of what is."""
-        return whole_cuboids(self.tree, self.workload, self.measure)
+        return whole_cuboids(self.tree, self.workload, self.measure, self.public)
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:

@@ -67,7 +67,7 @@ class NamedFacts:
         """Return the facts of a problem whose workload names its cuboids."""
         tree, every = problem.tree, problem.workload.cuboids(problem.tree)
         shape = cut_shape(tree, every)
-        whole = whole_cuboids(tree, problem.workload, problem.measure)
+        whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
         tables = {*tables_of(tree, every)}
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]
         public = None if problem.public is None else shape.given(problem.public)
