@@ -180,7 +180,7 @@ def _workload_sections(sizes: Sequence[list[int] | None]) -> list[str]:
     if len(sizes) < 2:
         return []
     if len(known) < len(sizes):
-        why = 'every combination of levels; where there are too many "chain", or a list of them'
+        why = 'every combination of levels; "chain" where the lists of areas are too long for it'
     elif _fits(known):
         why = 'every combination of levels; "chain": the axes in turns; or a list of those wanted'
     else:
