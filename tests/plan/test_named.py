@@ -93,7 +93,7 @@ def test_names_that_do_not_fit_are_refused(names, words):
 
 
 def test_every_table_has_to_be_measured():
-    with pytest.raises(hr.PlanError, match=r"must be for d\.d3; o\.o3"):
+    with pytest.raises(hr.PlanError, match=r"'d\.d3' needs a share above 0"):
         planned("o.o3", "d.d3", "o.o1", allocation=hr.Shares({"o.o3": "1/2", "o.o1": "1/2"}))
 
 

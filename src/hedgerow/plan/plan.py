@@ -93,7 +93,7 @@ class Plan:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
         if not possible:
             raise PlanError(
-                "this plan measures nothing: every depth is public or has single children only"
+                "this plan measures nothing: every cuboid is public or has single children only"
             )
         if len(self.shares) != len(self.levels):
             raise PlanError(

@@ -231,4 +231,11 @@ def given_by_name(problem: Problem, given: Mapping[str, Fraction]) -> tuple[Frac
             )
         if share:
             found[levels] = share
+    tables = tables_of(problem.tree, problem.workload.cuboids(problem.tree))
+    for name, levels in cuboids.items():
+        if levels in tables and levels not in found:
+            raise PlanError(
+                f"{name!r} needs a share above 0: it is a table, and no other cuboid tells its "
+                "counts"
+            )
     return problem.in_order(found)
