@@ -201,7 +201,7 @@ def test_a_plan_says_which_tables_there_are_and_that_no_joint_one_is_made(run, f
     assert code == 0
     words = " ".join(out.split())
     assert (
-        "2 tables are released: home.town; work.town. They agree on all that they have in common, "
+        "2 tables are released: work.town; home.town. They agree on all that they have in common, "
         "and no joint table is made."
     ) in words
     assert "their errors are exact." in words
