@@ -57,13 +57,17 @@ def listed(*names):
 SENTENCES = {
     "unknown level": (
         {"workload": listed("home.twon")},
-        "[workload] no cuboid is called 'home.twon'; put levels together with ×, one an axis, of "
-        "home.region, home.town, work.region, work.town; did you mean 'home.town'?",
+        (
+            "[workload] no cuboid is called 'home.twon'; put levels together with ×, one an axis, of "
+            "home.region, home.town, work.region, work.town; did you mean 'home.town'?"
+        ),
     ),
     "two levels of an axis": (
         {"workload": listed("home.town × home.region")},
-        "[workload] no cuboid is called 'home.town × home.region'; put levels together with ×, one "
-        "an axis, of home.region, home.town, work.region, work.town",
+        (
+            "[workload] no cuboid is called 'home.town × home.region'; put levels together with ×, one "
+            "an axis, of home.region, home.town, work.region, work.town"
+        ),
     ),
     "named twice": (
         {"workload": listed("home.town x work.town", "home.town * work.town")},
@@ -75,13 +79,17 @@ SENTENCES = {
     ),
     "another word": (
         {"workload": 'cuboids = "chian"'},
-        '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
-        "[\"origin.region\"], got 'chian'; did you mean 'chain'?",
+        (
+            '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
+            "[\"origin.region\"], got 'chian'; did you mean 'chain'?"
+        ),
     ),
     "a number": (
         {"workload": "cuboids = 3"},
-        '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
-        '["origin.region"], got 3',
+        (
+            '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
+            '["origin.region"], got 3'
+        ),
     ),
     "a number in the list": (
         {"workload": 'cuboids = ["home.town", 3]'},
@@ -106,19 +114,23 @@ SENTENCES = {
                 "home.town × work.region",
                 "work.town × age.group",
                 "home.region × age.age",
-            ),  # fmt: skip
+            ),
             "axes": AGE,
         },
-        "three margins of a table need not fit together; name one of them less, or use a single "
-        'table (cuboids = "cube")',
+        (
+            "three margins of a table need not fit together; name one of them less, or use a single "
+            'table (cuboids = "cube")'
+        ),
     ),
     "survivors without margins": (
         {
             "workload": listed("home.town", "work.region", "home.town × work.town"),
             "measure": "survivors",
         },
-        "'home.town × work.town' cannot be measured at survivors below 'work.region' and "
-        "'home.town'",
+        (
+            "'home.town × work.town' cannot be measured at survivors below 'work.region' and "
+            "'home.town'"
+        ),
     ),
     "a table without a share": (
         {
