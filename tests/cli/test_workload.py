@@ -58,15 +58,15 @@ SENTENCES = {
     "unknown level": (
         {"workload": listed("home.twon")},
         (
-            "[workload] no cuboid is called 'home.twon'; put levels together with ×, one an axis, of "
-            "home.region, home.town, work.region, work.town; did you mean 'home.town'?"
+            "[workload] no cuboid is called 'home.twon'; put levels together with ×, one an axis, "
+            "of home.region, home.town, work.region, work.town; did you mean 'home.town'?"
         ),
     ),
     "two levels of an axis": (
         {"workload": listed("home.town × home.region")},
         (
-            "[workload] no cuboid is called 'home.town × home.region'; put levels together with ×, one "
-            "an axis, of home.region, home.town, work.region, work.town"
+            "[workload] no cuboid is called 'home.town × home.region'; put levels together with ×, "
+            "one an axis, of home.region, home.town, work.region, work.town"
         ),
     ),
     "named twice": (
@@ -118,8 +118,8 @@ SENTENCES = {
             "axes": AGE,
         },
         (
-            "three margins of a table need not fit together; name one of them less, or use a single "
-            'table (cuboids = "cube")'
+            "three margins of a table need not fit together; name one of them less, or use a "
+            'single table (cuboids = "cube")'
         ),
     ),
     "survivors without margins": (
