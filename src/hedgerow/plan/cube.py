@@ -18,13 +18,21 @@ from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
+from hedgerow.estimate.cube.estimates import least_squares, upward
 from hedgerow.estimate.cube.settle import settle
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, coarser, is_within
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    at_level,
+    coarser,
+    is_within,
+    maximal,
+    meet,
+)
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Tables, Variances
+from hedgerow.plan.joint import Joint, Tables, Variances, shape_of_tree
 from hedgerow.tables.tree import Levels, Tree
 
 
@@ -78,7 +86,7 @@ class PlannedCube(Joint):
             PlanError: the shares are not a product over the axes, or survivors are to be measured
                 below a level without a share, or over other than two axes.
         """
-        shape = cube_shape(tree)
+        shape = shape_of_tree(tree)
         measured = {
             shape.given(levels): what
             for levels, what in by_levels.items()
@@ -89,12 +97,12 @@ class PlannedCube(Joint):
         factors = axis_factors(shape, shares, exact)
         leaves = measured[shape.finest].mechanism
         power, squares = leaves.price.power, []
-        known = public_cuboids(shape, exact)
+        known = shape.within(exact)
         wide = float(leaves.price.variance / precision_of(leaves) ** power)
         for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
             unit = wide if axis == 0 else 1.0
             finest = shape.finest
-            alone = [(*finest[:axis], k, *finest[axis + 1 :]) for k in range(own.depth + 1)]
+            alone = [at_level(finest, axis, k) for k in range(own.depth + 1)]
             # A level that is public even beside the leaves is never measured: any number will do.
             variances = [
                 unit * float(f) ** -power if f else unit if cuboid in known else inf
@@ -121,7 +129,7 @@ class PlannedCube(Joint):
                 "of each level of one alone must be few enough to be measured whole: measure all "
                 'cells (measure = "all"), or use cuboids = "chain"'
             )
-        exact = public_cuboids(self.shape, self.public)
+        exact = self.shape.within(self.public)
         if any(c not in self.noise and c not in exact for c in self.shape.cuboids()):
             raise PlanError(
                 "where a cube measures survivors, every level of every axis needs a share: they "
@@ -135,17 +143,12 @@ class PlannedCube(Joint):
 
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+        return self.shape.first(cuboid)
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
         """The largest boxes of cuboids that are measured whole; one where all are."""
-        corners = [
-            cuboid
-            for cuboid in self.whole
-            if not any(other != cuboid and is_within(cuboid, other) for other in self.whole)
-        ]
-        return tuple(self._box(corner) for corner in sorted(corners))
+        return tuple(map(self._box, maximal(self.whole)))
 
     def _box(self, corner: Cuboid) -> Box:
         squares = []
@@ -154,9 +157,7 @@ class PlannedCube(Joint):
             while kept.depth > level:
                 kept = kept.without_leaves()
             squares.append(kept)
-        exact = None
-        if self.public is not None:
-            exact = tuple(min(a, b) for a, b in zip(self.public, corner, strict=True))
+        exact = None if self.public is None else meet(self.public, corner)
         return Box(corner, tuple(squares), CubeVariances(squares, exact, self.noise), exact)
 
     @cached_property
@@ -235,11 +236,6 @@ class PlannedCube(Joint):
         return len(self.shape.axes) > 2
 
 
-def cube_shape(tree: Tree) -> CubeShape:
-    """Return how the levels of a tree's axes nest."""
-    return CubeShape.of([[np.asarray(s, np.int64) for s in axis.child_start] for axis in tree.axes])
-
-
 def axis_factors(
     shape: CubeShape, shares: Mapping[Cuboid, Fraction], public: Cuboid | None
 ) -> list[list[Fraction]]:
@@ -257,9 +253,9 @@ def axis_factors(
     leaves = shares[finest]
     factors = []
     for a, axis in enumerate(shape.axes):
-        alone = [(*finest[:a], k, *finest[a + 1 :]) for k in range(axis.depth + 1)]
+        alone = [at_level(finest, a, k) for k in range(axis.depth + 1)]
         factors.append([shares.get(cuboid, Fraction(0)) / leaves for cuboid in alone])
-    exact = public_cuboids(shape, public)
+    exact = shape.within(public)
     for cuboid in shape.cuboids():
         product = leaves * prod(f[k] for f, k in zip(factors, cuboid, strict=True))
         if cuboid not in exact and shares.get(cuboid, 0) != product:

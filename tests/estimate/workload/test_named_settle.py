@@ -195,7 +195,7 @@ def test_sums_that_are_not_kept_are_still_near_what_they_were_settled_at():
     """A pair of axes that must be kept makes another pair's sums the targets."""
     rng = np.random.default_rng(7)
     every = list(product(range(3), repeat=3))
-    lattice = Lattice.of(every, [(2, 2, 2)], [(2, 2, 0)])
+    lattice = Lattice.of(every, [(2, 2, 2)], public=(2, 2, 0))
     targets = [c for c in every if c not in lattice.kept]
     assert targets
     assert (2, 2, 0) in lattice.kept
@@ -216,7 +216,7 @@ def test_more_is_not_settled_than_estimates_are_given_for():
     good = {c: np.ones(SHAPE.shape(c)) for c in lattice.elements}
     for wrong in (None, np.ones((2, 3)), np.ones((2, 3, 1), dtype=np.int64)):
         given = good | {(1, 1, 0): wrong}
-        with pytest.raises(EstimateError, match=r"cuboid \(1, 1, 0\) needs float64 estimates of"):
+        with pytest.raises(EstimateError, match=r"cuboid \(1, 1, 0\) needs a float64 table of"):
             settle(SHAPE, lattice, given)
 
 

@@ -5,9 +5,8 @@ from itertools import product
 import numpy as np
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import CubeShape, is_within
+from hedgerow.estimate.cube.shape import CubeShape, is_within, maximal
 from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import maximal
 from tests.estimate.cube.dense_cubes import random_axis
 
 KINDS = ["dense", "sparse", "very sparse", "lopsided", "zeros"]

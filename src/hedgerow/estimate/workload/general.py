@@ -10,12 +10,14 @@ variances are exact; by conjugate gradients otherwise, and then they are upper b
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Cuboid, Floats
+from hedgerow.estimate.cube.sums import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.chains import chains_of
@@ -23,7 +25,7 @@ from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
 from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import add_spread, cells_below, spread, summed, sums_of
+from hedgerow.estimate.workload.overlap import add_spread, sums_of
 
 MOST_CELLS = 1 << 27
 """Cells of all measured cuboids together up to which a workload is estimated."""
@@ -98,15 +100,16 @@ class GeneralSolver:
     def rehearse(self) -> None:
         """Raise an EstimateError unless estimates can be had, whatever the counts.
 
-        The factor is made, or gradients reach their residual on noise in half of the steps that
-        they may take.
+        The factor is made, or gradients reach their residual in half of the steps that they may
+        take, on numbers between -1 and 1 that look like noise: i times (i √2 mod 1), mod 1.
         """
         if self.is_exact:
             self.dense  # noqa: B018 - made once
         elif self.dual.size:
-            noise = np.random.default_rng(17).normal(size=self.dual.size)
-            noise *= np.sqrt(self.dual.diagonal())
-            conjugate_gradients(self.dual, noise, MOST_STEPS // 2)
+            number = np.arange(1.0, self.dual.size + 1)
+            gaps = 2 * (number * (number * sqrt(2) % 1) % 1) - 1
+            gaps *= np.sqrt(self.dual.diagonal())
+            conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
@@ -182,12 +185,7 @@ class GeneralSolver:
         if self.observed.public is not None:
             needed.add(self.observed.public)
         for cuboid in sorted(needed):
-            shape, found = self.observed.shape.shape(cuboid), tables.get(cuboid)
-            if found is None or found.shape != shape or found.dtype != np.float64:
-                raise EstimateError(
-                    f"cuboid {cuboid} needs a float64 table of the shape {shape}, got "
-                    f"{'none' if found is None else f'{found.dtype} of the shape {found.shape}'}"
-                )
+            self.observed.shape.checked(cuboid, tables.get(cuboid))
 
     def _moved(self, tables: Mapping[Cuboid, Floats]) -> list[dict[Cuboid, Floats]]:
         """Return how the estimates of each table differ from its noisy counts.
@@ -212,7 +210,7 @@ class GeneralSolver:
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
-            multipliers, _ = conjugate_gradients(self.dual, gaps)
+            multipliers = conjugate_gradients(self.dual, gaps, MOST_STEPS)
         for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
             for cuboid, table in covered.items():
                 found[cuboid] = found[cuboid] + table if cuboid in found else table

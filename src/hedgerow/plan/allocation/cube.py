@@ -22,7 +22,6 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.estimate.cube.shares import (
     axis_shares,
@@ -38,8 +37,8 @@ from hedgerow.plan.allocation.allocation import (
     importances_by_axis,
     rounded_shares,
 )
-from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.tables.tree import Levels, Tree
 
 AxisShares = tuple[tuple[Fraction, ...], ...]
@@ -71,7 +70,7 @@ class CubeFacts:
     @classmethod
     def of(cls, problem: Problem) -> "CubeFacts":
         """Return the facts of a problem whose workload is a cube."""
-        shape = cube_shape(problem.tree)
+        shape = shape_of_tree(problem.tree)
         exact = None if problem.public is None else shape.given(problem.public)
         all_levels = isinstance(problem.measure, Survivors)
         return cls(problem.tree, shape, problem.mechanism.price.power, exact, all_levels)
@@ -79,12 +78,12 @@ class CubeFacts:
     @property
     def measurable(self) -> list[Cuboid]:
         """The cuboids that are not public, coarsest first."""
-        exact = public_cuboids(self.shape, self.public)
+        exact = self.shape.within(self.public)
         return [cuboid for cuboid in self.shape.cuboids() if cuboid not in exact]
 
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+        return self.shape.first(cuboid)
 
     def name(self, cuboid: Cuboid) -> str:
         """Return the name of a cuboid."""
