@@ -225,7 +225,7 @@ def whole_cuboids(
     below = [
         (table, tree.cells(table))
         for table in tables_of(tree, every)
-        if not (public is not None and is_within(table, public))
+        if not is_within(table, public)
         and any(is_within(k, table) and tree.cells(k) < tree.cells(table) for k in named)
     ]
     return frozenset(
