@@ -10,7 +10,7 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cube import PlannedCube
+from hedgerow.plan.cube import PlannedCube, planned_cube
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -266,14 +266,14 @@ class Plan:
             raise PlanError("a chain is estimated along its depths")
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
-            return PlannedCube.of(*given, all_levels=isinstance(self.measure, Survivors))
+            return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))
         return PlannedCuboids.of(*given)
 
     @property
     def cube(self) -> PlannedCube:
-        """The same of a cube alone."""
+        """The same of a cube whose shares are a product over its axes."""
         if not isinstance(self.joint, PlannedCube):
-            raise PlanError("the cuboids of this plan are no cube")
+            raise PlanError("the cuboids of this plan are no cube with a share for each level")
         return self.joint
 
     @cached_property

@@ -8,7 +8,7 @@ from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
-from tests.estimate.workload.dense_workloads import (
+from tests.estimate.workload.workloads import (
     KINDS,
     DenseWorkload,
     answerable,

@@ -1,8 +1,9 @@
 """Shares over a cube: exact shares of each axis's levels, whose products are those of cuboids.
 
 Cuboid c gets Π_a s_a(c_a), divided by what is measured of it all: 1 less the shares of the public
-cuboids. Estimates of a cube are exact for such products (`hedgerow.estimate.cube.estimates`), so
-every rule here ends in one. Nothing here knows more than public facts.
+cuboids. Estimates of a cube are in closed form for such products
+(`hedgerow.estimate.cube.estimates`), so every rule here ends in one, but for shares that are given
+by cuboid. Nothing here knows more than public facts.
 
 *Optimal.* An importance w_c is, as on a chain, the cost of a squared error of one count. After
 estimation (``released``) Σ_c w_c n_c V_c is to be least, V_c being the mean variance of the n_c
@@ -141,7 +142,7 @@ def given_by_axis(facts: CubeFacts, given: Mapping[str, tuple[Fraction, ...]]) -
 def given_by_cuboid(facts: CubeFacts, given: Mapping[str, Fraction]) -> CuboidShares:
     """Return the shares that are given by cuboid; cuboids that are not named have none.
 
-    A plan refuses those that are no product over the axes (`hedgerow.plan.cube.axis_factors`).
+    They need be no product over the axes (`hedgerow.plan.cube.planned_cube`).
 
     Raises:
         PlanError: a cuboid that is unknown or cannot be measured, or no share for the leaves.
