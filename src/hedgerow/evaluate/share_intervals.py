@@ -19,7 +19,14 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.evaluate.joint_errors import ChainErrors, CubeErrors, JointErrors, RawErrors
+from hedgerow.evaluate.joint_errors import (
+    ChainErrors,
+    CubeErrors,
+    JointErrors,
+    NamedErrors,
+    RawErrors,
+)
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -164,7 +171,8 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     if raw and isinstance(own, Measured) and len(here):
         errors = RawErrors(levels, own.mechanism, len(here))
     elif not raw and here.variance.any():
-        errors = CubeErrors(plan, cuboid)
+        cube = isinstance(plan.joint, PlannedCube)
+        errors = CubeErrors(plan, cuboid) if cube else NamedErrors(plan, cuboid)
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
 
 

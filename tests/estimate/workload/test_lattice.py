@@ -9,7 +9,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, maximal, refined_axes
 from hedgerow.estimate.workload import kept_sums
 from hedgerow.estimate.workload import lattice as module
-from hedgerow.estimate.workload.kept_sums import KeptSumsError
+from hedgerow.estimate.workload.kept_sums import KeptSumsError, descend
 from hedgerow.estimate.workload.lattice import MOST_CUBOIDS, MOST_ELEMENTS, Lattice, closure
 from tests.estimate.workload.workloads import random_lattice
 
@@ -70,15 +70,34 @@ def random_lattices(many, seed=1):
         yield random_lattice(rng, 1 + number % 4)
 
 
-def test_elements_are_the_minima_and_the_maxima_within_tables_and_covers_the_finest_below():
+@pytest.mark.parametrize("searched", [module.MOST_SEARCHED, 0])
+def test_elements_are_the_minima_and_maxima_that_blocks_need(monkeypatch, searched):
+    monkeypatch.setattr(module, "MOST_SEARCHED", searched)
+    fewer = 0
     for lattice, named, public, _ in random_lattices(400):
         given = [] if public is None else [tuple(map(min, public, t)) for t in lattice.tables]
+        elements, every = set(lattice.elements), brute_elements([*named, *given], lattice.tables)
         assert lattice.tables == maximal(named)
-        assert set(lattice.elements) == brute_elements([*named, *given], lattice.tables)
+        assert {*closure([*named, *given])} <= elements <= every
+        assert searched or elements == every
         assert list(lattice.elements) == sorted(lattice.elements, key=lambda c: (sum(c), c))
+        assert elements == {*closure(elements)}
         for c in lattice.elements:
             below = [e for e in lattice.elements if e != c and is_within(e, c)]
             assert sorted(lattice.covers[c]) == list(maximal(below))
+            for two in combinations(lattice.covers[c], 2):
+                assert tuple(map(max, *two)) == c
+        fewer += len(elements) < len(every)
+    assert (fewer > 40) == bool(searched)
+
+
+def test_an_unmeasured_maximum_is_no_element_where_blocks_are_full_without_it():
+    named = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3), (3, 0), (0, 3)]
+    lattice = Lattice.of(named, [(3, 3)])
+    assert {*lattice.elements} == {*named, (2, 0), (0, 1), (0, 2)}
+    assert lattice.covers[3, 3] == ((0, 3), (3, 2))
+    needed = Lattice.of([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)], [(1, 1, 1)])
+    assert (1, 1, 0) in needed.elements
 
 
 def test_each_axis_that_is_refined_belongs_to_one_group_and_minima_of_covers_are_elements():
@@ -103,16 +122,6 @@ def test_each_axis_that_is_refined_belongs_to_one_group_and_minima_of_covers_are
             assert minima <= set(lattice.elements)
 
 
-def descend(lattice, cuboid):
-    """A cuboid and all whose settled counts its own sum to."""
-    found, left = {cuboid}, [cuboid]
-    while left:
-        new = set(lattice.exact[left.pop()]) - found
-        found |= new
-        left += new
-    return found
-
-
 def test_covers_that_are_kept_keep_what_they_have_in_common_and_tables_what_they_must():
     for lattice, _, public, _ in random_lattices(600, seed=3):
         for c in lattice.elements:
@@ -124,14 +133,14 @@ def test_covers_that_are_kept_keep_what_they_have_in_common_and_tables_what_they
             assert min(1, len(lattice.covers[c])) <= len(exact) <= 2
             if len(exact) == 2:
                 common = tuple(map(min, *exact))
-                assert all(common in descend(lattice, cover) for cover in exact)
+                assert all(common in descend(cover, lattice.exact) for cover in exact)
         for one, other in product(lattice.tables, lattice.tables):
-            assert tuple(map(min, one, other)) in descend(lattice, one)
+            assert tuple(map(min, one, other)) in descend(one, lattice.exact)
         for table in lattice.tables:
-            assert lattice.elements[0] in descend(lattice, table)
+            assert lattice.elements[0] in descend(table, lattice.exact)
             if public is not None:
-                assert tuple(map(min, public, table)) in descend(lattice, table)
-        every = set().union(*(descend(lattice, table) for table in lattice.tables))
+                assert tuple(map(min, public, table)) in descend(table, lattice.exact)
+        every = frozenset().union(*(descend(table, lattice.exact) for table in lattice.tables))
         assert lattice.kept == every
 
 
@@ -151,7 +160,7 @@ def test_a_public_cuboid_of_a_whole_cube_is_kept_whichever_it_is():
     every = list(product(range(3), repeat=4))
     for public in every[:-1]:
         lattice = Lattice.of(every, [(2, 2, 2, 2)], public=public)
-        assert public in descend(lattice, (2, 2, 2, 2))
+        assert public in descend((2, 2, 2, 2), lattice.exact)
 
 
 def test_pairs_are_chosen_that_keep_what_is_required():
@@ -179,7 +188,7 @@ def test_choices_before_are_revised_where_an_element_is_asked_for_three_sums(nam
     lattice = Lattice.of(named, maximal(named), public=public)
     for table in lattice.tables:
         asked = [*lattice.tables, *([] if public is None else [public])]
-        assert {tuple(map(min, table, one)) for one in asked} <= descend(lattice, table)
+        assert {tuple(map(min, table, one)) for one in asked} <= descend(table, lattice.exact)
 
 
 def test_three_margins_in_common_with_other_tables_are_refused_and_named():

@@ -10,7 +10,6 @@ variances are exact; by conjugate gradients otherwise, and then they are upper b
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,9 @@ MOST_WORK = 1 << 28
 
 MOST_KEPT = 1 << 27
 """Numbers that are kept for exact variances: rows times cells of some coarser cuboids."""
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples, modulo 1, are spread out evenly."""
 
 MOST_CACHED = 1 << 20
 """Cells of a cuboid up to which their variances are kept."""
@@ -101,14 +103,13 @@ class GeneralSolver:
         """Raise an EstimateError unless estimates can be had, whatever the counts.
 
         The factor is made, or gradients reach their residual in half of the steps that they may
-        take, on numbers between -1 and 1 that look like noise: i times (i √2 mod 1), mod 1.
+        take, for a right side that is spread out evenly.
         """
         if self.is_exact:
             self.dense  # noqa: B018 - made once
         elif self.dual.size:
-            number = np.arange(1.0, self.dual.size + 1)
-            gaps = 2 * (number * (number * sqrt(2) % 1) % 1) - 1
-            gaps *= np.sqrt(self.dual.diagonal())
+            spread_out = np.modf(np.arange(1, self.dual.size + 1) * GOLDEN)[0] - 0.5
+            gaps = spread_out * np.sqrt(self.dual.diagonal())
             conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
     def estimates(
