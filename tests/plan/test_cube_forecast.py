@@ -194,10 +194,11 @@ def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes(
 
 def test_the_legend_says_how_near_sums_are_over_three_axes():
     for axes in (2, 3):
-        frame = hr.forecast(plan_of(uneven(np.random.default_rng(0), axes)))
-        assert ("exactly and along the others nearly" in forecast_legend(frame)) == (axes == 3)
+        plan = plan_of(uneven(np.random.default_rng(0), axes))
+        legend = forecast_legend(plan, hr.forecast(plan))
+        assert ("exactly and along the others nearly" in legend) == (axes == 3)
     chain = hr.make_plan(uneven(np.random.default_rng(0), 3), budget=hr.Rho(1))
-    assert "along the others" not in forecast_legend(hr.forecast(chain))
+    assert "along the others" not in forecast_legend(chain, hr.forecast(chain))
 
 
 def test_a_plan_read_back_has_the_same_forecast():
