@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 import hedgerow as hr
 from hedgerow.estimate.workload.even import EvenMeans
+from hedgerow.plan import cuboids
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.named import NamedFacts
 from hedgerow.plan.make import read_plan
@@ -143,11 +144,17 @@ def test_survivors_are_measured_below_margins_of_the_tables_alone():
     assert isinstance(planned("o.o3", "d.d3", "o.o3 × d.d3").measure, hr.All)
 
 
-def test_survivors_need_margins_that_hold_all_levels_between_them():
-    with pytest.raises(
-        hr.PlanError, match=r"cannot be measured at survivors below 'd\.d1' and 'o\.o3'"
-    ):
+def test_survivors_need_margins_that_hold_all_levels_between_them(monkeypatch):
+    rule = r"below 'd\.d1' and 'o\.o3': that takes one cuboid, or two that have all its levels"
+    with pytest.raises(hr.PlanError, match=rule):
         planned("o.o3", "d.d1", "o.o3 × d.d3", measure=hr.Survivors())
+    one = planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
+    assert one.joint.margins == {(3, 3): ((3, 0),)}
+    monkeypatch.setattr(cuboids, "MOST_WHOLE", 5)
+    with pytest.raises(hr.PlanError, match="none is named: name a coarser one"):
+        planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
+    with pytest.raises(hr.PlanError, match="below the total alone"):
+        planned("d.d1", "o.o3", measure=hr.Survivors())
 
 
 def test_two_tables_of_survivors_must_have_their_common_cuboid_named():
@@ -251,9 +258,14 @@ def test_the_cheapest_plan_meets_its_targets_and_no_cheaper_one_does():
     assert 0.99e5 <= float((frame["cells"].cast(float) * frame["rmse"] ** 2).sum()) <= 1e5
 
 
-def test_fair_shares_and_priors_are_refused():
+def test_what_is_for_chains_alone_is_refused():
     with pytest.raises(hr.PlanError, match="fair shares are for a chain or a cube"):
         planned("o.o3", "d.d3", allocation=hr.Fair(1.5))
+    ages = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, allocation=hr.ForDistribution())
+    with pytest.raises(hr.PlanError, match="goes with cuboids"):
+        planned("bin", tree=ages, measure=hr.RunningSums())
 
 
 def test_tables_of_only_children_are_the_coarsest_with_their_cells():

@@ -58,7 +58,12 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.preflight import check_combines, check_memory, read_memory
+from hedgerow.release.preflight import (
+    check_combines,
+    check_estimable,
+    check_memory,
+    read_memory,
+)
 from hedgerow.release.release import Release, read_release
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine
@@ -159,6 +164,9 @@ def release(
         raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if spec.spark is None:
         check_memory(made, limit)
+    if not made.is_chain:
+        with stage("rehearsing the estimates"):
+            check_estimable(made)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging

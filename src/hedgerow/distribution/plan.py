@@ -75,6 +75,8 @@ class ForDistribution:
             PlanError: the tree is not the designed one, or survivors alone are measured.
         """
         tree = problem.tree
+        if problem.is_named:
+            raise PlanError('the allocation "distribution" goes with cuboids = "chain"')
         if isinstance(problem.measure, RunningSums):
             return (*(None for _ in problem.depths[1:]), Fraction(1))
         if not isinstance(problem.measure, All):

@@ -20,7 +20,7 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
 from hedgerow.estimate.cube.settle import settle
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, coarser, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import CuboidPlan, Measured
@@ -171,6 +171,9 @@ class PlannedCube(Joint):
             if cuboid in self.whole
         }
 
+    def rehearse(self) -> None:
+        """Do nothing: a closed form can always be had."""
+
     def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
         """Return the estimates of each cuboid from the box that tells most of it."""
         found = Tables()
@@ -196,6 +199,11 @@ class PlannedCube(Joint):
                 tables[cuboid] = np.zeros(self.shape.shape(cuboid))
         upward(self.squares, tables)
         return settle(self.squares, tables, exact)
+
+    @cached_property
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, those one level coarser."""
+        return {c: (coarser(c, 0), coarser(c, 1)) for c in self.cuboids if c not in self.whole}
 
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of the box that tells most of a cuboid."""

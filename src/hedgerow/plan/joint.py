@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, meet
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join, meet
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
@@ -79,6 +79,11 @@ class Joint(ABC):
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
 
+    @property
+    @abstractmethod
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+
     @abstractmethod
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of what tells most of a cuboid all of whose cells are measured."""
@@ -90,6 +95,13 @@ class Joint(ABC):
     @abstractmethod
     def is_raw(self, cuboid: Cuboid) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
+
+    @abstractmethod
+    def rehearse(self) -> None:
+        """Raise a PlanError unless estimates can be had, whatever the counts.
+
+        To be called before anything is charged.
+        """
 
     @abstractmethod
     def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
@@ -217,6 +229,11 @@ class PlannedCuboids(Joint):
             return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
 
         tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
+        if not tables:
+            raise PlanError(
+                "survivors are measured below cuboids that are measured whole, which have at most "
+                "2^26 cells, and none is named: name a coarser one"
+            )
         for cuboid in self.cuboids:
             known = self.is_public(cuboid) or any(is_within(cuboid, table) for table in tables)
             if cuboid not in self.noise if cuboid not in self.whole else not known:
@@ -236,12 +253,15 @@ class PlannedCuboids(Joint):
         except EstimateError as error:
             raise PlanError(str(error)) from None
         for cuboid in self.sparse:
-            covers = self.margins[cuboid]
-            if len(covers) > 2 or tuple(map(max, zip(*covers, strict=True))) != cuboid:
+            covers = [cover for cover in self.margins[cuboid] if any(cover)]
+            if len(covers) == 1:
+                continue
+            if len(covers) != 2 or join(*covers) != cuboid:
                 raise PlanError(
-                    f"{named([cuboid])} cannot be measured at survivors below {named(covers)}, "
-                    "which must be two cuboids that have all its levels between them: name others, "
-                    'or measure all cells (measure = "all")'
+                    f"{named([cuboid])} cannot be measured at survivors below "
+                    f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
+                    "have all its levels between them; name others, or measure all cells "
+                    '(measure = "all")'
                 )
 
     @property
@@ -256,15 +276,14 @@ class PlannedCuboids(Joint):
         return Lattice.of(whole, maximal(whole), public=self.public)
 
     @cached_property
-    def margins(self) -> dict[Cuboid, tuple[Cuboid, ...]]:
-        """For each cuboid of which survivors are measured, the settled ones that it lies below."""
-        found: dict[Cuboid, tuple[Cuboid, ...]] = {}
-        for cuboid in self.sparse:
-            settled = {*self.lattice.elements, *found}
-            found[cuboid] = maximal(
-                other for other in settled if other != cuboid and is_within(other, cuboid)
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+        return {
+            cuboid: maximal(
+                other for other in self.cuboids if other != cuboid and is_within(other, cuboid)
             )
-        return found
+            for cuboid in self.sparse
+        }
 
     @property
     def cuboids(self) -> tuple[Cuboid, ...]:
@@ -282,6 +301,18 @@ class PlannedCuboids(Joint):
         """What estimates all cuboids that are measured whole."""
         noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
         return solver_of(Observed(self.shape, noise, self.known))
+
+    def rehearse(self) -> None:
+        """Raise a PlanError unless the solver makes estimates, whatever the counts; once."""
+        self._rehearsed  # noqa: B018
+
+    @cached_property
+    def _rehearsed(self) -> bool:
+        try:
+            self.solver.rehearse()
+        except EstimateError as error:
+            raise PlanError(str(error)) from None
+        return True
 
     @cached_property
     def known(self) -> Cuboid | None:

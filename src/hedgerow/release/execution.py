@@ -27,7 +27,12 @@ from hedgerow.release.directory.staging import Bound, Staging, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import AnyPass, pass_of
-from hedgerow.release.preflight import check_combines, check_match, check_public_total
+from hedgerow.release.preflight import (
+    check_combines,
+    check_estimable,
+    check_match,
+    check_public_total,
+)
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
 
@@ -74,6 +79,7 @@ def release(
     check_match(counts, plan)
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
+    check_estimable(plan)
     check_public_total(counts.unwrapped_total, plan)
     progress = Progress() if progress is None else progress
     if directory is None:

@@ -113,6 +113,12 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
         )
 
 
+def check_estimable(plan: Plan) -> None:
+    """Raise a PlanError unless cuboids that are estimated together can be: before the charge."""
+    if not plan.is_chain:
+        plan.joint.rehearse()
+
+
 def _needs_reals(plan: Plan, estimator: Estimator) -> bool:
     return not plan.is_chain or Outline.of(plan).needs_reals(estimator)
 

@@ -219,6 +219,14 @@ def even_commuting(families, variance=1.0, public=(0, 0)):
     return Observed(shape, {c: variance for c in measured if c != public}, public)
 
 
+def test_variances_that_were_told_can_be_changed_without_harm():
+    solver = GeneralSolver.of(even_commuting([2, 2]))
+    before = solver.of_cells((2, 1)).copy()
+    solver.of_cells((2, 1))[...] = -1
+    np.testing.assert_array_equal(solver.of_cells((2, 1)), before)
+    assert solver.of_cells((0, 0)) == 0  # what is public, to the last bit
+
+
 def test_bounds_of_a_table_are_told_by_its_families(monkeypatch):
     """They take no array of the table's own size."""
     observed = even_commuting([2, 3])
@@ -315,4 +323,19 @@ def test_variances_that_are_too_far_apart_for_floats_are_refused():
     shape = even_commuting([2, 2]).shape
     far = {(2, 2): 1e60, (1, 1): 1e-60, (1, 0): 1e-120, (0, 2): 1e-120, (2, 0): 1e-200}
     with pytest.raises(EstimateError, match="too far apart for its least squares"):
-        GeneralSolver.of(Observed(shape, far))
+        GeneralSolver.of(Observed(shape, far)).rehearse()
+
+
+@pytest.mark.parametrize("factored", [True, False])
+def test_a_rehearsal_finds_what_would_fail_after_the_charge(monkeypatch, factored):
+    shape = even_commuting([2, 2]).shape
+    fine = {(2, 2): 4.0, (1, 1): 4.0, (1, 0): 4.0, (0, 2): 4.0, (2, 0): 4.0}
+    if not factored:
+        monkeypatch.setattr(general, "MOST_DENSE", 0)
+    solver = GeneralSolver.of(Observed(shape, fine))
+    assert solver.is_exact == factored
+    solver.rehearse()
+    monkeypatch.setattr(general, "MOST_STEPS", 2)
+    if not factored:
+        with pytest.raises(EstimateError, match="do not settle within 1 steps"):
+            solver.rehearse()

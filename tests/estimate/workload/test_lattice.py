@@ -7,6 +7,8 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within
+from hedgerow.estimate.workload import kept_sums
+from hedgerow.estimate.workload import lattice as module
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import MOST_CUBOIDS, MOST_ELEMENTS, Lattice, closure
 from hedgerow.estimate.workload.observed import maximal
@@ -184,11 +186,28 @@ def test_only_what_is_within_a_table_is_settled():
     assert lattice.elements == ((0, 0), (0, 1), (1, 1))
 
 
-def test_a_lattice_of_too_many_elements_is_refused():
-    axes = 14
-    alone = [tuple(int(a == axis) for a in range(axes)) for axis in range(axes)]
+def alone(axes):
+    """The cuboids that are refined along one axis."""
+    return [tuple(int(a == axis) for a in range(axes)) for axis in range(axes)]
+
+
+def test_a_lattice_of_too_many_elements_is_refused_before_they_are_made():
     with pytest.raises(EstimateError, match=f"more than {MOST_ELEMENTS}; name fewer"):
-        Lattice.of([*alone, (1,) * axes], [(1,) * axes])
+        Lattice.of([*alone(50), (1,) * 50], [(1,) * 50])
+
+
+def test_tables_that_have_too_many_elements_together_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ELEMENTS", 8)
+    tables = [(1, 1, 1, 0), (0, 1, 1, 1)]
+    assert len(Lattice.of([*alone(3), (1, 1, 1)], [(1, 1, 1)]).elements) == 8
+    with pytest.raises(EstimateError, match="more than 8; name fewer"):
+        Lattice.of([*alone(4), *tables], tables)
+
+
+def test_few_choices_are_revised(monkeypatch):
+    """What covers could not keep is seen before they are chosen."""
+    monkeypatch.setattr(kept_sums, "MOST_STEPS", 64)
+    test_a_public_cuboid_of_a_whole_cube_is_kept_whichever_it_is()
 
 
 def test_the_lattice_of_a_table_of_one_cell_is_the_total():

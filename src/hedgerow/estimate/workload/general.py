@@ -9,6 +9,7 @@ variances are exact; by conjugate gradients otherwise, and then they are upper b
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
-from hedgerow.estimate.workload.gradients import RESIDUAL, conjugate_gradients
+from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import add_spread, cells_below, spread, summed, sums_of
 
@@ -40,19 +41,20 @@ MOST_CACHED = 1 << 20
 """Cells of a cuboid up to which their variances are kept."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GeneralSolver:
     """Least squares over any measured cuboids.
 
     Attributes:
         observed: what is measured.
         dual: the chains, and the rows that they leave out.
-        dense: the rows' factor, if there are not too many.
+        is_exact: whether these are few enough for a dense factor, and so for exact variances; if
+            not, variances are upper bounds.
     """
 
     observed: Observed
     dual: Dual
-    dense: DenseDual | None
+    is_exact: bool
     _known: dict[Cuboid, tuple[Cuboid, Floats]] = field(default_factory=dict)
     _figures: dict[Cuboid, tuple[float, float]] = field(default_factory=dict)
 
@@ -73,12 +75,12 @@ class GeneralSolver:
         work = dual.size * sum(map(shape.cells, observed.tables))
         few = dual.size <= MOST_DENSE and work <= MOST_WORK
         is_dense = few and dual.size * kept_cells(dual) <= MOST_KEPT
-        return cls(observed, dual, DenseDual(dual) if is_dense else None)
+        return cls(observed, dual, is_dense)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether variances are exact; if not, they are upper bounds."""
-        return self.dense is not None
+    @cached_property
+    def dense(self) -> DenseDual | None:
+        """The rows' factor, if they are few enough."""
+        return DenseDual(self.dual) if self.is_exact else None
 
     @property
     def words(self) -> str:
@@ -92,6 +94,19 @@ class GeneralSolver:
             f"estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, {beside}; "
             "standard errors are upper bounds"
         )
+
+    def rehearse(self) -> None:
+        """Raise an EstimateError unless estimates can be had, whatever the counts.
+
+        The factor is made, or gradients reach their residual on noise in half of the steps that
+        they may take.
+        """
+        if self.is_exact:
+            self.dense  # noqa: B018 - made once
+        elif self.dual.size:
+            noise = np.random.default_rng(17).normal(size=self.dual.size)
+            noise *= np.sqrt(self.dual.diagonal())
+            conjugate_gradients(self.dual, noise, MOST_STEPS // 2)
 
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]

@@ -13,7 +13,9 @@ MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(dual: Dual, gaps: Floats) -> tuple[Floats, int]:
+def conjugate_gradients(
+    dual: Dual, gaps: Floats, most: int = MOST_STEPS
+) -> tuple[Floats, int]:
     """Return λ of K λ = gaps, and the steps it took.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the
@@ -24,6 +26,7 @@ def conjugate_gradients(dual: Dual, gaps: Floats) -> tuple[Floats, int]:
     Args:
         dual: the system.
         gaps: the right side, float64 (rows).
+        most: steps at most.
 
     Raises:
         EstimateError: the residual is not reached.
@@ -32,7 +35,7 @@ def conjugate_gradients(dual: Dual, gaps: Floats) -> tuple[Floats, int]:
     found, residual = np.zeros(len(gaps)), gaps * scale
     direction, squared = residual.copy(), float(residual @ residual)
     enough = RESIDUAL**2 * squared
-    for steps in range(MOST_STEPS):
+    for steps in range(most):
         if squared <= enough:
             return found * scale, steps
         image = dual.times((direction * scale)[:, None])[:, 0] * scale
@@ -43,6 +46,6 @@ def conjugate_gradients(dual: Dual, gaps: Floats) -> tuple[Floats, int]:
         direction *= squared / before
         direction += residual
     raise EstimateError(
-        f"the estimates of this workload do not settle within {MOST_STEPS:,} steps; "
+        f"the estimates of this workload do not settle within {most:,} steps; "
         "variances that are less far apart, or fewer cuboids, help"
     )

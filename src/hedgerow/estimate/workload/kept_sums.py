@@ -2,8 +2,8 @@
 
 An element keeps the sums of one lower cover or of two: three margins need not admit a table. Covers
 p and q may both be kept where each keeps the cover min(p, q) of both. A cuboid *descends* to itself
-and to what those that it keeps descend to. Every table must descend to the total, to what it has in
-common with another table, and to what is public.
+and to what those that it keeps descend to, at last the total. Every table must descend to what it
+has in common with another table, and to what is public.
 
 From fine to coarse, each element that a table descends to takes the first pair of covers, in the
 order of axes, below which all lies that is asked of it; then min(p, q) is asked of p and of q, and

@@ -115,7 +115,7 @@ class Lattice:
             if len(covers) > MOST_ELEMENTS:
                 raise _too_many()
         elements = tuple(sorted(covers, key=fineness))
-        wanted = {t: {meet(t, c) for c in (*tops, *asked)} | {elements[0]} for t in tops}
+        wanted = {t: {meet(t, c) for c in (*tops, *asked)} for t in tops}
         given = frozenset(c for c in elements if public is not None and is_within(c, public))
         exact = kept_covers(elements, covers, wanted, given)
         kept = frozenset(exact)
@@ -188,4 +188,4 @@ def _covers(cuboid: Cuboid, steps: Sequence[Cuboid]) -> tuple[Cuboid, ...]:
         for axis, level in enumerate(cuboid)
         if level
     }
-    return tuple(sorted(maximal(finest), key=lambda cover: refined_axes(cuboid, cover)))
+    return maximal(finest)  # sorted, which is by the first axis of their groups

@@ -68,6 +68,12 @@ class Solver(Protocol):
     def words(self) -> str:
         """How it estimates, in a clause for users."""
 
+    def rehearse(self) -> None:
+        """Raise an EstimateError unless estimates can be had, whatever the counts.
+
+        It may take as long as to make them, and is for the time before anything is measured.
+        """
+
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
     ) -> dict[Cuboid, Floats]:

@@ -43,6 +43,9 @@ class ProductSolver:
         """Return whether the cuboids are such a product."""
         return axis_variances(observed) is not None
 
+    def rehearse(self) -> None:
+        """Do nothing: a closed form can always be had."""
+
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
     ) -> dict[Cuboid, Floats]:

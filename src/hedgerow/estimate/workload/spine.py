@@ -97,6 +97,9 @@ class SpineSolver:
         """How it estimates, in a clause for users."""
         return "estimated exactly, along one axis for each combination of the others"
 
+    def rehearse(self) -> None:
+        """Do nothing: a closed form can always be had."""
+
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
     ) -> dict[Cuboid, Floats]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.estimator import LARGEST_COUNT
+from hedgerow.estimate.workload.sparse import Survivors
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
@@ -117,17 +117,16 @@ class Drawn:
         clip(noisy)
         return noisy
 
-    def cells(self, levels: Levels, blocks: SparseBlocks, parents: tuple[Int64, Int64]) -> Int64:
-        """Return the noisy counts of a cuboid's cells below released margins: int64 (cells).
+    def cells(self, levels: Levels, survivors: Survivors) -> Int64:
+        """Return the noisy counts of a cuboid's cells below released counts: int64 (cells).
 
         Args:
-            levels: the cuboid, of two axes.
-            blocks: which cells.
-            parents: for each axis int64 (nodes): the parent of each node.
+            levels: the cuboid.
+            survivors: which cells.
         """
-        noisy = self._noise(levels, blocks.cells)
-        for (row, column), values in _nodes_of_leaves(self.counts, levels):
-            place = blocks.places(row, column, parents)
+        noisy = self._noise(levels, survivors.cells)
+        for codes, values in _nodes_of_leaves(self.counts, levels):
+            place = survivors.places(codes)
             there = place >= 0
             np.add.at(noisy, place[there], values[there])
         clip(noisy)
@@ -265,13 +264,13 @@ class Stored:
         """
         return self._listed(levels, self.tree.cells(levels))
 
-    def cells(self, levels: Levels, blocks: SparseBlocks, _parents: tuple[Int64, Int64]) -> Int64:
-        """Return the noisy counts of a cuboid's cells below released margins: int64 (cells).
+    def cells(self, levels: Levels, survivors: Survivors) -> Int64:
+        """Return the noisy counts of a cuboid's cells below released counts: int64 (cells).
 
         Raises:
             ReleaseError: they are more or fewer.
         """
-        return self._listed(levels, blocks.cells)
+        return self._listed(levels, survivors.cells)
 
     def exact(self, levels: Levels) -> Int64:
         """Return the counts of a public cuboid: int64 (cells), row by row."""

@@ -5,7 +5,7 @@
 2. They are estimated together by least squares, and settled from coarse to fine to whole counts
    that add up (`hedgerow.plan.joint.Joint` says how).
 3. Of the other cuboids, which have too many cells, those cells are measured all of whose settled
-   margins are positive (`hedgerow.estimate.cube.survivors`), and settled below these margins.
+   margins are positive (`hedgerow.estimate.workload.sparse`), and settled below these margins.
    Only released counts decide which cells these are, so the composition is adaptive, and sound.
 4. Unbiased estimates stand beside the counts: those of least squares, and the noisy counts as they
    are of survivors.
@@ -22,9 +22,9 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import Cuboid, coarser
-from hedgerow.estimate.cube.survivors import Cells, SparseBlocks, positive_cells
+from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Joint, Tables
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
@@ -70,7 +70,7 @@ class JointPass:
         tables.clear()
         seconds = (perf_counter() - began) / len(counts)
         self.progress.on_fraction(SETTLED)
-        sparse: dict[Cuboid, Cells] = {}
+        sparse: dict[Cuboid, Listed] = {}
         again: dict[Levels, Nodes] = dict.fromkeys(self.plan.repeats.values(), NOTHING)
         for levels in self.plan.levels:
             cuboid = joint.shape.given(levels)
@@ -128,28 +128,24 @@ class JointPass:
         return Nodes(codes, counts[codes], estimates[codes], variance)
 
     def _survivors(
-        self, cuboid: Cuboid, counts: Mapping[Cuboid, Counts], sparse: dict[Cuboid, Cells]
+        self, cuboid: Cuboid, counts: Mapping[Cuboid, Counts], sparse: dict[Cuboid, Listed]
     ) -> Found:
         """Return the cuboid's noisy counts below positive margins, and its counts."""
         joint, began = self._joint, perf_counter()
-        rows, columns = (
-            sparse[margin] if margin in sparse else positive_cells(counts[margin])
-            for margin in (coarser(cuboid, 1), coarser(cuboid, 0))
-        )
-        parents = tuple(
-            axis.parents(level) for axis, level in zip(joint.shape.axes, cuboid, strict=True)
-        )
-        blocks = SparseBlocks.of_cells(rows, columns, (parents[0], parents[1]))
+        margins = {
+            cover: sparse[cover] if cover in sparse else counts[cover]
+            for cover in joint.margins[cuboid]
+        }
+        survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], margins)
         levels = joint.levels(cuboid)
-        noisy = self.source.cells(levels, blocks, (parents[0], parents[1]))
-        self.progress.on_cells(blocks.cells)
-        sizes = joint.shape.shape(cuboid)
-        settled = blocks.settle(noisy.astype(np.float64), (np.ones(sizes[0]), np.ones(sizes[1])))
+        noisy = self.source.cells(levels, survivors)
+        self.progress.on_cells(survivors.cells)
+        settled = survivors.settle(noisy.astype(np.float64))
         kept = np.flatnonzero(settled)
-        row, column = blocks.nodes(kept)
-        order = np.lexsort((column, row))
-        row, column, kept = row[order], column[order], kept[order]
-        sparse[cuboid] = row, column, settled[kept]
+        codes = survivors.nodes(kept)
+        order = np.lexsort(codes[::-1])
+        codes, kept = tuple(code[order] for code in codes), kept[order]
+        sparse[cuboid] = codes, settled[kept]
         variance = np.full(len(kept), joint.noise[cuboid])
-        nodes = Nodes((row, column), settled[kept], noisy[kept].astype(np.float64), variance)
+        nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)

@@ -11,10 +11,10 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid, coarser
-from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
@@ -70,15 +70,16 @@ def _survivors(
     joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    margins = [released[joint.levels(coarser(cuboid, axis))] for axis in (1, 0)]
-    parents = [a.parents(level) for a, level in zip(joint.shape.axes, cuboid, strict=True)]
-    by_row, by_column = ((each.codes[0], each.codes[1], each.counts) for each in margins)
-    blocks = SparseBlocks.of_cells(by_row, by_column, (parents[0], parents[1]))
-    noisy = stored.cells(joint.levels(cuboid), blocks, (parents[0], parents[1]))
-    row, column = blocks.nodes(np.arange(blocks.cells))
-    order = np.lexsort((column, row))
+    covers = joint.margins[cuboid]
+    margins = {cover: released[joint.levels(cover)] for cover in covers}
+    counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
+    survivors = survivors_below(joint.shape, cuboid, covers, counted)
+    noisy = stored.cells(joint.levels(cuboid), survivors)
+    codes = survivors.nodes(np.arange(survivors.cells))
+    order = np.lexsort(codes[::-1])
     counts, variance = np.zeros(len(order), np.int64), np.full(len(order), joint.noise[cuboid])
-    return Nodes((row[order], column[order]), counts, noisy[order].astype(np.float64), variance)
+    codes = tuple(code[order] for code in codes)
+    return Nodes(codes, counts, noisy[order].astype(np.float64), variance)
 
 
 def _fill(plan: Plan, levels: Levels, nodes: Nodes, listed: Nodes) -> None:

@@ -1,0 +1,274 @@
+"""The cells of a cuboid that are measured below settled counts: those below positive cells alone.
+
+Where cells are many, coarser cuboids are measured and settled first. Which cells lie below their
+positive counts is released already, so to measure no others costs nothing (adaptive composition).
+Below two covers they are blocks (`hedgerow.estimate.cube.survivors.SparseBlocks`, of folded rows
+and columns); below one cover all children of its positive cells. Below more nothing is measured so:
+three margins need not admit a table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.blocks import Counts
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    Floats,
+    Ints,
+    is_within,
+    join,
+    refined_axes,
+)
+from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.workload.fold import Codes, Fold, numbers
+
+MOST_NODES = 1 << 31
+"""Folded rows, and columns, that blocks may have; they are int32."""
+
+Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Counts]
+"""Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
+
+
+class Survivors(Protocol):
+    """The cells of a cuboid that are measured, laid end to end."""
+
+    @property
+    def cells(self) -> int:
+        """How many they are."""
+
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+        """Return where listed cells of the cuboid stand, -1 for those that are not measured.
+
+        Args:
+            codes: for each axis int (cells): the cell's node.
+        """
+
+    def nodes(self, cells: Ints) -> Codes:
+        """Return for each axis int32 (cells): the nodes of the cells at some places."""
+
+    def settle(self, noisy: Floats) -> Counts:
+        """Return whole counts with the settled sums: int64 (cells), records.
+
+        Args:
+            noisy: float64 (cells), records, of equal variance.
+        """
+
+
+def survivors_below(
+    shape: CubeShape,
+    cuboid: Cuboid,
+    covers: Sequence[Cuboid],
+    counts: Mapping[Cuboid, Counts | Listed],
+) -> Survivors:
+    """Return the cells of a cuboid that lie below positive counts of all its covers.
+
+    Args:
+        shape: how the levels nest.
+        cuboid: whose cells.
+        covers: one or two, that refine no more together than the cuboid does.
+        counts: the settled counts of each: int64 (cells along each axis), or the positive ones.
+
+    Raises:
+        EstimateError: other covers, counts that contradict each other, or more than `MOST_NODES`
+            rows or columns.
+    """
+    check_covers(cuboid, covers)
+    if len(covers) == 1:
+        return SparseFamilies.below(shape, cuboid, covers[0], counts[covers[0]])
+    fold = Fold(shape, cuboid, tuple(sorted(covers)))
+    return SparseFold.below(fold, counts)
+
+
+def check_covers(cuboid: Cuboid, covers: Sequence[Cuboid]) -> None:
+    """Raise unless cells of a cuboid can be measured below positive counts of its covers.
+
+    Raises:
+        EstimateError: they are none or more than two, or the cuboid is finer than both together.
+    """
+    proper = all(cover != cuboid and is_within(cover, cuboid) for cover in covers)
+    names = " and ".join(map(str, covers)) or "nothing"
+    if not 1 <= len(covers) <= 2 or not proper:
+        raise EstimateError(
+            f"cells of cuboid {cuboid} cannot be measured below positive counts of {names}: it "
+            "takes one or two cuboids that are coarser; measure all its cells"
+        )
+    finest = reduce(join, covers)
+    if len(covers) == 2 and finest != cuboid:
+        raise EstimateError(
+            f"cuboid {cuboid} is finer than {names} are together: name {finest} too, or measure "
+            "all its cells"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseFold:
+    """The cells below positive counts of two covers: blocks of rows and columns.
+
+    Rows are nodes of the batch and of the first cover's group, columns of the second's, numbered
+    row by row (`hedgerow.estimate.workload.fold`).
+
+    Attributes:
+        fold: of the cuboid.
+        blocks: its blocks.
+    """
+
+    fold: Fold
+    blocks: SparseBlocks
+
+    @classmethod
+    def below(cls, fold: Fold, counts: Mapping[Cuboid, Counts | Listed]) -> "SparseFold":
+        """Return the blocks below the settled counts of the fold's two covers."""
+        batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
+        row_axes, cuboid = (*batch, *one), fold.cuboid
+        sizes = fold.shape.cells(_only(cuboid, row_axes)), fold.shape.cells(_only(cuboid, other))
+        if max(sizes) > MOST_NODES:
+            raise EstimateError(
+                f"cuboid {cuboid} has {max(sizes):,} rows or columns below {first} and {second}; "
+                f"at most {MOST_NODES:,} can be measured below positive counts: measure all cells"
+            )
+        cells = []
+        for cover in (second, first):
+            codes, values = listed(counts[cover])
+            row = _numbered(fold.shape, cover, row_axes, codes)
+            cells.append((row, _numbered(fold.shape, cover, other, codes), values))
+        rows, columns = fold.parents
+        return cls(fold, SparseBlocks.of_cells(cells[0], cells[1], (rows, columns)))
+
+    @property
+    def cells(self) -> int:
+        """How many cells are measured."""
+        return self.blocks.cells
+
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+        """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
+        fold = self.fold
+        row_axes, (rows, columns) = (*fold.batch, *fold.groups[0]), fold.parents
+        row = _numbered(fold.shape, fold.cuboid, row_axes, codes)
+        column = _numbered(fold.shape, fold.cuboid, fold.groups[1], codes)
+        return self.blocks.places(row, column, (rows, columns))
+
+    def nodes(self, cells: Ints) -> Codes:
+        """Return for each axis int32 (cells): the nodes of the cells at some places."""
+        fold, found = self.fold, dict[int, NDArray[np.int32]]()
+        sizes = fold.shape.shape(fold.cuboid)
+        folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
+        for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):
+            codes = np.unravel_index(node, [sizes[axis] for axis in axes])
+            found |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
+        return tuple(found[axis] for axis in range(len(sizes)))
+
+    def settle(self, noisy: Floats) -> Counts:
+        """Return the whole counts of the cells, with all margins: int64 (cells), records."""
+        rows, columns = self.fold.parents
+        return self.blocks.settle(noisy, (np.ones(len(rows)), np.ones(len(columns))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseFamilies:
+    """All children of the positive cells of one cover, family by family.
+
+    Families stand in the order of their parents, row by row, and so do the children of each.
+
+    Attributes:
+        shape: how the levels nest.
+        cuboid: of the children.
+        cover: of the parents.
+        parents: for each axis int32 (families): the parent's node.
+        numbers: int64 (families): the parents' numbers, ascending.
+        totals: int64 (families): their settled counts, above 0.
+        start: int64 (families + 1): where each family begins, and the end.
+    """
+
+    shape: CubeShape
+    cuboid: Cuboid
+    cover: Cuboid
+    parents: Codes
+    numbers: Ints
+    totals: Counts
+    start: Ints
+
+    @classmethod
+    def below(
+        cls, shape: CubeShape, cuboid: Cuboid, cover: Cuboid, counts: Counts | Listed
+    ) -> "SparseFamilies":
+        """Return the families below positive counts of a cover."""
+        codes, values = listed(counts)
+        number = numbers(codes, shape.shape(cover))
+        order = np.argsort(number)
+        parents = tuple(code[order].astype(np.int32) for code in codes)
+        many = np.ones(len(order), dtype=np.int64)
+        for axis in refined_axes(cuboid, cover):
+            start = shape.axes[axis].descendant_start(cover[axis], cuboid[axis])
+            many *= np.diff(start)[parents[axis]]
+        begin = np.append(0, np.cumsum(many))
+        return cls(shape, cuboid, cover, parents, number[order], values[order], begin)
+
+    @property
+    def cells(self) -> int:
+        """How many cells are measured."""
+        return int(self.start[-1])
+
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+        """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
+        up, inside = list(codes), np.zeros(len(codes[0]), dtype=np.int64)
+        for axis in refined_axes(self.cuboid, self.cover):
+            own, levels = self.shape.axes[axis], (self.cuboid[axis], self.cover[axis])
+            up[axis] = own.ancestors(*levels)[codes[axis]]
+            begin = own.descendant_start(*reversed(levels))
+            inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]
+        number = numbers(up, self.shape.shape(self.cover))
+        family = np.searchsorted(self.numbers, number)
+        measured = np.append(self.numbers, -1)[family] == number
+        return np.where(measured, self.start[family] + inside, -1)
+
+    def nodes(self, cells: Ints) -> Codes:
+        """Return for each axis int32 (cells): the nodes of the cells at some places."""
+        family = np.searchsorted(self.start, cells, side="right") - 1
+        inside = cells - self.start[family]
+        found = [code[family] for code in self.parents]
+        for axis in reversed(refined_axes(self.cuboid, self.cover)):
+            begin = self.shape.axes[axis].descendant_start(self.cover[axis], self.cuboid[axis])
+            wide = np.diff(begin)[found[axis]]
+            found[axis] = (begin[found[axis]] + inside % wide).astype(np.int32)
+            inside //= wide
+        return tuple(found)
+
+    def settle(self, noisy: Floats) -> Counts:
+        """Return the whole counts of the cells, with all parents' counts: int64 (cells), records.
+
+        Raises:
+            EstimateError: noisy counts that are not finite, or too few or too many.
+        """
+        if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
+            raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
+        return Euclidean().project(noisy, self.start, self.totals)
+
+
+def listed(counts: Counts | Listed) -> Listed:
+    """Return the positive cells of a whole table, or a list of them as it is."""
+    if not isinstance(counts, np.ndarray):
+        return counts
+    codes = np.nonzero(counts > 0)
+    return codes, counts[codes]
+
+
+def _only(cuboid: Cuboid, axes: Sequence[int]) -> Cuboid:
+    """Return the coarsening of a cuboid that is refined along some axes alone."""
+    return tuple(level if axis in axes else 0 for axis, level in enumerate(cuboid))
+
+
+def _numbered(
+    shape: CubeShape, cuboid: Cuboid, axes: Sequence[int], codes: Sequence[NDArray[Any]]
+) -> NDArray[np.int32]:
+    """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
+    sizes = shape.shape(cuboid)
+    found = numbers([codes[axis] for axis in axes], [sizes[axis] for axis in axes])
+    return found.astype(np.int32)
