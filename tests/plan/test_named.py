@@ -93,7 +93,7 @@ def test_names_that_do_not_fit_are_refused(names, words):
 
 
 def test_every_table_has_to_be_measured():
-    with pytest.raises(hr.PlanError, match=r"must be for d\.d3; o\.o3"):
+    with pytest.raises(hr.PlanError, match=r"'d\.d3' needs a share above 0"):
         planned("o.o3", "d.d3", "o.o1", allocation=hr.Shares({"o.o3": "1/2", "o.o1": "1/2"}))
 
 
@@ -122,6 +122,14 @@ def test_a_public_table_of_its_own_costs_nothing():
     plan = planned("o.o2", "d.d3", invariants=[hr.Invariant("o", "o2")])
     assert [what.kind for what in plan.cuboids.values()] == ["public", "public", "measured"]
     assert plan.shares[-1] == 1
+
+
+def test_a_public_table_is_whole_where_survivors_are_measured():
+    exact = {"invariants": [hr.Invariant("o", "o2")], "measure": hr.Survivors()}
+    plan = planned("o.o1", "o.o2", "d.d3", "d.d1", **exact)
+    assert [plan.tree.name_of(k) for k in plan.levels if not plan.is_whole(k)] == ["d.d3"]
+    below = planned("o.o2", "o.o2 × d.d3", "d.d3", **exact)  # below public counts, too
+    assert below.joint.margins == {(2, 3): ((0, 3), (2, 0))}
 
 
 def test_three_margins_that_need_not_admit_a_table_are_refused():

@@ -64,8 +64,8 @@ def planned():
 
 
 def written(folder, tree, counts, options, seed=4):
-    """A cube's release in a folder, with its page."""
-    plan = hr.make_plan(tree, workload=hr.Cube(), **options)
+    """A release in a folder, with its page: of a cube unless the options have a workload."""
+    plan = hr.make_plan(tree, **({"workload": hr.Cube()} | options))
     in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed)).write(folder)
     made = SimpleNamespace(folder=folder, plan=plan, tree=tree, counts=counts)
     made.release = hr.read_release(folder)

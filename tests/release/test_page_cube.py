@@ -192,9 +192,9 @@ def test_equal_sums_at_other_areas_do_not_add_up(cubes):
         return cube_module.Cells(places, one, one, one, one, np.array([False]))
 
     tree = cubes["pairs"].tree
-    cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 1)))
+    cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 1)))
     with pytest.raises(ReleaseError, match="do not add up"):
-        cube_module.check_adds_up(tree, (1, 1), 0, (one_cell(2, 1), one_cell(0, 0)))
+        cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 0)))
 
 
 def test_cells_must_stand_row_by_row(cubes, tmp_path):
@@ -377,9 +377,9 @@ def test_every_combination_has_a_row_of_its_own(cubes, kind):
 def test_a_page_says_how_a_cube_was_measured(cubes):
     whole, few = (item(cubes[kind].seen, "How the counts were made").text for kind in
                   ("pairs", "doubtful"))  # fmt: skip
-    assert "was added to all possible counts, at 11 of 12 combinations of levels." in whole
+    assert "to all possible counts, at 11 of 12 combinations of levels (cuboids)." in whole
     assert "all possible counts (of home.district × work.district, those of which every" in few
-    assert "count was released as positive), at 8 of 9 combinations of levels." in few
+    assert "count was released as positive), at 8 of 9 combinations of levels (cuboids)." in few
     for kind in ("pairs", "doubtful"):
         text = cubes[kind].seen.text
         assert "those of every combination of levels add up to those of all coarser ones" in text

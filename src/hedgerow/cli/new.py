@@ -182,7 +182,7 @@ def _workload_sections(sizes: Sequence[list[int] | None]) -> list[str]:
     if len(known) < len(sizes):
         why = 'every combination of levels; "chain" where the lists of areas are too long for it'
     elif _fits(known):
-        why = 'every combination of levels; "chain": the levels of the axes in turns'
+        why = 'every combination of levels; "chain": the axes in turns; or a list of those wanted'
     else:
         return []
     return [f'[workload]\ncuboids = "cube"   # {why}\n']

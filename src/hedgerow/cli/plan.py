@@ -161,6 +161,12 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
     if matrix := forecast_matrix(made, frame):
         stdout.print(f"{escape(matrix)}\n")
+    if len(made.tables) > 1:
+        names = "; ".join(map(made.tree.name_of, made.tables))
+        stdout.print(
+            f"{len(made.tables)} tables are released: {escape(names)}. They agree on all that "
+            "they have in common, and no joint table is made.\n"
+        )
     if made.price_of_a_share > 1:
         stdout.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
     if made.allocation == ForDistribution().name:

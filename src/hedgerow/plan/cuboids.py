@@ -207,11 +207,13 @@ def usual_measure(tree: Tree, workload: Workload) -> Measure:
     return All() if always or cells <= FEW_LEAVES else Survivors()
 
 
-def whole_cuboids(tree: Tree, workload: Workload, measure: Measure) -> frozenset[Levels]:
-    """Return the cuboids of which every cell is measured, or a sum of such: not survivors alone.
+def whole_cuboids(
+    tree: Tree, workload: Workload, measure: Measure, public: Levels | None
+) -> frozenset[Levels]:
+    """Return the cuboids of which every cell is measured, public or a sum of such.
 
-    Of a table with a coarser cuboid that is measured, survivors are measured below that; and of any
-    cuboid with more than 2²⁶ cells.
+    Under `Survivors` these are all but the tables that have a coarser cuboid among those named, and
+    all of at most 2²⁶ cells. Of the others survivors are measured.
     """
     every = workload.cuboids(tree)
     if not isinstance(measure, Survivors):
@@ -222,7 +224,8 @@ def whole_cuboids(tree: Tree, workload: Workload, measure: Measure) -> frozenset
     below = [
         (table, tree.cells(table))
         for table in tables_of(tree, every)
-        if any(is_within(k, table) and tree.cells(k) < tree.cells(table) for k in named)
+        if not (public is not None and is_within(table, public))
+        and any(is_within(k, table) and tree.cells(k) < tree.cells(table) for k in named)
     ]
     return frozenset(
         levels

@@ -270,7 +270,7 @@ def shares_are_relative(price: Fraction) -> str:
 def forecast_table(frame: pl.DataFrame) -> str:
     """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text.
 
-    A cube has no column of depths.
+    Beside a chain there is no column of depths.
     """
     rows = [HEADINGS, *forecast_rows(frame)]
     if frame["depth"].null_count():
@@ -279,7 +279,10 @@ def forecast_table(frame: pl.DataFrame) -> str:
 
 
 def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
-    """Return the RMSE of a cube of two axes as text: levels down and across; empty for others."""
+    """Return the RMSE of cuboids of two axes as text: levels down and across; blank for others.
+
+    A chain, and cuboids of more axes or one, have no such matrix: the text is empty.
+    """
     if plan.is_chain or len(plan.tree.axes) != 2:
         return ""
     down, across = (["total", *axis.levels] for axis in plan.tree.axes)
@@ -330,7 +333,7 @@ WORDS = {
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
     """Draw the expected errors, the shares and the empty cells seen above 0."""
     marks = "o-"
-    if frame["depth"].null_count():  # the cuboids of a cube follow upon each other, unconnected
+    if frame["depth"].null_count():  # cuboids beside a chain are no sequence: unconnected
         marks, frame = "o", frame.with_columns(depth=pl.int_range(pl.len(), dtype=pl.Int64))
     with figure_for(path, (11, 4.6), PlanError) as figure:
         errors, percent = figure.subplots(1, 2)

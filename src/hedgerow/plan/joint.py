@@ -371,8 +371,8 @@ class PlannedCuboids(Joint):
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
-        exactly = "exact" if self.solver.is_exact else "upper bounds"
-        return f"Cuboids are {self.solver.words}; their errors are {exactly}."
+        errors = "; their errors are exact" if self.solver.is_exact else ""
+        return f"Cuboids are {self.solver.words}{errors}."
 
     @property
     def has_targets(self) -> bool:

@@ -93,7 +93,7 @@ class Plan:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
         if not possible:
             raise PlanError(
-                "this plan measures nothing: every depth is public or has single children only"
+                "this plan measures nothing: every cuboid is public or has single children only"
             )
         if len(self.shares) != len(self.levels):
             raise PlanError(
@@ -160,7 +160,7 @@ class Plan:
     @cached_property
     def whole(self) -> frozenset[Levels]:
         """The cuboids of which every cell is measured or a sum of what is."""
-        return whole_cuboids(self.tree, self.workload, self.measure)
+        return whole_cuboids(self.tree, self.workload, self.measure, self.public)
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:

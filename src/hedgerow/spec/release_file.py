@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import PlanError, SpecError, TableError, did_you_mean
+from hedgerow.errors import PlanError, SpecError, TableError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
@@ -148,11 +148,12 @@ class WorkloadSection(Section):
             return given
         if isinstance(given, str) and given in WORKLOADS:
             return given
-        near = did_you_mean(given, WORKLOADS) if isinstance(given, str) else ""
+        if given == []:
+            raise PydanticCustomError("workload", "name at least one cuboid in the list")
         raise PydanticCustomError(
             "workload",
-            'must be "chain", "cube" or a list of names, such as ["origin.region"]{near}',
-            {"near": near},
+            'must be "chain", "cube" or a list of names, such as ["origin.region"]',
+            {"expected": ", ".join(map(repr, WORKLOADS))},
         )
 
     @property

@@ -13,9 +13,7 @@ MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(
-    dual: Dual, gaps: Floats, most: int = MOST_STEPS
-) -> tuple[Floats, int]:
+def conjugate_gradients(dual: Dual, gaps: Floats, most: int = MOST_STEPS) -> tuple[Floats, int]:
     """Return λ of K λ = gaps, and the steps it took.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the

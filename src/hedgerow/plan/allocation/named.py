@@ -67,7 +67,7 @@ class NamedFacts:
         """Return the facts of a problem whose workload names its cuboids."""
         tree, every = problem.tree, problem.workload.cuboids(problem.tree)
         shape = cut_shape(tree, every)
-        whole = whole_cuboids(tree, problem.workload, problem.measure)
+        whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
         tables = {*tables_of(tree, every)}
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]
         public = None if problem.public is None else shape.given(problem.public)
@@ -231,4 +231,11 @@ def given_by_name(problem: Problem, given: Mapping[str, Fraction]) -> tuple[Frac
             )
         if share:
             found[levels] = share
+    tables = tables_of(problem.tree, problem.workload.cuboids(problem.tree))
+    for name, levels in cuboids.items():
+        if levels in tables and levels not in found:
+            raise PlanError(
+                f"{name!r} needs a share above 0: it is a table, and no other cuboid tells its "
+                "counts"
+            )
     return problem.in_order(found)

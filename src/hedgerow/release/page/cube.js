@@ -1,30 +1,6 @@
-// What is seen of a cube: areas of its axes, each split into the areas of one of its levels.
-//
-// A place is what is looked at, for each axis: an area, by its number `code` among those of level
-// `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
+// What is seen of several cuboids: a picture of the counts of a place, and the rows below it.
 
 const MOST_SIDE = 12, MOST_LISTED = 20000;
-const finest = axes.map((axis) => axis.levels.length);
-const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
-const isCarried = (levels) => carried.has(levels.join("-"));
-const START = (facts.start || []).map((k) => ({ c: 0, code: 0, k }));
-
-const written = (place) => place.map(({ c, code, k }) => `${c}.${code}.${k}`).join("-");
-const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
-const splitAxes = (place) => [...axes.keys()].filter((a) => place[a].k > place[a].c);
-// The cuboid of a place where only some axes are split.
-const cuboidOf = (place, split) => place.map(({ c, k }, a) => (split.includes(a) ? k : c));
-
-function placeOf(hash) {
-  const asked = /^#cube((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
-  if (!asked) return null;
-  const place = asked[1].slice(1).split("-").map((part) => {
-    const [c, code, k] = part.split(".").map(Number);
-    return { c, code, k };
-  });
-  const fits = place.length === axes.length && place.every(({ c, k }, a) => c <= k && k <= finest[a]);
-  return fits && isCarried(cuboidOf(place, [])) ? place : null;
-}
 
 // Cells of a cuboid: their places in row-major order of the used codes of its levels.
 async function readCuboid(name) {
@@ -94,8 +70,12 @@ function cut(place, levels) {
 function opened(levels, codes, place, own) {
   const deeper = (some) => place.map((one, a) => own.includes(a)
     ? { c: levels[a], code: codes[a], k: some.includes(a) ? Math.min(levels[a] + 1, finest[a]) : levels[a] } : one);
-  return own.length ? [own, ...own.map((a) => [a])].map(deeper)
-    .find((to) => splitAxes(to).length && isCarried(to.map(({ k }) => k))) : undefined;
+  if (!own.length) return undefined;
+  const next = [own, ...own.map((a) => [a])].map(deeper)
+    .find((to) => splitAxes(to).length && isCarried(to.map(({ k }) => k)));
+  if (next || !released) return next;
+  const to = nearest(deeper([]));
+  return splitAxes(to).length ? to : undefined;
 }
 
 function itemOf({ cuboid, levels, codesOf }, i, place, whole) {
@@ -123,12 +103,26 @@ function largest(part) {
   return { ...part, found: part.found.filter((i) => part.cuboid.count[i] >= least).slice(0, MOST_LISTED) };
 }
 
+// The sums of a part's cells along one axis, where these have no counts of their own.
+function sumsOf(part, place, a, whole) {
+  const sums = new Map();
+  for (const i of part.found) {
+    const code = part.codesOf(i)[a];
+    sums.set(code, (sums.get(code) || 0) + part.cuboid.count[i]);
+  }
+  return [...sums].map(([code, count]) => ({
+    codes: place.map((one, b) => (b === a ? code : one.code)), count, part: count / whole,
+    name: label(a, place[a].k, code), isSum: true,
+  }));
+}
+
 // Counts of two axes, and beside them those of each axis over everything of the other.
 function crossed(place, part, [down, across], whole, every, again) {
   const margin = (a) => {
-    const all = itemsOf(cut(place, cuboidOf(place, [a])), place, whole.count);
+    const own = cuboidOf(place, [a]), isSum = !isCarried(own);
+    const all = isSum ? sumsOf(part, place, a, whole.count) : itemsOf(cut(place, own), place, whole.count);
     const kept = all.slice().sort((x, y) => y.count - x.count).slice(0, every ? Infinity : MOST_SIDE);
-    return { all: all.length, kept: kept.sort((x, y) => x.codes[a] - y.codes[a]) };
+    return { all: all.length, isSum, kept: kept.sort((x, y) => x.codes[a] - y.codes[a]) };
   };
   const rows = margin(down), columns = margin(across);
   const inside = [rows, columns].map(({ kept }, side) => new Set(kept.map(({ codes }) => codes[[down, across][side]])));
@@ -147,11 +141,12 @@ function crossed(place, part, [down, across], whole, every, again) {
     button.style.backgroundColor = `rgba(var(--tile), ${(0.5 * Math.log1p(item.count) / Math.log1p(top)).toFixed(3)})`;
     return make("td", {}, button);
   };
-  const all = (item) => make("td", { class: "margin" }, item === whole
-    ? (isContradicted(whole) ? "≠ " : "") + number.format(whole.count) : pressed(item, number.format(item.count)));
-  const bounds = (item) => make("td", { class: "sum bounds" }, interval(item));
-  const unbiased = (item) => make("td", { class: "sum" }, number.format(item.unbiased));
-  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]];
+  const all = (item) => make("td", { class: "margin" }, item === whole || item.isSum
+    ? (isContradicted(item) ? "≠ " : "") + number.format(item.count) : pressed(item, number.format(item.count)));
+  const bounds = (item) => make("td", { class: "sum bounds" }, item.isSum ? "–" : interval(item));
+  const unbiased = (item) => make("td", { class: "sum" }, item.isSum ? "–" : number.format(item.unbiased));
+  const isPlain = rows.isSum && columns.isSum;
+  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]].slice(0, isPlain ? 1 : 3);
   const [rowName, columnName] = [down, across].map((a) => `${axes[a].name} ${axes[a].levels[place[a].k - 1]}`);
   const head = (words) => make("th", { scope: "col" }, words);
   const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
@@ -164,15 +159,17 @@ function crossed(place, part, [down, across], whole, every, again) {
     make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
       ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
     make("tbody", {}, ...first, ...body));
-  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
+  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}${isPlain ? " plain" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
   const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
     [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);
   const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)
     .map(([one, words]) => `the ${one.kept.length} largest of ${one.all} ${words}`);
   const more = left.length && rows.all * columns.all <= MOST_CELLS
     ? make("button", { type: "button", class: "more", click: again }, "Show all") : null;
-  const note = make("p", {}, left.length ? `Shown are ${left.join(" and ")}. ` : "",
-    "The margins are counts of the release with intervals of their own, not sums of what is shown. ", more);
+  const summed = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.isSum).map(([, words]) => words);
+  const margins = summed.length ? `Under “all”, ${summed.join(" and ")} have sums of all their released counts, without an interval: they are no table of their own. `
+    : "The margins are counts of the release with intervals of their own, not sums of what is shown. ";
+  const note = make("p", {}, left.length ? `Shown are ${left.join(" and ")}. ` : "", margins, more);
   return { nodes: [picture, key, note], draw: () => roam(picture, ".cell", true) };
 }
 
@@ -182,16 +179,28 @@ function crumbs(place) {
     const entries = [];
     for (let { c, code } = place[a]; ; code = owner(level(a, c).start, code), c--) {
       const words = isolated(c ? label(a, c, code) : `${axis.name}: everything`);
-      const to = place.map((one, b) => (b === a ? { c, code, k: Math.min(c + 1, finest[a]) } : one));
+      const to = reachable(place.map((one, b) => (b === a ? { c, code, k: Math.min(c + 1, finest[a]) } : one)));
       entries.unshift(make("li", {}, c === place[a].c ? make("span", { "aria-current": "page" }, words)
-        : make("button", { type: "button", click: () => go(written(to), "", 2, "back") }, words)));
+        : to ? make("button", { type: "button", click: () => go(written(to), "", 2, "back") }, words)
+          : make("span", {}, words)));
       if (c === 0) break;
     }
     return make("nav", { "aria-label": `Where you are on ${axis.name}` }, make("ol", { class: "crumbs" }, ...entries));
   });
 }
 
+// Where somebody named the cuboids, one of those that refine the areas shown.
+function choice(place) {
+  const own = cuboidOf(place, []), levels = place.map(({ k }) => k);
+  const options = facts.released.filter((one) => isCoarser(own, one)).map((one) => make("option",
+    { value: one.join("-"), selected: one.join("-") === levels.join("-") }, isCarried(one) ? wordsOf(own, one) : `${wordsOf(own, one)} (in its file)`));
+  const none = make("option", { value: own.join("-"), selected: !splitAxes(place).length }, depthOf(own) ? "not split" : "total");
+  const pick = make("select", { "data-axis": "cuboid", change: (event) => go(written(among(place, event.target.value.split("-").map(Number))), "", 2, "axis-cuboid") }, none, ...options);
+  return make("div", { class: "tools", role: "group", "aria-label": "Levels to show" }, make("label", {}, "Counts by ", pick));
+}
+
 function choices(place) {
+  if (released) return choice(place);
   const split = splitAxes(place), roles = split.length === 2 ? ["Rows: ", "Columns: "] : [];
   const labels = axes.map((axis, a) => {
     const { c, k } = place[a], options = [];
@@ -228,10 +237,11 @@ function draw(place, every = false) {
   const [root] = cut(place, cuboidOf(place, [])).found;
   const whole = itemOf(cut(place, cuboidOf(place, [])), root, place, 1);
   const parts = [...crumbs(place), here(place, whole), choices(place)];
-  const name = split.map((a) => `${axes[a].name}.${axes[a].levels[place[a].k - 1]}`).join(" × ");
+  const name = wordsOf(cuboidOf(place, []), levels);
   let picture = null;
   if (!split.length) {
-    parts.push(make("p", {}, "This is one count; choose a level to split it."));
+    const isLast = released && !facts.released.some((one) => isCoarser(levels, one));
+    parts.push(make("p", {}, isLast ? "This is one count, which no released table splits further." : "This is one count; choose a level to split it."));
   } else if (!isCarried(levels)) {
     parts.push(make("p", {}, `The counts by ${name} are in counts/cuboid=${levels.join("-")}.parquet beside this page, which carries smaller tables.`));
   } else {
@@ -244,7 +254,7 @@ function draw(place, every = false) {
     if (split.length === 1) picture = map(items);
     if (split.length === 2) picture = crossed(place, part, split, whole, every, () => draw(place, true));
     if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
-    else parts.push(make("p", {}, "A matrix shows two axes: leave the others at their total, or open a cell."), line);
+    else parts.push(make("p", {}, released ? "A matrix shows two axes; these counts have more, and are listed." : "A matrix shows two axes: leave the others at their total, or open a cell."), line);
     const most = few.found.length < part.found.length ? ` Below are the ${number.format(MOST_LISTED)} largest.` : "";
     parts.push(listing(items, `${nameOf(named(place))} by ${name}. ${note}${most}`, name));
   }
@@ -275,8 +285,7 @@ async function show() {
   let place = placeOf(hash) || START;
   await load(place);
   if (location.hash !== hash) return; // someone went on while this was read
-  const isThere = cut(place, cuboidOf(place, [])).found.length > 0;
-  if (!isThere) {
+  if (!cut(place, cuboidOf(place, [])).found.length) {
     place = START;
     await load(place);
   }
@@ -289,8 +298,10 @@ async function show() {
 
 function goUp(event) {
   if (event.key !== "Escape" || shown.every(({ c }) => c === 0)) return;
+  const own = cuboidOf(shown, []);
   const up = shown.map(({ c, code, k }, a) => (c ? { c: c - 1, code: owner(level(a, c).start, code), k: c } : { c, code, k }));
-  go(written(up), "", 2, "back");
+  const [above] = facts.cuboids.filter((levels) => isCoarser(levels, own)).sort((x, y) => depthOf(y) - depthOf(x));
+  go(written(isThere(up) ? up : among(within(shown, above), own)), "", 2, "back");
 }
 
 if (START.length && typeof DecompressionStream !== "undefined") {

@@ -1,10 +1,11 @@
-"""The cuboids of a cube that a page carries: margins first, then coarse to fine while they fit.
+"""The cuboids of a page beside a chain: margins first, then coarse to fine while they fit.
 
-A *margin* here is a cuboid of one axis alone. It says which areas of a level are used, so that a
-cell of any cuboid is one number: its place in row-major order of the used areas of its levels.
+A *margin* here is a cuboid of one axis alone. The areas of a level that are used are the same in
+every cuboid with that level, as released counts agree on what they have in common; so a cell is one
+number: its place in row-major order of the used areas of its levels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.workload.observed import maximal
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cube, is_within
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -49,6 +52,7 @@ from hedgerow.text import visible
 MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table, for readers without scripts."""
 _MARGIN = ["all", "95 % interval", "unbiased estimate"]
+_UNKNOWN = ["–", "–"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,34 +90,43 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class CarriedCube:
+class CarriedCuboids:
     """Cuboids of a release, in memory and as blocks of text.
 
     Attributes:
-        tree: the public domain.
-        cells: for each carried cuboid its cells; all coarser cuboids of one are carried, too.
-        used: for each axis and level the codes that its margin lists.
+        plan: of the release.
+        cells: for each carried cuboid its cells; all coarser cuboids of the workload are carried,
+            too.
+        used: for each axis and level the codes that occur.
         blocks: names and texts, see `hedgerow.release.page.carried`.
     """
 
-    tree: Tree
+    plan: Plan
     cells: dict[Levels, Cells] = field(default_factory=dict)
     used: dict[tuple[int, int], UsedCodes] = field(default_factory=dict)
     blocks: list[tuple[str, str]] = field(default_factory=list)
 
     @property
+    def tree(self) -> Tree:
+        """The public domain."""
+        return self.plan.tree
+
+    @property
     def start(self) -> Levels:
-        """The cuboid that is shown first: the coarsest of two axes, or what is left of it."""
-        split = [next((k for k, n in enumerate(_sizes(a)) if n > 1), 0) for a in self.tree.axes]
-        wanted = [a for a, k in enumerate(split) if k][:2]
-        for some in (wanted, wanted[:1], wanted[1:]):
-            levels = tuple(k if a in some else 0 for a, k in enumerate(split))
-            if levels in self.cells:
-                return levels
-        return (0,) * len(split)
+        """The cuboid that is shown first: the coarsest of two axes, or the nearest to that."""
+
+        def rank(levels: Levels) -> tuple[int, int, list[int]]:
+            axes = zip(self.tree.axes, levels, strict=True)
+            wide = sum(axis.size(k) > 1 for axis, k in axes)
+            return abs(wide - 2), sum(levels), [-k for k in levels]
+
+        return min(self.cells, key=rank, default=(0,) * len(self.tree.axes))
 
     def facts(self) -> dict[str, Any]:
-        """Return the cube as the page's script reads it."""
+        """Return the cuboids as the page's script reads them.
+
+        Under ``released`` stand all of the workload where they are not every combination of levels.
+        """
         listed = any(map(len, self.cells.values()))
         return {
             "axes": [
@@ -123,6 +136,7 @@ class CarriedCube:
             "sizes": [_sizes(axis) for axis in self.tree.axes],
             "cuboids": list(self.cells) if listed else [],
             "start": self.start if listed else [],
+            "released": None if isinstance(self.plan.workload, Cube) else list(self.plan.levels),
         }
 
     def first_counts(self) -> str:
@@ -131,73 +145,89 @@ class CarriedCube:
         split = [a for a, k in enumerate(levels) if k]
         if not split or not len(self.cells[levels]):
             return "<p>The counts are in the Parquet files of this release.</p>"
-        if len(split) == 1:
-            return self._list(levels, split[0])
-        rows, columns = (self.cells[_only(levels, a)] for a in split)
-        if len(rows) > MOST_ROWS or len(columns) > MOST_COLUMNS:
-            return self._list(_only(levels, split[0]), split[0])
+        if len(split) != 2:
+            return self._list(levels)
+        used = [len(self.used[a, levels[a]].codes) for a in split]
+        if used[0] > MOST_ROWS or used[1] > MOST_COLUMNS:
+            rows = _only(levels, split[0])
+            return self._list(rows if rows in self.cells else levels)
         return self._matrix(levels, (split[0], split[1]))
 
-    def _labels(self, axis: int, level: int) -> list[str]:
-        codes = self.used[axis, level].codes
+    def _labels(self, axis: int, level: int, codes: Int64) -> list[str]:
         labels = self.tree.axes[axis].labels[level - 1].gather(codes)
         return [shown(label) for label in visible_labels(labels).to_list()]
 
-    def _list(self, levels: Levels, axis: int) -> str:
+    def _list(self, levels: Levels) -> str:
         name, cells = shown(self.tree.name_of(levels)), self.cells[levels]
-        labels = self._labels(axis, levels[axis])[:MOST_ROWS]
-        rows = [[label, *cells.sentence(i)] for i, label in enumerate(labels)]
+        labels = [self._labels(a, k, cells.codes[a][:MOST_ROWS]) for a, k in enumerate(levels) if k]
+        rows = [
+            [" → ".join(path), *cells.sentence(i)]
+            for i, path in enumerate(zip(*labels, strict=True))
+        ]
         more = "" if len(rows) == len(cells) else f"; the first {len(rows)} of {len(cells):,}"
         return table(f"Counts by {name}{more}", [name, "Count", *_MARGIN[1:]], rows)
+
+    def _margin(self, levels: Levels, axis: int) -> list[list[str]]:
+        """Return the counts of a pair's margin in words: sums alone where it was not released."""
+        cells = self.cells[levels]
+        if (margin := self.cells.get(_only(levels, axis))) is not None:
+            return [margin.sentence(i) for i in range(len(margin))]
+        codes = self.used[axis, levels[axis]].codes
+        sums = np.zeros(len(codes), dtype=np.int64)
+        np.add.at(sums, np.searchsorted(codes, cells.codes[axis]), cells.counts)
+        return [[f"{each:,}", *_UNKNOWN] for each in sums]
 
     def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
         cells, whole = self.cells[levels], self.cells[(0,) * len(levels)]
         name = [shown(self.tree.name_of(_only(levels, a))) for a in split]
-        rows, columns = (self.cells[_only(levels, a)] for a in split)
-        place = [np.searchsorted(self.used[a, levels[a]].codes, cells.codes[a]) for a in split]
+        rows, columns = (self._margin(levels, a) for a in split)
+        is_known = any(_only(levels, a) in self.cells for a in split)
+        words = _MARGIN if is_known else _MARGIN[:1]
+        used = [self.used[a, levels[a]].codes for a in split]
+        place = [np.searchsorted(own, cells.codes[a]) for own, a in zip(used, split, strict=True)]
         inner = {at: cells.sentence(i)[0] for i, at in enumerate(zip(*place, strict=True))}
-        margin = [columns.sentence(c) for c in range(len(columns))]
         lines = [
-            [words, *(["", "", ""] if k else whole.sentence(0)), *(each[k] for each in margin)]
-            for k, words in enumerate(_MARGIN)
+            [word, *([""] * len(words) if k else whole.sentence(0)[: len(words)])]
+            + [each[k] for each in columns]
+            for k, word in enumerate(words)
         ]
-        for r, label in enumerate(self._labels(split[0], levels[split[0]])):
+        for r, label in enumerate(self._labels(split[0], levels[split[0]], used[0])):
             row = (inner.get((r, c), "0") for c in range(len(columns)))
-            lines.append([label, *rows.sentence(r), *row])
-        head = self._labels(split[1], levels[split[1]])
+            lines.append([label, *rows[r][: len(words)], *row])
+        head = self._labels(split[1], levels[split[1]], used[1])
         return table(
             f"Counts by {name[0]} (rows) and {name[1]} (columns)",
-            [f"{name[0]} ↓<br>{name[1]} →", *_MARGIN, *head],
+            [f"{name[0]} ↓<br>{name[1]} →", *words, *head],
             lines,
         )
 
 
-def carry_cube(folder: Path, plan: Plan, listed: Mapping[Levels, int]) -> CarriedCube:
+def carry_cuboids(folder: Path, plan: Plan, listed: Mapping[Levels, int]) -> CarriedCuboids:
     """Return the cuboids that fit, each proved to add up to the coarser ones.
 
     Args:
         folder: of the release.
-        plan: of a cube.
+        plan: of the release, beside a chain.
         listed: how many counts the file of each cuboid lists.
 
     Raises:
         ReleaseError: codes that are not in the domain, cells that are not row by row, or cuboids
             that do not add up.
     """
-    made, room, left = CarriedCube(plan.tree), MOST_CHARACTERS, MOST_NODES
+    made, room, left = CarriedCuboids(plan), MOST_CHARACTERS, MOST_NODES
     made.used.update({(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(plan.tree.axes))})
     total: int | None = None
     for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
-        above = {a: _coarser(levels, a) for a, k in enumerate(levels) if k}
-        known = all(coarser in made.cells for coarser in above.values())
+        above = _above(plan, levels)
+        known = all(coarser in made.cells for coarser in above)
         if not known or listed[levels] > left or plan.tree.cells(levels) >= LARGEST_SCRIPT_NUMBER:
             continue
         cells = _read(folder, plan, levels, total)
         if max(cells.high.max(initial=0), cells.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
             continue
         total = int(cells.counts.sum()) if total is None else total
-        for axis, coarser in above.items():
-            check_adds_up(plan.tree, levels, axis, (cells, made.cells[coarser]))
+        for coarser in above:
+            check_adds_up(plan.tree, levels, coarser, (cells, made.cells[coarser]))
         used, blocks = _blocks(made, levels, cells)
         size = sum(len(text) for _, text in blocks)
         if size > room:
@@ -209,23 +239,32 @@ def carry_cube(folder: Path, plan: Plan, listed: Mapping[Levels, int]) -> Carrie
     return made
 
 
-def check_adds_up(tree: Tree, levels: Levels, axis: int, both: tuple[Cells, Cells]) -> None:
-    """Raise unless the cells of a cuboid sum to those one level coarser along an axis.
+def _above(plan: Plan, levels: Levels) -> Sequence[Levels]:
+    """Return the finest cuboids of the workload that are coarser than one."""
+    steps = [(*levels[:a], k - 1, *levels[a + 1 :]) for a, k in enumerate(levels) if k]
+    if all(each in plan.by_levels for each in steps):
+        return steps
+    coarser = [each for each in plan.levels if each != levels and is_within(each, levels)]
+    return maximal(coarser) if coarser else ()
+
+
+def check_adds_up(tree: Tree, levels: Levels, above: Levels, both: tuple[Cells, Cells]) -> None:
+    """Raise unless the cells of a cuboid sum to those of a coarser one.
 
     Args:
         tree: the public domain.
         levels: the finer cuboid.
-        axis: along which.
+        above: the coarser one.
         both: the cells of the finer and of the coarser cuboid.
 
     Raises:
         ReleaseError: they do not.
     """
     finer, coarser = both
-    child_start = tree.axes[axis].child_start[levels[axis] - 1]
-    codes = list(finer.codes)
-    codes[axis] = np.searchsorted(child_start, codes[axis], side="right") - 1
-    above = _coarser(levels, axis)
+    codes = [
+        np.searchsorted(axis.descendant_start(upper, lower), code, side="right") - 1
+        for axis, upper, lower, code in zip(tree.axes, above, levels, finer.codes, strict=True)
+    ]
     place = _flat(tree, above, tuple(codes))
     order = np.argsort(place, kind="stable")
     first = np.flatnonzero(np.diff(place[order], prepend=-1))
@@ -253,22 +292,27 @@ def _read(folder: Path, plan: Plan, levels: Levels, total: int | None) -> Cells:
 
 
 def _blocks(
-    made: CarriedCube, levels: Levels, cells: Cells
+    made: CarriedCuboids, levels: Levels, cells: Cells
 ) -> tuple[dict[tuple[int, int], UsedCodes], list[tuple[str, str]]]:
-    """Return the blocks of a cuboid; of a margin also those of its level, and the codes it uses."""
-    split, blocks, used = [a for a, k in enumerate(levels) if k], [], {}
-    if len(split) == 1:
-        (a,) = split
-        axis, level, above = made.tree.axes[a], levels[a], made.used[a, levels[a] - 1].codes
-        own = used[a, level] = UsedCodes.of(axis, level, cells.codes[a], above)
-        text = level_block(axis, level, own, above, numeric=False)
-        blocks.append((f"level-{a}-{level}", text))
+    """Return the blocks of a cuboid and of levels that occur in it first, and their codes."""
+    blocks: list[tuple[str, str]] = []
+    used: dict[tuple[int, int], UsedCodes] = {}
+    for a, (axis, finest) in enumerate(zip(made.tree.axes, levels, strict=True)):
+        for level in range(1, finest + 1):
+            if (a, level) in made.used:
+                continue
+            above = (made.used | used)[a, level - 1].codes
+            start = axis.descendant_start(level, finest)
+            codes = np.unique(np.searchsorted(start, cells.codes[a], side="right") - 1)
+            own = used[a, level] = UsedCodes.of(axis, level, codes, above)
+            text = level_block(axis, level, own, above, numeric=False)
+            blocks.append((f"level-{a}-{level}", text))
     known = made.used | used
-    codes = [known[a, k].codes for a, k in enumerate(levels)]
-    places = tuple(np.searchsorted(own, code) for own, code in zip(codes, cells.codes, strict=True))
+    every = [known[a, k].codes for a, k in enumerate(levels)]
+    places = tuple(np.searchsorted(own, code) for own, code in zip(every, cells.codes, strict=True))
     flat = np.zeros(0, dtype=np.int64)
     if len(cells):
-        flat = np.ravel_multi_index(places, tuple(map(len, codes)))
+        flat = np.ravel_multi_index(places, tuple(map(len, every)))
     name = "-".join(map(str, levels))
     width, values = value_parts(cells.counts, cells.low, cells.high)
     estimate = cells.estimate - (cells.high - width // 2)
@@ -284,10 +328,6 @@ def _flat(tree: Tree, levels: Levels, codes: tuple[Int64, ...]) -> Int64:
     """Return the places of cells in row-major order of all nodes: int64 (cells)."""
     sizes = tuple(axis.size(k) for axis, k in zip(tree.axes, levels, strict=True))
     return np.ravel_multi_index(codes, sizes)
-
-
-def _coarser(levels: Levels, axis: int) -> Levels:
-    return (*levels[:axis], levels[axis] - 1, *levels[axis + 1 :])
 
 
 def _only(levels: Levels, axis: int) -> Levels:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.cuboids import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -143,8 +145,10 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     """Return the levels of two axes as a matrix: of each pair the error, the counts, the share.
 
+    A pair that the workload does not have is blank, or called a sum of a table where it is one.
+
     Args:
-        plan: of a cube of two axes.
+        plan: of two axes, beside a chain.
         expected: its forecast, row by row.
     """
     tree, cells = plan.tree, {}
@@ -153,11 +157,17 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
         error = "exact" if isinstance(what, Public) else _error(row["rmse"])
         many = f"{tree.cells(levels):,} count{'s' if tree.cells(levels) > 1 else ''}"
         cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
+    for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
+        if levels not in cells:
+            cells[levels] = "" if plan.table_of(levels) is None else "<small>a sum</small>"
     names = [["total", *(f"{axis.name}.{level}" for level in axis.levels)] for axis in tree.axes]
     share = "share of the budget" if plan.price_of_a_share == 1 else "share beside other levels"
+    left = ""
+    if len(plan.levels) < len(cells):
+        left = "; a sum: not released as such, but a sum of released counts; blank: in no table"
     return table(
         f"Expected error (RMSE) of every pair of levels; below it how many counts are possible, "
-        f"and the {share}",
+        f"and the {share}{left}",
         [f"{shown(tree.axes[0].name)} ↓<br>{shown(tree.axes[1].name)} →", *map(shown, names[1])],
         [
             [shown(name), *(cells[i, j] for j in range(len(names[1])))]
@@ -201,7 +211,7 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     )
     across = (
         ""
-        if len(plan.tree.axes) == 1 or not plan.is_chain
+        if len(plan.tree.axes) == 1 or isinstance(plan.workload, Cube)
         else " Sums across levels, such as one group over all areas, can be so where no count of "
         "this page is: <code>hedgerow table DIR --by</code> says which."
     )
@@ -225,7 +235,8 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
         passed.append(
             f"Every family adds up to its parent’s count, down to {finest}."
             if plan.is_chain
-            else "Every combination of levels that this page carries adds up to all coarser ones."
+            else "Every combination of levels that this page carries adds up to all coarser ones"
+            + (", so the tables agree." if len(plan.tables) > 1 else ".")
         )
     if plan.public is not None:
         deepest = shown(names.name_of(plan.public))
@@ -252,6 +263,8 @@ def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     others = [levels for levels in plan.levels if levels not in carried]
     if not others:
         which = "levels" if plan.is_chain else "combinations of levels"
+        if not plan.is_chain and not isinstance(plan.workload, Cube):
+            which = f"{len(carried)} combinations of levels that were released"
         return f"<p>This page carries the counts of all {which}.</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
     here = (

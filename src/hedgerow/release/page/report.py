@@ -24,7 +24,7 @@ from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
-from hedgerow.release.page.cube import carry_cube
+from hedgerow.release.page.cube import carry_cuboids
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
@@ -93,7 +93,9 @@ CHAIN_SCRIPTS = (
     "blocks.js", "nodes.js", "words.js", "pictures.js", "matrix.js", "keys.js", "listing.js",
     "explore.js",
 )  # fmt: skip
-CUBE_SCRIPTS = ("blocks.js", "words.js", "pictures.js", "keys.js", "listing.js", "cube.js")
+CUBE_SCRIPTS = (
+    "blocks.js", "places.js", "words.js", "pictures.js", "keys.js", "listing.js", "cube.js",
+)  # fmt: skip
 
 
 def write_report(folder: Path, plan: Plan, estimator: Estimator) -> None:
@@ -130,7 +132,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         ReleaseError: the counts do not add up, or are no counts.
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
-    seen = (_chain if plan.is_chain else _cube)(folder, plan, [each.listed for each in facts])
+    seen = (_chain if plan.is_chain else _cuboids)(folder, plan, [each.listed for each in facts])
     style = "".join(_part(name) for name in seen.styles)
     script = _script(seen.scripts)
     total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
@@ -190,11 +192,12 @@ def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS, ("page.css",))
 
 
-def _cube(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
+def _cuboids(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     """Return the combinations of levels, to choose from."""
-    cube = carry_cube(folder, plan, dict(zip(plan.levels, listed, strict=True)))
-    first, styles = cube.first_counts(), ("page.css", "cube.css")
-    return Explored(list(cube.cells), first, cube.facts(), cube.blocks, CUBE_SCRIPTS, styles)
+    carried = carry_cuboids(folder, plan, dict(zip(plan.levels, listed, strict=True)))
+    first, styles = carried.first_counts(), ("page.css", "cube.css")
+    facts, blocks = carried.facts(), carried.blocks
+    return Explored(list(carried.cells), first, facts, blocks, CUBE_SCRIPTS, styles)
 
 
 _DISTRIBUTION = '<section id="distribution">\n<h2>The distribution</h2>\n{}\n</section>'
@@ -220,6 +223,7 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
             ("Records", f"{facts[0].total or 0:,}"),
             ("Counts listed", f"{listed:,}"),
             ("Levels" if plan.is_chain else "Combinations of levels", f"{len(facts)}"),
+            *([("Tables", f"{len(plan.tables)}")] if len(plan.tables) > 1 else []),
             ("Promise", markup.attribute(promise)),
             *words.restricted(plan),
         ],

@@ -1,11 +1,14 @@
 """What was released and promised, in words for people who are no mathematicians."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.workload.observed import maximal
 from hedgerow.plan.cuboids import (
     All,
     Measure,
@@ -17,6 +20,7 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
 )
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.markup import (
@@ -104,6 +108,8 @@ def distribution(release: OnDisk) -> str | None:
 
 
 ALPHA = 0.05
+MOST_TABLES = 3
+"""In the title of a page."""
 
 
 def title(plan: Plan) -> str:
@@ -111,6 +117,9 @@ def title(plan: Plan) -> str:
     axes = plan.tree.axes
     if is_numeric(plan.tree):
         return f"Distribution of {axes[0].name}"
+    if len(plan.tables) > 1:
+        names = [plan.tree.name_of(levels) for levels in plan.tables]
+        return f"Counts by {joined([*names[:MOST_TABLES], *_more(names[MOST_TABLES:])])}"
     if len(axes) == 1:
         return f"Counts by {joined(axes[0].levels)}"
     return f"Counts by {' × '.join(axis.name for axis in axes)}"
@@ -118,9 +127,11 @@ def title(plan: Plan) -> str:
 
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
+    finest = map(max, zip(*plan.tables, strict=True))
     lists = [
-        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels])})"
-        for axis in plan.tree.axes
+        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels[:k]])})"
+        for axis, k in zip(plan.tree.axes, finest, strict=True)
+        if k
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
@@ -130,12 +141,33 @@ def released(plan: Plan, total: int) -> str:
         "at every level they add up to the count above them"
         if plan.is_chain
         else "those of every combination of levels add up to those of all coarser ones"
+        if isinstance(plan.workload, Cube)
+        else "those of every released combination of levels add up to those of all coarser ones"
     )
+    listing = "is not listed" if len(plan.tables) == 1 else "its table does not list"
     return (
         f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
         f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
         f"trip. Counts are whole numbers, none is negative, and {added}. "
-        f"What is not listed has a count of 0.</p>"
+        f"What {listing} has a count of 0.</p>{_tables(plan)}"
+    )
+
+
+def _tables(plan: Plan) -> str:
+    """Return which tables were released of several, and what holds between them: HTML."""
+    if len(plan.tables) == 1:
+        return ""
+    tree, tables = plan.tree, plan.tables
+    pairs = [(one, other) for i, one in enumerate(tables) for other in tables[:i]]
+    shared = {tuple(map(min, *both)) for both in pairs}
+    common = [shown(tree.name_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
+    joint = shown(tree.name_of(tuple(map(max, *pairs[0]))))
+    return (
+        f"\n<p>{len(tables)} tables were released: "
+        f"{joined([shown(tree.name_of(levels)) for levels in tables])}. They agree on everything "
+        f"that they have in common: what they tell of {joined(common) or 'the total'} is the same. "
+        f"No joint table was made: counts that need levels of several tables at once, such as "
+        f"{joint}, are not in this release.</p>"
     )
 
 
@@ -238,12 +270,14 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     idle = [name for name, what in every.items() if isinstance(what, Unmeasured)]
     noise = plan.mechanism.name.replace("-", " ").title()
     what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
-    levels = "levels" if plan.is_chain else "combinations of levels"
-    which = _MEASURED[plan.measure] if plan.is_chain else _measured_of_cube(plan)
+    levels = "levels" if plan.is_chain else "combinations of levels (cuboids)"
+    which = _MEASURED[plan.measure] if plan.is_chain else _measured_cells(plan)
     parts = [f"{what} {which}, at {len(measured)} of {len(every)} {levels}."]
     if idle:
         names = joined([shown(name) for name in idle])
         parts.append(f"Not measured, as they follow from others: {names}.")
+    if not plan.is_chain:
+        parts.append(shown(plan.joint.words))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))
@@ -255,11 +289,18 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     return " ".join(parts)
 
 
-def _measured_of_cube(plan: Plan) -> str:
-    below = [plan.tree.name_of(k) for k in plan.measured if not plan.is_whole(k)]
+def _measured_cells(plan: Plan) -> str:
+    """Return which counts of which cuboids carry noise of their own: HTML."""
+    names = {levels: shown(plan.tree.name_of(levels)) for levels in plan.measured}
+    below = joined([name for levels, name in names.items() if not plan.is_whole(levels)])
+    whole = [name for levels, name in names.items() if plan.is_whole(levels)]
+    which = "those of which every coarser count was released as positive"
+    if isinstance(plan.workload, Cube):
+        return "all possible counts" + (f" (of {below}, {which})" if below else "")
     if not below:
-        return "all possible counts"
-    return (
-        f"all possible counts (of {joined([shown(name) for name in below])}, those of which every "
-        "coarser count was released as positive)"
-    )
+        return f"all possible counts of {joined(whole)}"
+    return f"all possible counts of {joined(whole)} (and of {below}, {which})"
+
+
+def _more(left: Sequence[str]) -> list[str]:
+    return [f"{len(left)} more"] if left else []

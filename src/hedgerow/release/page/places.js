@@ -1,0 +1,59 @@
+// Where one can be: areas of the axes, each split into the areas of one of its levels.
+//
+// A place is what is looked at, for each axis: an area, by its number `code` among those of level
+// `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
+// Where somebody named the cuboids, these alone can be looked at, and within the areas of one only
+// those that refine it.
+
+const finest = axes.map((axis) => axis.levels.length);
+const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
+const isCarried = (levels) => carried.has(levels.join("-"));
+const released = facts.released && new Set(facts.released.map((levels) => levels.join("-")));
+const isReleased = (levels) => !released || released.has(levels.join("-"));
+const depthOf = (levels) => levels.reduce((sum, k) => sum + k, 0);
+const isCoarser = (one, other) => one.every((k, a) => k <= other[a]) && one.some((k, a) => k < other[a]);
+
+const written = (place) => place.map(({ c, code, k }) => `${c}.${code}.${k}`).join("-");
+const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
+const splitAxes = (place) => [...axes.keys()].filter((a) => place[a].k > place[a].c);
+// The cuboid of a place where only some axes are split.
+const cuboidOf = (place, split) => place.map(({ c, k }, a) => (split.includes(a) ? k : c));
+const isThere = (place) => isCarried(cuboidOf(place, [])) && isReleased(place.map(({ k }) => k));
+const among = (place, levels) => place.map(({ c, code }, a) => ({ c, code, k: levels[a] }));
+
+// The same areas, split by the coarsest carried cuboid that refines theirs; if none does, not split.
+function nearest(place) {
+  const own = cuboidOf(place, []);
+  const rank = (levels) => 1000 * (levels.filter((k, a) => k > own[a]).length > 2) + depthOf(levels);
+  const [first] = facts.cuboids.filter((levels) => isCoarser(own, levels)).sort((x, y) => rank(x) - rank(y));
+  return among(place, first || own);
+}
+
+// The same areas, split as they are asked to be if that was released; null where they were not.
+const reachable = (place) => isThere(place) ? place : isCarried(cuboidOf(place, [])) ? nearest(place) : null;
+
+function placeOf(hash) {
+  const asked = /^#cube((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
+  if (!asked) return null;
+  const place = asked[1].slice(1).split("-").map((part) => {
+    const [c, code, k] = part.split(".").map(Number);
+    return { c, code, k };
+  });
+  const fits = place.length === axes.length && place.every(({ c, k }, a) => c <= k && k <= finest[a]);
+  return fits && isThere(place) ? place : null;
+}
+
+const START = (facts.start || []).map((k) => ({ c: 0, code: 0, k }));
+
+// The areas of coarser levels that those of a place lie in.
+function within(place, levels) {
+  return place.map((area, a) => {
+    let { c, code } = area;
+    for (; c > levels[a]; c--) code = owner(level(a, c).start, code);
+    return { c, code };
+  });
+}
+
+// The levels that a cuboid has below another.
+const wordsOf = (own, levels) => axes.map((axis, a) => levels[a] > own[a]
+  ? axes.length > 1 ? `${axis.name}.${axis.levels[levels[a] - 1]}` : axis.levels[levels[a] - 1] : null).filter(Boolean).join(" × ");

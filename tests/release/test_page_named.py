@@ -1,0 +1,280 @@
+"""The page of cuboids that somebody names: what it carries and says, against the files."""
+
+import math
+import re
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import ReleaseError
+from hedgerow.release.directory.measurements import counts_file
+from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import words
+from hedgerow.release.page.report import REPORT
+from hedgerow.text import visible
+from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of
+from tests.release.drawn_page import read, table, tables
+from tests.release.named_pages import KINDS, released
+from tests.release.shown_pages import close, item, variance
+
+pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
+
+PAIRS = "Expected error (RMSE) of every pair of levels"
+MARGIN = ["all", "95 % interval", "unbiased estimate"]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return released(tmp_path_factory.mktemp("named"))
+
+
+def carried(text):
+    return [tuple(levels) for levels in facts_of(text)["cuboids"]]
+
+
+# What it carries.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_counts_in_the_page_are_those_of_the_files(named, kind):
+    made = named[kind]
+    facts = facts_of(made.text)
+    assert sorted(map(tuple, facts["cuboids"])) == sorted(made.plan.levels)
+    assert [tuple(levels) for levels in facts["released"]] == list(made.plan.levels)
+    for levels in made.plan.levels:
+        file = counts_of(made, levels)
+        columns = [axis.columns[k - 1] for axis, k in zip(made.tree.axes, levels, strict=True) if k]
+        wanted = [
+            (*(visible(row[column]) for column in columns), row["count"], row["low"], row["high"],
+             round(row["estimate"]), row["contradicted"])
+            for row in file.iter_rows(named=True)
+        ]  # fmt: skip
+        assert list(carried_rows(made.text, levels)) == wanted
+
+
+@pytest.mark.parametrize("kind", ["beside", "tables", "below"])
+def test_what_is_carried_has_all_coarser_cuboids_of_the_workload_beside_it(
+    named, kind, monkeypatch
+):
+    made, seen = named[kind], set()
+    whole = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
+    for most in np.linspace(1, whole, 12).astype(int).tolist():
+        monkeypatch.setattr(cube_module, "MOST_NODES", most)
+        some = set(carried(page_of(made)))
+        seen.add(len(some))
+        for levels in some:
+            assert {k for k in made.plan.levels if np.less_equal(k, levels).all()} <= some
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [("beside", (1, 1)), ("margins", (2, 0)), ("tables", (1, 1, 0)), ("below", (1, 1)),
+     ("alone", (1, 1, 1)), ("one", (2,))],
+)  # fmt: skip
+def test_a_page_begins_with_the_coarsest_cuboid_of_two_axes_or_what_is_nearest(named, kind, start):
+    assert tuple(facts_of(named[kind].text)["start"]) == start
+
+
+# What it refuses.
+
+
+def forged(made, tmp_path, levels):
+    """The release with the counts of one cuboid at other cells, but for the same total."""
+    folder = tmp_path / "forged"
+    shutil.copytree(made.folder, folder)
+    path = folder / counts_file(levels)
+    file = pq.read_table(path)
+    counts = np.roll(pl.DataFrame(file)["count"].to_numpy(), 1)
+    frame = pl.DataFrame(file).with_columns(pl.Series("count", counts))
+    pq.write_table(frame.to_arrow().cast(file.schema), path)
+    return SimpleNamespace(**{**vars(made), "folder": folder})
+
+
+@pytest.mark.parametrize(
+    ("kind", "levels", "above"),
+    [("tables", (3, 1, 0), "1-1-0"), ("tables", (1, 1, 1), "1-1-0"), ("beside", (2, 3), "0-3"),
+     ("below", (2, 2), "[12]-[12]")],
+)  # fmt: skip
+def test_no_page_is_made_of_tables_that_do_not_agree(named, tmp_path, kind, levels, above):
+    with pytest.raises(ReleaseError, match=rf"do not add up to those in counts/cuboid={above}"):
+        page_of(forged(named[kind], tmp_path, levels))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_in_a_release_is_the_one_that_its_files_make(named, kind):
+    made = named[kind]
+    finding = next(one for one in hr.check(made.folder) if REPORT in one.what)
+    assert finding.passed
+
+
+# The first table, for readers without scripts.
+
+
+def test_a_pair_without_margins_of_its_own_has_sums_without_intervals(named):
+    made = named["tables"]
+    found = table(made.seen, "Counts by home.region (rows) and work.region (columns)")
+    corner = next(iter(found.rows[0]))
+    frame = counts_of(made, (1, 1, 0))
+    columns = sorted(set(frame["work_region"]))
+    assert list(found.rows[0]) == [corner, "all", *columns]
+    rows = {row[corner].text: [cell.text for cell in list(row.values())[1:]] for row in found.rows}
+    total = counts_of(made, (0, 0, 0))["count"][0]
+
+    def summed(*by):
+        some = dict(zip(("home_region", "work_region"), by, strict=True))
+        kept = frame.filter(*(pl.col(k) == v for k, v in some.items() if v is not None))
+        return f"{kept['count'].sum():,}"
+
+    assert rows.pop("all") == [f"{total:,}", *(summed(None, c) for c in columns)]
+    assert rows == {
+        r: [summed(r, None), *(summed(r, c) for c in columns)]
+        for r in sorted(set(frame["home_region"]))
+    }
+
+
+def test_a_pair_with_one_margin_has_the_interval_of_that_one_alone(named):
+    made = named["names"]
+    assert tuple(facts_of(made.text)["start"]) == (1, 1)
+    found = next(one for caption, one in tables(made.seen).items() if caption.startswith("Counts"))
+    corner = next(iter(found.rows[0]))
+    assert list(found.rows[0])[1:4] == MARGIN
+    by_row = {row[corner].text: row for row in found.rows}
+    known = counts_of(made, (1, 0)).to_dicts()
+    assert len(known) == 2
+    for row in known:
+        told = [by_row[visible(row["<i>home_region"])][each].text for each in MARGIN]
+        assert told[1] == f"{row['low']:,} to {row['high']:,}"
+    sums = [cell.text for name, cell in by_row["95 % interval"].items() if name != corner]
+    assert set(sums[3:]) == {"–"}
+
+
+def test_a_table_of_three_axes_alone_is_listed_with_all_its_codes(named):
+    made = named["alone"]
+    found = table(made.seen, "Counts by home.region × work.region × age.region")
+    told = [[cell.text for cell in row.values()] for row in found.rows]
+    wanted = [
+        [f"{r['home_region']} → {r['work_region']} → {r['age_region']}", f"{r['count']:,}",
+         f"{r['low']:,} to {r['high']:,}", f"{round(r['estimate']):,}"]
+        for r in counts_of(made, (1, 1, 1)).to_dicts()
+    ]  # fmt: skip
+    assert told == wanted
+
+
+# The levels.
+
+
+def test_pairs_that_were_not_released_are_sums_or_blank(named):
+    found = table(named["beside"].seen, PAIRS)
+    shown = [[cell.text for cell in list(row.values())[1:]] for row in found.rows]
+    plan = named["beside"].plan
+    for i, row in enumerate(shown):
+        for j, cell in enumerate(row):
+            assert (cell == "a sum") == ((i, j) not in plan.by_levels)
+    margins = table(named["margins"].seen, PAIRS)
+    blank = [[cell.text for cell in list(row.values())[1:]] for row in margins.rows]
+    assert [row[1:] for row in blank[1:]] == [["", "", ""], ["", "", ""]]
+    assert [row[0] for row in blank][1] == "a sum"
+    assert blank[0][1:3] == ["a sum", "a sum"]
+
+
+def test_the_error_of_a_margin_alone_is_that_of_noise_less_what_the_public_total_tells(named):
+    """Of n noisy counts with a known sum: v (1 - 1/n)."""
+    made = named["margins"]
+    row = list(table(made.seen, PAIRS).rows[2].values())[1]
+    noise = variance(made.plan.by_levels[2, 0].mechanism)
+    assert close(row.inside[0], math.sqrt(noise * (1 - 1 / 12)), 4)
+
+
+@pytest.mark.parametrize("kind", ["tables", "alone", "one"])
+def test_there_is_no_matrix_of_levels_but_for_two_axes(named, kind):
+    assert not [caption for caption in tables(named[kind].seen) if caption.startswith(PAIRS)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_cuboid_has_a_row_of_its_own(named, kind):
+    made = named[kind]
+    assert table(made.seen, "Level by level").column("Level") == list(made.plan.cuboids)
+
+
+# Words.
+
+
+def test_a_page_says_which_tables_were_released_and_that_they_agree(named):
+    told = named["tables"].seen.text
+    assert (
+        "2 tables were released: home.region × work.region × age.region and home.ward × "
+        "work.region. They agree on everything that they have in common: what they tell of "
+        "home.region × work.region is the same. No joint table was made: counts that need levels "
+        "of several tables at once, such as home.ward × work.region × age.region, are not in "
+        "this release."
+    ) in " ".join(told.split())
+    assert "adds up to all coarser ones, so the tables agree." in told
+    assert "What its table does not list has a count of 0." in told
+    (overview,) = named["tables"].seen.all("dl", **{"class": "overview"})
+    assert item(overview, "Tables").text == "2"
+    assert "what they tell of the total is the same" in " ".join(named["margins"].seen.text.split())
+    title = named["margins"].seen.all("title")[0].text
+    assert title == "Counts by home.district and work.ward"
+
+
+@pytest.mark.parametrize("kind", ["beside", "below", "alone", "one"])
+def test_one_table_is_not_called_several(named, kind):
+    text = named[kind].seen.text
+    assert "tables were released" not in text
+    assert "No joint table" not in text
+
+
+def test_levels_that_were_not_released_are_not_said_to_be_counted(named):
+    assert "by home (region), work (region) and age (region)." in named["alone"].seen.text
+    plan = hr.make_plan(
+        named["alone"].tree, budget=hr.Rho(1), workload=hr.Cuboids(["home.region × work.region"])
+    )
+    assert "<bdi>age" not in words.released(plan, 5)
+    assert "by home (region, district and ward), work (region)" in named["tables"].seen.text
+
+
+def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_errors_are(named):
+    def made(kind):
+        return " ".join(item(named[kind].seen, "How the counts were made").text.split())
+
+    assert (
+        "was added to all possible counts of home.district and work.ward, at 2 of 3 "
+        "combinations of levels (cuboids)."
+    ) in made("margins")
+    assert (
+        "to all possible counts of home.region × work.district and home.district × work.region "
+        "(and of home.district × work.district, those of which every coarser count was released "
+        "as positive), at 3 of 5 combinations of levels"
+    ) in made("below")
+    follow = "Not measured, as they follow from others: {}."
+    assert follow.format("home.region × work.region") in made("tables")
+    assert follow.format("work.region and work.district") in made("beside")
+    for kind in KINDS:
+        assert named[kind].plan.joint.words in made(kind)
+
+
+def test_upper_bounds_are_not_called_exact(named, monkeypatch):
+    made = named["beside"]
+    bounded = replace(made.plan.joint.solver, is_exact=False)
+    monkeypatch.setitem(vars(made.plan.joint), "solver", bounded)
+    bounds = read(page_of(made)).text
+    assert "standard errors are upper bounds." in bounds
+    assert "their errors are exact." not in bounds
+    assert "their errors are exact." in made.seen.text
+
+
+def test_no_name_leaves_its_place(named):
+    made = named["names"]
+    assert not made.seen.all("img")
+    assert not made.seen.all("i")
+    assert EVIL not in made.text
+    assert EVIL in made.seen.text
+    assert "\u202e" not in made.text
+    assert not re.search(r"<i>|<img", made.seen.all("script", id="facts")[0].text)
