@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.workload import tables_of
+from hedgerow.plan.joint import PlannedCuboids
+from hedgerow.plan.workload import Workload, tables_of
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.tree import Levels, Tree
 from studies.cube import CASES, DELTA
@@ -102,7 +103,9 @@ def standard_error(plan: hr.Plan, levels: Levels) -> float:
     if plan.is_chain:
         depth = plan.tree.chain.index(levels)
         return float(hr.forecast(plan)["rmse"][depth])
-    return float(np.sqrt(plan.joint.solver.mean(plan.joint.shape.given(levels))))
+    joint = plan.joint
+    assert isinstance(joint, PlannedCuboids)
+    return float(np.sqrt(joint.solver.mean(joint.shape.given(levels))))
 
 
 def named(tree: Tree, levels: Levels) -> str:
@@ -113,12 +116,14 @@ def named(tree: Tree, levels: Levels) -> str:
 
 def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
     """Of the chain, of the chain and cuboids beside it, and of the cube."""
-    workloads = {
+    more = [*DISTRICTS, "origin.lad × destination.nuts1"]
+    workloads: dict[str, Workload] = {
         CHAIN: hr.Chain(),
         MARGINS: hr.Cuboids(DISTRICTS, chain=True),
-        MORE: hr.Cuboids([*DISTRICTS, "origin.lad × destination.nuts1"], chain=True),
+        MORE: hr.Cuboids(more, chain=True),
         CUBE: hr.Cube(),
     }
+    shares = {CUBE: hr.Shares(CASES[0].axis_shares())}
     return {
         name: hr.make_plan(
             tree,
@@ -126,7 +131,7 @@ def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
             neighbours=hr.Replace(),
             measure=hr.All(),
             workload=workload,
-            **({"allocation": hr.Shares(CASES[0].axis_shares())} if name == CUBE else {}),
+            allocation=shares.get(name),
         )
         for name, workload in workloads.items()
     }
