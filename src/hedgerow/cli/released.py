@@ -175,8 +175,8 @@ def _frame(
     plan = released.plan
     if depth is not None and not plan.is_chain:
         raise ReleaseError(
-            f"a cube has no depths; name a cuboid: --level {plan.tree.name_of(plan.levels[1])!r}, "
-            f"or --by AXIS=LEVEL"
+            f"{plan.workload.noun} has no depths; name a cuboid: "
+            f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
         )
     of_axis = None
     if level is not None and plan.tree.named(level) not in plan.by_levels:

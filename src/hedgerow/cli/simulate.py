@@ -12,6 +12,7 @@ from hedgerow.cli.output_file import Picture, check_picture_place, check_place, 
 from hedgerow.cli.terminal import bar, escape, stage, stdout
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
+from hedgerow.evaluate.simulate import left_out as left_out_of
 from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
     WORDS,
@@ -96,6 +97,9 @@ def _simulated(
             workers=workers,
             progress=progress.on_fraction,
         )
+    for name, cuboids in left_out_of(counts, settings).items():
+        reason = f"no table that it releases contains {', '.join(cuboids)}"
+        left_out.append(LeftOut(name, reason))
     return errors, left_out
 
 

@@ -67,6 +67,7 @@ class Confidence:
         cells: int,
         *,
         measured: bool = True,
+        steps: "Steps | None" = None,
     ) -> int | Float64:
         """Return the half-width (records) of intervals around estimates.
 
@@ -78,6 +79,8 @@ class Confidence:
                 be where noise is nearly always 0, the reach has no cap.
             cells: how many cells the depth has, measured or not.
             measured: whether a combined estimate has a noisy count of its own.
+            steps: what is known of an estimate's coefficients where they are not proved to be at
+                most 1 - h.
 
         Returns:
             One whole number for raw counts; else float64, in the shape of ``variance``.
@@ -99,9 +102,11 @@ class Confidence:
         half_width = np.empty(variances.size)
         own_if_measured = own if measured else 0.0
         wide = quantile, 2 * quantile * float(np.sqrt(envelope.variance))
+        bounds = (0.0, True) if steps is None else (steps.least, steps.is_exact)
         if not _half_widths(
-            variances.ravel(), own_if_measured, factor, cap, wide, _jumps(miss), half_width
-        ):
+            variances.ravel(), own_if_measured, (factor, cap, *wide), bounds, _jumps(miss),
+            half_width,
+        ):  # fmt: skip
             raise EstimateError("variances must not be negative or NaN; give inf where unknown")
         return half_width.reshape(variances.shape)
 
@@ -127,6 +132,20 @@ class Confidence:
         if independent:
             return float(-np.expm1(np.log(self.coverage) / cells))
         return (1 - self.coverage) / cells
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What bounds the steps in which an estimate's error moves, beside its own coefficient.
+
+    Attributes:
+        least: the smallest variance of a draw that tells of the cell, records²; 0 where no other
+            draw's coefficient is above 1 - h.
+        is_exact: whether variances are exact; if not, they are upper bounds.
+    """
+
+    least: float
+    is_exact: bool
 
 
 def interval(
@@ -183,15 +202,15 @@ def _skellam_tails() -> Float64:
 def _half_widths(
     variances: Float64,
     own: float,
-    factor: float,
-    cap: float,
-    wide: tuple[float, float],
+    reach: tuple[float, float, float, float],
+    bounds: tuple[float, bool],
     jumps: Float64,
     half_width: Float64,
 ) -> bool:
     # A variance above the own one has no cap. But where there is an own one, and weights are those
     # of wide noise (a cube's), the envelope's variance of the estimate is at most that of a draw:
     # twice its reach is enough, however far the own variance is below it.
+    (factor, cap, quantile, widest), (least, is_exact) = reach, bounds
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:
@@ -201,10 +220,17 @@ def _half_widths(
         deviation = np.sqrt(variance)
         value = factor * deviation
         if own > 0 and not measured:
-            value = min(value, max(wide[0] * deviation, wide[1]))
-        if weight < 0.5 and deviation < MOST_JUMPY_DEVIATION:
+            value = min(value, max(quantile * deviation, widest))
+        if (weight < 0.5 or not is_exact) and deviation < MOST_JUMPY_DEVIATION:
             value = max(value, jumps[int(np.ceil(deviation * JUMP_STEPS))])
-        value += max(weight, 1 - weight) / 2
+        step = max(weight, 1 - weight) if is_exact else 1.0
+        if least > 0:
+            # Squared coefficients times variances are at most h (1 - h) times the own variance.
+            # A bound of h may be above 1/2 where h is not.
+            most = weight if is_exact else min(weight, 0.5)
+            others = variance if weight == 0 else most * (1 - most) * own
+            step = max(step, np.sqrt(others / least))
+        value += step / 2
         if variance == 0:
             value = 0.0
         half_width[i] = min(value, cap) if measured else value

@@ -42,9 +42,10 @@ def simulated_releases(
         One row a cuboid: ``depth`` (of a chain alone), ``cuboid``, ``cells``, the metrics of
         `error_of_nodes` (``rmse`` is the root of the mean over runs of its square, the others are
         means over runs), and for each the Monte Carlo standard error, ``*_error``. And one row for
-        each of the few cuboids off a chain that `hedgerow.plan.cost` finds worst: ``cuboid``,
-        ``cells``, ``rmse`` (over cells and runs, records), ``highest`` and ``lowest``: the mean
-        error over runs of the cells that are most too high and most too low (records).
+        each of the few cuboids off a chain that `hedgerow.plan.cost` finds worst (of other
+        workloads there are none): ``cuboid``, ``cells``, ``rmse`` (over cells and runs, records),
+        ``highest`` and ``lowest``: the mean error over runs of the cells that are most too high and
+        most too low (records).
     """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
@@ -57,8 +58,8 @@ def simulated_releases(
         source = Drawn(prior.counts, own, seeded_bits(seed + run))
         nodes, _ = by_cuboid(pass_of(own, source, estimator).results())
         errors.append(error_of_nodes(prior.counts, nodes))
-        leaves = nodes[tree.chain[-1]]
         for levels, frames in sums.items():
+            leaves = nodes[tree.chain[-1]]
             released = _sums(tree, levels, leaves.codes, leaves.counts)
             frames.append(_errors_of_sums(released, truth[levels]))
     return _means(errors, runs), _by_cuboid(tree, sums, runs)

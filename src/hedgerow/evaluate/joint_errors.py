@@ -3,7 +3,7 @@
 Least squares is linear, so its errors are what it makes of noise, whatever the true counts. Of the
 levels below the cuboid only what they say of its cells matters: there the noise of the cuboid's own
 counts is drawn exactly, and that of the many counts below from a normal law of the same variance
-(docs/proofs.md, "Intervals of shares").
+(docs/proofs.md, "Intervals of shares"). Where cuboids are named, all noise is drawn exactly.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
 from hedgerow.estimate.cube.estimates import public_cuboids, shape_of
@@ -27,6 +28,9 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels
+
+MOST_DRAWN = 1 << 31
+"""Noisy counts of named cuboids that are drawn at most: minutes of work."""
 
 
 class JointErrors(Protocol):
@@ -181,6 +185,48 @@ class CubeErrors:
                 else:
                     rest += cube.noise.get(finer, 0.0) * squared
             yield each, own, weight, rest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedErrors:
+    """Of a cuboid of a workload that names cuboids: least squares over all that it measures whole.
+
+    Attributes:
+        plan: of named cuboids.
+        cuboid: without levels of only children.
+    """
+
+    plan: Plan
+    cuboid: Cuboid
+
+    def draw(self, pairs: int, seed: int) -> Float64:
+        """Return errors of least squares over noise alone, drawn exactly for every cell.
+
+        Raises:
+            ReleaseError: it would take minutes.
+        """
+        joint, key = self.plan.joint, _key(seed)
+        noise = {}
+        for levels, what in self.plan.by_levels.items():
+            if isinstance(what, Measured) and self.plan.is_whole(levels):
+                noise[joint.shape.given(levels)] = what.mechanism, key.stream(*levels)
+        cells = sum(map(joint.shape.cells, noise))
+        if cells * pairs > MOST_DRAWN:
+            raise ReleaseError(
+                f"intervals of shares draw the {cells:,} noisy counts of this release {pairs:,} "
+                f"times, and {MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
+            )
+        errors = np.empty((pairs, joint.shape.cells(self.cuboid)))
+        for run in range(pairs):
+            tables = {}
+            for cuboid, (mechanism, stream) in noise.items():
+                whole = np.empty(joint.shape.cells(cuboid), dtype=np.int64)
+                mechanism.draw(stream, run * len(whole), whole)
+                tables[cuboid] = whole.astype(np.float64).reshape(joint.shape.shape(cuboid))
+            if joint.public is not None:
+                tables[joint.public] = np.zeros(joint.shape.shape(joint.public))
+            errors[run] = joint.estimates(tables, [self.cuboid])[self.cuboid].ravel()
+        return errors
 
 
 def _key(seed: int) -> ReleaseKey:

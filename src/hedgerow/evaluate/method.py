@@ -13,8 +13,10 @@ from hedgerow.evaluate.metrics import true_cells
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import Cuboids
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine
+from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
@@ -61,8 +63,10 @@ class CuboidCounts:
         """Return the true counts of a cuboid that are not 0."""
         return cls.of(counts.tree, levels, *true_cells(counts, levels))
 
-    def summed(self, tree: Tree, levels: Levels) -> "CuboidCounts":
-        """Return the counts of a cuboid from these, which are those of the leaves."""
+    def summed(self, tree: Tree, levels: Levels, given: Levels | None = None) -> "CuboidCounts":
+        """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
+        if given is not None and given != tree.chain[-1]:
+            return self._sums(tree, levels, given)
         shape = shape_of(tree, tree.chain[-1])
         if self.number is None:
             return CuboidCounts(
@@ -70,6 +74,12 @@ class CuboidCounts:
             )
         codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
         return CuboidCounts.of(tree, levels, *Counts(tree, codes, self.values).cuboid(levels))
+
+    def _sums(self, tree: Tree, levels: Levels, given: Levels) -> "CuboidCounts":
+        number = np.flatnonzero(self.values) if self.number is None else self.number
+        values = self.values[number] if self.number is None else self.values
+        codes = tuple(c.astype(np.int32) for c in np.unravel_index(number, shape_of(tree, given)))
+        return CuboidCounts(*sums_of_cells(tree, levels, given, Nodes.exact(codes, values)))
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
@@ -161,8 +171,19 @@ class Method(Protocol):
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
         """Yield each cuboid that is released once with its counts; pure, and thread-safe.
 
-        The leaves are among them: counts of other cuboids are their sums.
+        The leaves are among them, or, where cuboids are named, the tables of `table_of`.
         """
+
+
+def table_of(method: Method, tree: Tree, levels: Levels) -> Levels | None:
+    """Return a cuboid that a method releases and whose counts sum to those of another, if any.
+
+    It is that of the leaves, unless the method is a plan of named cuboids.
+    """
+    plan = getattr(method, "plan", None)
+    if isinstance(plan, Plan) and isinstance(plan.workload, Cuboids):
+        return plan.table_of(levels)
+    return tree.chain[-1]
 
 
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")

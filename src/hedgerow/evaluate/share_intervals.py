@@ -19,8 +19,15 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.evaluate.joint_errors import ChainErrors, CubeErrors, JointErrors, RawErrors
+from hedgerow.evaluate.joint_errors import (
+    ChainErrors,
+    CubeErrors,
+    JointErrors,
+    NamedErrors,
+    RawErrors,
+)
 from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
@@ -164,7 +171,8 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     if raw and isinstance(own, Measured) and len(here):
         errors = RawErrors(levels, own.mechanism, len(here))
     elif not raw and here.variance.any():
-        errors = CubeErrors(plan, cuboid)
+        cube = isinstance(plan.workload, Cube)
+        errors = CubeErrors(plan, cuboid) if cube else NamedErrors(plan, cuboid)
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
 
 

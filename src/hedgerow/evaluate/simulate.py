@@ -20,6 +20,7 @@ from hedgerow.evaluate.method import (
     Setting,
     align_cells,
     check_numbered,
+    table_of,
 )
 from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
@@ -60,8 +61,10 @@ def simulate(
 ) -> pl.DataFrame:
     """Return the errors of simulated releases of a public table, by setting and cuboid.
 
-    The cuboids are those of the tree's chain; where a setting measures a cube, all of it. Those
-    that a setting does not release are sums of the leaves that it releases.
+    The cuboids are those that the settings release: of the tree's chain, of a cube all, and those
+    that are named. What a setting does not release is a sum of the leaves that it releases, or of
+    a table that contains it; where it has none, the setting has no row for that cuboid
+    (`left_out`).
 
     Run r has the same random bits under all settings, so their errors are compared on common noise:
     a difference between two settings is more certain than the two errors suggest. Every number but
@@ -87,39 +90,63 @@ def simulate(
     """
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
     truth = {levels: CuboidCounts.true(counts, levels) for levels in _compared(counts, settings)}
+    along = tuple(truth) == counts.tree.chain
     engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
-        tally = _Tally.of(counts.tree, truth, runs)
+        tally = _Tally.of(counts.tree, _answered(counts.tree, setting, truth), runs, along=along)
         run = partial(_run, counts, setting, tally, seed)
         for done, _ in enumerate(engine.run(range(runs), run), start=1):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
         rows += [{"setting": setting.name, **facts, **row} for row in tally.rows()]
     frame = pl.DataFrame(rows, schema=_SCHEMA)
-    return frame if tuple(truth) == counts.tree.chain else frame.drop("depth")
+    return frame if along else frame.drop("depth")
 
 
 def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
-    """Return the cuboids to compare: of the chain, or of the cube where a setting measures one."""
+    """Return the cuboids to compare: all that the settings' plans release, or the chain's."""
     plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
-    cubes = (plan.levels for plan in plans if not plan.is_chain)
-    return next(cubes, counts.tree.chain)
+    if all(plan.is_chain for plan in plans):
+        return counts.tree.chain
+    every = {levels for plan in plans for levels in plan.levels}
+    return tuple(sorted(every, key=lambda levels: (sum(levels), levels)))
+
+
+def _answered(
+    tree: Tree, setting: Method, truth: Mapping[Levels, CuboidCounts]
+) -> dict[Levels, CuboidCounts]:
+    """Return those cuboids that a setting releases, or that are sums of what it releases."""
+    return {k: true for k, true in truth.items() if table_of(setting, tree, k) is not None}
+
+
+def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]:
+    """Return for each setting that has some the cuboids that no table of it contains, by name."""
+    tree, compared = counts.tree, _compared(counts, settings)
+    found = {
+        setting.name: [tree.name_of(k) for k in compared if table_of(setting, tree, k) is None]
+        for setting in settings
+    }
+    return {name: cuboids for name, cuboids in found.items() if cuboids}
 
 
 def _run(counts: Counts, setting: Method, tally: "_Tally", seed: int, run: int) -> None:
     """Release the table once and tally its errors."""
-    left, leaves = set(tally.truth), CuboidCounts.none()
+    tree, left, released = counts.tree, set(tally.truth), dict[Levels, CuboidCounts]()
+    tables = {levels: table_of(setting, tree, levels) for levels in left}
+    kept = {*tables.values()}
     start = time.perf_counter()
     for levels, cells in setting.released(counts, run_bits(seed, run)):
         tally.seconds[run] += time.perf_counter() - start
-        tally.add(run, levels, cells)
-        left.remove(levels)
-        if levels == counts.tree.chain[-1]:
-            leaves = cells
+        if levels in left:
+            tally.add(run, levels, cells)
+            left.remove(levels)
+        if levels in kept:
+            released[levels] = cells
         start = time.perf_counter()
     for levels in left:
-        tally.add(run, levels, leaves.summed(counts.tree, levels))
+        if (table := tables[levels]) is not None:
+            tally.add(run, levels, released[table].summed(tree, levels, table))
 
 
 _SCHEMA: Mapping[str, Any] = {
@@ -167,13 +194,16 @@ class _Tally:
     cumulative: Float64  # (runs, cuboids), NaN for several axes
     sums: Mapping[Levels, ErrorSums]
     seconds: Float64  # (runs)
+    along: bool  # whether the cuboids are depths of the tree's chain
 
     @classmethod
-    def of(cls, tree: Tree, truth: Mapping[Levels, CuboidCounts], runs: int) -> "_Tally":
+    def of(
+        cls, tree: Tree, truth: Mapping[Levels, CuboidCounts], runs: int, *, along: bool
+    ) -> "_Tally":
         sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in truth}
         scores = np.zeros((runs, len(sums), len(SCORES)))
         cumulative = np.full((runs, len(sums)), np.nan)
-        return cls(tree, truth, scores, cumulative, sums, np.zeros(runs))
+        return cls(tree, truth, scores, cumulative, sums, np.zeros(runs), along)
 
     def add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
         possible, place = self.tree.cells(levels), list(self.truth).index(levels)
@@ -185,14 +215,14 @@ class _Tally:
         self.sums[levels].add(run, number, errors)
 
     def rows(self) -> Iterator[dict[str, object]]:
-        runs, along = len(self.seconds), tuple(self.truth) == self.tree.chain
+        runs = len(self.seconds)
         for t, levels in enumerate(self.truth):
             cells = self.tree.cells(levels)
             mse, others = self.scores[:, t, 0], self.scores[:, t, 1:]
             columns = dict(zip(SCORES[1:], others.T, strict=True), seconds=self.seconds)
             row: dict[str, object] = {
-                "runs": runs, "depth": t if along else None, "cuboid": self.tree.name_of(levels),
-                "cells": float(cells),
+                "runs": runs, "depth": t if self.along else None,
+                "cuboid": self.tree.name_of(levels), "cells": float(cells),
             }  # fmt: skip
             row["rmse"], row["rmse_error"] = _root(mse)
             row["cumulative_rmse"], row["cumulative_rmse_error"] = _root(self.cumulative[:, t])

@@ -47,7 +47,8 @@ NOTICE = (
 def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...]]]:
     """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
 
-    Cuboids go by their numbers in `legend`, eight a table.
+    Cuboids go by their numbers in `legend`, eight a table; a setting that does not answer one has
+    a dash there.
     """
     cuboids = list(enumerate(errors["cuboid"].unique(maintain_order=True)))
     if metric == "seconds":  # of a run, which is all cuboids
@@ -64,7 +65,10 @@ def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...
         ]
         for (name,), part in errors.group_by(["setting"], maintain_order=True):
             of = {row["cuboid"]: row for row in part.iter_rows(named=True)}
-            rows.append(("", str(name), *(_word(of[each], metric, least[each]) for _, each in few)))
+            if metric == "seconds":
+                of = {each: next(iter(of.values())) for _, each in few}
+            words = [_word(of[c], metric, least[c]) if c in of else "-" for _, c in few]
+            rows.append(("", str(name), *words))
         tables.append(rows)
     return tables
 
@@ -138,7 +142,7 @@ def picture_of_simulation(
                     axes.set_visible(False)
                     continue
                 part = errors.filter(pl.col("cuboid") == cuboid)
-                _draw(axes, part, metric, colours)
+                _draw(axes, part, metric, (names, colours))
                 title_of = "" if metric == "seconds" else cuboid
                 axes.set_title(title_of.replace(" × ", "\n× "), fontsize=7.5, color="#333333")
             row[0].set_yticks(range(len(names)), names, fontsize=7)
@@ -168,17 +172,23 @@ def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
     return {None: BASELINE, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
 
 
-def _draw(axes: Any, part: pl.DataFrame, metric: str, colours: dict[str | None, str]) -> None:
+def _draw(
+    axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], dict[str | None, str]]
+) -> None:
+    """Draw a metric of a cuboid: each setting that has one at its own place."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - optional
 
     values, bars = (
         part[column].cast(pl.Float64).to_numpy() * times
         for column, times in ((metric, 1), (f"{metric}_error", 2))
     )
-    for place, (estimator, measure) in enumerate(part.select("estimator", "measure").rows()):
+    names, colours = look
+    rows = enumerate(part.select("setting", "estimator", "measure").rows())
+    for row, (setting, estimator, measure) in rows:
         marker, colour = "s" if measure == "all" else "o", colours[estimator]
         axes.errorbar(
-            values[place], place, xerr=bars[place], color=colour, markersize=4, marker=marker,
+            values[row], names.index(setting), xerr=bars[row], color=colour, markersize=4,
+            marker=marker,
             elinewidth=1,
         )  # fmt: skip
     finite = np.isfinite(values)  # a relative error is missing where no count has its size

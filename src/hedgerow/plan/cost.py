@@ -7,7 +7,7 @@ synthetic tables: the cells of all depths together were half of the forecast; si
 by up to 27 times.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
@@ -15,9 +15,12 @@ from math import log2, pi, prod, sqrt
 import numpy as np
 import polars as pl
 
+from hedgerow.estimate.cube.shape import meet
+from hedgerow.estimate.workload.solvers import bytes_of_solver
 from hedgerow.plan.cuboids import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.plan.joint import PlannedCuboids
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels, Tree
 
@@ -39,6 +42,8 @@ BYTES_AT_ONCE = 100
 """Of a cell that is drawn and estimated at once with others."""
 BYTES_A_CUBE_CELL = 32
 """Of a cell of a cube, whose tables are held in memory whole: noise, sums, counts, estimates."""
+BYTES_A_NAMED_CELL = 40
+"""Of a cell of named cuboids, or of what they are settled at, likewise."""
 BYTES_A_SURVIVOR_ON_DISK = 9
 BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
@@ -92,7 +97,7 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     widest = max(int(np.diff(start).max()) for start in starts)
     uncut = max(widest, min(max(expected.cells), 1 << 22))  # a family, or part of a depth
     if not plan.is_chain:
-        uncut = sum(expected.cells) * BYTES_A_CUBE_CELL // BYTES_AT_ONCE
+        uncut = bytes_of_tables(plan) // BYTES_AT_ONCE
     return Cost(
         expected,
         most,
@@ -102,17 +107,28 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     )
 
 
+def bytes_of_tables(plan: Plan) -> int:
+    """Return the memory that the tables of a plan take that estimates cuboids together.
+
+    Of named cuboids: the measured tables, what is settled on the way, and what a solver keeps.
+    """
+    joint = plan.joint
+    if not isinstance(joint, PlannedCuboids):
+        whole = sum(plan.tree.cells(levels) for levels in plan.levels if plan.is_whole(levels))
+        return whole * BYTES_A_CUBE_CELL
+    held = {*joint.lattice.elements, *(cuboid for cuboid in joint.noise if cuboid in joint.whole)}
+    cells = sum(map(joint.shape.cells, held))
+    return cells * BYTES_A_NAMED_CELL + bytes_of_solver(joint.solver)
+
+
 def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
     """Return the cells and survivors of each cuboid, coarsest first."""
-    work = _work_of_chain if plan.is_chain else _work_of_cube
+    work = _work_of_chain if plan.is_chain else _work_of_joint
     return work(plan, records, noisy=noisy)
 
 
-def _work_of_cube(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return those of a cube: whole cuboids, and survivors where both margins are positive.
-
-    Rows and columns of positive margins are taken to be spread evenly over the blocks.
-    """
+def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
+    """Return those of a joint plan: whole cuboids, and survivors below positive margins."""
     cells: dict[Levels, int] = {}
     alive: dict[Levels, int] = {}
     for levels, what in plan.by_levels.items():
@@ -122,9 +138,7 @@ def _work_of_cube(plan: Plan, records: int, *, noisy: bool) -> Work:
             continue
         laid_out = plan.tree.cells(levels)
         if not plan.is_whole(levels):
-            distinct = [k for k in plan.levels if k not in plan.repeats]
-            rows, columns, blocks = (alive[k] for k in _margins(distinct, levels))
-            laid_out = min(laid_out, -(-rows * columns // max(1, blocks)))
+            laid_out = min(laid_out, _below_margins(plan, levels, alive))
         alive[levels] = min(laid_out, records)
         cells[levels] = laid_out if isinstance(what, Measured | Summed) else 0
         if isinstance(what, Measured | Summed) and noisy:
@@ -133,12 +147,17 @@ def _work_of_cube(plan: Plan, records: int, *, noisy: bool) -> Work:
     return Work(tuple(cells.values()), tuple(alive.values()))
 
 
-def _margins(cuboids: Sequence[Levels], levels: Levels) -> tuple[Levels, Levels, Levels]:
-    """Return the cuboids one distinct level coarser along the second axis, the first, and both."""
-    first, second = (
-        max(k[axis] for k in cuboids if k[axis] < levels[axis]) for axis in range(len(levels))
-    )
-    return (levels[0], second), (first, levels[1]), (first, second)
+def _below_margins(plan: Plan, levels: Levels, alive: Mapping[Levels, int]) -> int:
+    """Return how many cells of a cuboid lie below positive ones of the one or two above it.
+
+    Rows and columns of positive margins are taken to be spread evenly over the blocks.
+    """
+    joint = plan.joint
+    covers = joint.margins[joint.shape.given(levels)]
+    count = prod(alive[joint.levels(cover)] for cover in covers)
+    if len(covers) == 1:
+        return -(-count * plan.tree.cells(levels) // joint.shape.cells(covers[0]))
+    return -(-count // max(1, alive[joint.levels(meet(*covers))]))
 
 
 def _work_of_chain(plan: Plan, records: int, *, noisy: bool) -> Work:
@@ -206,14 +225,15 @@ def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> p
         sums at most), ``of`` (the depth they are of, by name), and the ``excess`` (records):
         *worst case over tables, approximate*, null where the error of the summands is unknown.
         Cuboids whose summands are public are left out, as sums of exact counts are exact. Of trees
-        with more than 4,096 cuboids those that refine one axis alone.
+        with more than 4,096 cuboids those that refine one axis alone. Beside a chain there are
+        none: a cube has all cuboids, and who names cuboids names those that matter.
     """
     tree = plan.tree
+    if not plan.is_chain:
+        return pl.DataFrame(schema=SCHEMA)
     rmse = (forecast(plan) if expected is None else expected)["rmse"]
     rows = []
     for levels in off_the_chain(tree):
-        if levels in plan.by_levels:  # a cube has them all
-            continue
         depth = first_refining(tree, levels)
         if rmse[depth] == 0:
             continue

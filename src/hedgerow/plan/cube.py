@@ -174,8 +174,11 @@ class PlannedCube(Joint):
     def rehearse(self) -> None:
         """Do nothing: a closed form can always be had."""
 
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the estimates of each cuboid from the box that tells most of it."""
+        del wanted  # all come at once
         found = Tables()
         for box in self.boxes:
             inside = {}

@@ -18,9 +18,10 @@ from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join, meet
 from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains, maximal
 from hedgerow.estimate.workload.settle import settle, summed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.noise.loss import precision_of
@@ -104,12 +105,15 @@ class Joint(ABC):
         """
 
     @abstractmethod
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the unbiased estimates of all cuboids whose cells are all measured.
 
         Args:
             tables: of each of them that is measured its noisy counts, and of those that are public
                 the true ones: float64 (cells along each axis).
+            wanted: of which cuboids, each of them answerable; of all that are settled unless given.
 
         Returns:
             For each of them, and others that are settled on the way, float64 (cells along each
@@ -142,6 +146,15 @@ class Joint(ABC):
         """Return whether the counts of a cuboid are public."""
         return self.public is not None and is_within(cuboid, self.public)
 
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is public or a sum of cells that are all measured."""
+        return cuboid in self.whole
+
+    def steps(self, cuboid: Cuboid) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
+        del cuboid
+        return None
+
     def mean_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance of a cuboid's estimates (records²)."""
         if self.is_public(cuboid):
@@ -162,7 +175,7 @@ class Joint(ABC):
         """Return the variances of listed estimates: float64 (cells), records²."""
         if self.is_public(cuboid):
             return np.zeros(len(codes[0]))
-        if cuboid in self.whole:
+        if self.is_answerable(cuboid):
             return self.variances_of(cuboid).at(cuboid, codes)
         return np.full(len(codes[0]), self.noise[cuboid])
 
@@ -325,19 +338,25 @@ class PlannedCuboids(Joint):
         tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
         return max((meet(self.public, table) for table in tables), key=sum)
 
-    def estimates(self, tables: Mapping[Cuboid, Float64]) -> Tables:
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is public or a sum of cells that are all measured."""
+        return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
+
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
         """Return the least-squares estimates of all that is settled, and the public counts."""
+        every = list(self.lattice.elements if wanted is None else wanted)
         given = {c: table for c, table in tables.items() if c in self.noise}
         found = Tables()
-        for cuboid in self.lattice.elements:
-            if self.is_public(cuboid) and self.public is not None:
-                table = tables[self.public].astype(np.int64)
-                exact = summed(self.shape, table, self.public, cuboid)
-                found[cuboid] = exact.astype(np.float64)
+        if self.public is not None:
+            exact = tables[self.public].astype(np.int64)
+            for cuboid in {*filter(self.is_public, every), *filter(None, [self.known])}:
+                known = summed(self.shape, exact, self.public, cuboid)
+                found[cuboid] = known.astype(np.float64)
         if self.known is not None:
             given[self.known] = found[self.known]
-        wanted = [cuboid for cuboid in self.lattice.elements if cuboid not in found]
-        return found | self.solver.estimates(given, wanted)
+        return found | self.solver.estimates(given, [c for c in every if c not in found])
 
     def settled(
         self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
@@ -350,6 +369,17 @@ class PlannedCuboids(Joint):
         """Return the variances of all cuboids that are measured whole."""
         del cuboid
         return self.solver
+
+    def steps(self, cuboid: Cuboid) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+
+        That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
+        """
+        told = self.solver.observed
+        known = () if told.public is None else (told.public,)
+        if are_two_chains({*told.variances, *known, cuboid}):
+            return None if self.solver.is_exact else Steps(0.0, is_exact=False)
+        return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
 
     def nominal_variance(self, cuboid: Cuboid) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""

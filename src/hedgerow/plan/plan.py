@@ -169,13 +169,21 @@ class Plan:
 
     def table_of(self, levels: Levels) -> Levels | None:
         """Return the smallest table whose cells sum to a cuboid's; None where there is none."""
-        tables = [table for table in self.tables if self._is_summed(levels, table)]
-        return min(tables, key=self.tree.cells, default=None)
+        return min(self.tables_with(levels), key=self.tree.cells, default=None)
 
-    def _is_summed(self, levels: Levels, table: Levels) -> bool:
-        """Return whether a cuboid is one of the table's or of its single children's coarsenings."""
-        axes = zip(self.tree.axes, levels, table, strict=True)
-        return all(k <= own or axis.size(k) == axis.size(own) for axis, k, own in axes)
+    def tables_with(self, levels: Levels) -> tuple[Levels, ...]:
+        """Return the tables whose cells sum to a cuboid's: they contain it.
+
+        A table contains its coarsenings, and those of the single children of its cells.
+        """
+        return tuple(
+            table
+            for table in self.tables
+            if all(
+                k <= own or axis.size(k) == axis.size(own)
+                for axis, k, own in zip(self.tree.axes, levels, table, strict=True)
+            )
+        )
 
     @cached_property
     def guarantee(self) -> Profile:

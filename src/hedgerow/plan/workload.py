@@ -33,6 +33,10 @@ class Workload(Protocol):
     def name(self) -> str:
         """The name in a release file and a manifest."""
 
+    @property
+    def noun(self) -> str:
+        """What sentences call it."""
+
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboids, each after all of them that are coarser.
 
@@ -58,6 +62,7 @@ class Chain:
     """
 
     name: ClassVar[str] = "chain"
+    noun: ClassVar[str] = "a chain"
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboid of each depth, coarsest first."""
@@ -85,6 +90,7 @@ class Cube:
     """
 
     name: ClassVar[str] = "cube"
+    noun: ClassVar[str] = "a cube"
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return every combination of levels, ordered by how many levels they are below the total.
@@ -139,6 +145,7 @@ class Cuboids:
     """
 
     name: ClassVar[str] = "named"
+    noun: ClassVar[str] = "a workload of named cuboids"
     given: tuple[str, ...]
     chain: bool
 

@@ -1,17 +1,26 @@
-"""Sums of released leaves by cuboids that the plan does not have, and their errors.
+"""Released counts of cuboids that the plan does not have, and their errors.
 
 A cuboid of the plan has errors of its own (`hedgerow.release.directory.cuboid_errors`); a cube has
-every combination of levels. Off a tree's chain there are two ways.
+every combination of levels. Any other is a sum of the cells of a released table that contains it:
+of the leaves of a chain, or of one of the tables of a workload that names cuboids, which all say
+the same of it. There are three ways to its errors.
 
-*All nodes were measured.* Beside each sum of released leaves stands the least-squares estimate of
-the same sum from all measurements: unbiased, with an exact variance (`hedgerow.estimate.tree.sums`)
-and an interval as on the tree. The sum of released leaves is not unbiased: each is kept from
-falling below 0, which adds up (`hedgerow.plan.cost`). Where it lies outside the intervals that hold
-for all sums at once it is ``contradicted`` (`hedgerow.release.directory.cuboid_errors`).
+*Named cuboids, each cell of them measured.* Beside the sum of released counts stands the
+least-squares estimate of the same sum from all cuboids that are measured whole
+(`hedgerow.plan.joint`): unbiased, with its variance, an interval, and ``contradicted``, as those of
+the workload have. Where the variances of so large a workload are upper bounds (`Plan.joint` says
+so), standard errors are, too: intervals are wider than they need be, and hold at least as often.
 
-*Survivors alone were measured.* Noise decided which leaves of a sum were measured, so no unbiased
-estimate of it exists. Then a parametric bootstrap: the released leaves stand for the truth, and the
-pass runs again on them, RUNS times, with the same plan and estimator:
+*A chain, all nodes of it measured.* Beside each sum of released leaves stands the least-squares
+estimate of the same sum from all measurements: unbiased, with an exact variance
+(`hedgerow.estimate.tree.sums`) and an interval as on the tree. The sum of released leaves is not
+unbiased: each is kept from falling below 0, which adds up (`hedgerow.plan.cost`). Where it lies
+outside the intervals that hold for all sums at once it is ``contradicted``
+(`hedgerow.release.directory.cuboid_errors`).
+
+*Survivors alone were measured, of the tree's leaves.* Noise decided which leaves of a sum were
+measured, so no unbiased estimate of it exists. Then a parametric bootstrap: the released leaves
+stand for the truth, and the pass runs again on them, RUNS times, with the same plan and estimator:
 
     standard_error = √(mean (simulated - released)²),   low, high = released ∓ quantile,
 
@@ -37,10 +46,10 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.directory.cuboid_errors import outside
+from hedgerow.release.directory.cuboid_errors import CuboidErrors, outside
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
@@ -50,9 +59,10 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
-from hedgerow.tables.counts import Counts
+from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 RUNS = 60
@@ -73,24 +83,100 @@ def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
 def cuboid_errors(
     content: Content, levels: Mapping[str, str], confidence: Confidence
 ) -> pl.DataFrame:
-    """Return the released counts of a cuboid off the tree's chain, with their errors.
+    """Return the released counts of a cuboid that the plan does not have, with their errors.
 
     Returns:
         One row a combination: its codes axis by axis as the tree has them, ``count``, ``estimate``
         (least squares; null unless all nodes were measured), ``standard_error``, ``low``, ``high``,
-        ``contradicted`` (null where the estimate is). Where all nodes were measured, every
-        combination below the public counts has a row, with a count of 0 or not; where survivors
-        were, those with a positive count.
+        ``contradicted`` (null where the estimate is). Where all nodes of a chain were measured,
+        every combination below the public counts has a row, with a count of 0 or not; elsewhere
+        those with a positive count.
 
     Raises:
-        ReleaseError: the release is too large for this.
+        ReleaseError: the release is too large for this; or no table contains the cuboid, or one
+            that has no errors of sums.
         TableError: no such level.
     """
-    _check_size(content, confidence)
     wanted = levels_of(content.plan.tree, levels)
-    if isinstance(content.plan.measure, All) and len(content.nodes[content.plan.tree.cuboid(0)]):
+    if not content.plan.is_chain:
+        table = _table_with(content.plan, wanted)
+        cuboid = _within(wanted, table)
+        if content.plan.joint.is_answerable(content.plan.joint.shape.given(cuboid)):
+            return _of_named(content, wanted, table, confidence)
+        _check_bootstrap(content.plan, wanted, table)
+    _check_size(content, confidence)
+    everything = content.plan.is_chain and isinstance(content.plan.measure, All)
+    if everything and len(content.nodes[content.plan.tree.cuboid(0)]):
         return _least_squares(content, wanted, confidence)
     return _bootstrap(content, wanted, confidence)
+
+
+def sums_of_a_table(content: Content, wanted: Levels) -> pl.DataFrame:
+    """Return the positive sums of a released table by a cuboid: its codes, and ``count``.
+
+    Raises:
+        ReleaseError: no table contains the cuboid.
+    """
+    tree = content.plan.tree
+    codes, counts = _listed(content, wanted, _table_with(content.plan, wanted))
+    return label_nodes(tree, wanted, codes, **{COUNT: counts})
+
+
+def _listed(content: Content, wanted: Levels, table: Levels) -> tuple[Codes, Int64]:
+    """Return the cells with a positive sum of a table, row by row, and their counts."""
+    tree = content.plan.tree
+    numbers, sums = sums_of_cells(tree, wanted, table, content.listed(table))
+    shape = [axis.size(level) for axis, level in zip(tree.axes, wanted, strict=True)]
+    codes = np.unravel_index(numbers, shape)
+    return tuple(code.astype(np.int32) for code in codes), sums
+
+
+def _table_with(plan: Plan, wanted: Levels) -> Levels:
+    """Return the smallest released table that contains a cuboid, or raise a ReleaseError."""
+    table = plan.table_of(wanted)
+    if table is None:
+        name, tables = plan.tree.name_of(wanted), " and ".join(map(plan.tree.name_of, plan.tables))
+        several = "tables are" if len(plan.tables) > 1 else "table is"
+        raise ReleaseError(
+            f"{name} is no sum of what was released: the released {several} {tables}, and no table "
+            f"that joins {name}; ask for a cuboid of one of them"
+        )
+    return table
+
+
+def _within(wanted: Levels, table: Levels) -> Levels:
+    """Return the coarsening of a table that has the cells of a cuboid which it contains."""
+    return tuple(map(min, wanted, table))
+
+
+def _of_named(
+    content: Content, wanted: Levels, table: Levels, confidence: Confidence
+) -> pl.DataFrame:
+    """Return positive sums of a table, with least-squares estimates of the same sums."""
+    plan, cuboid = content.plan, _within(wanted, table)
+    joint, total = plan.joint, content.listed(plan.tree.cuboid(0)).counts.sum()
+    codes, counts = _listed(content, wanted, table)
+    given = joint.shape.given(cuboid)
+    run = JointPass(plan, content.stored, content.estimator)
+    estimate = run.estimates([given])[given][codes]
+    variance = joint.variances_at(given, codes)
+    errors = CuboidErrors.of(plan, cuboid, int(total))
+    low, high = errors.interval(estimate, variance, confidence)
+    flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
+    return label_nodes(plan.tree, wanted, codes, **{
+        COUNT: counts, ESTIMATE: estimate, STANDARD_ERROR: np.sqrt(variance), LOW: low, HIGH: high,
+        CONTRADICTED: flags,
+    })  # fmt: skip
+
+
+def _check_bootstrap(plan: Plan, wanted: Levels, table: Levels) -> None:
+    """Raise unless releases can be simulated from the released leaves: they are the only table."""
+    if plan.tree.chain[-1] not in plan.by_levels:
+        raise ReleaseError(
+            f"{plan.tree.name_of(wanted)} is a sum of {plan.tree.name_of(table)}, of which "
+            f"survivors alone were measured, so its errors are unknown; ask for counts alone: "
+            f"cuboid(None, ...) or --counts-only"
+        )
 
 
 def _least_squares(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:

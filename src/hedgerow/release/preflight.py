@@ -17,10 +17,11 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.machine import usable_memory
-from hedgerow.plan.cost import BYTES_A_CUBE_CELL
+from hedgerow.plan.cost import bytes_of_tables
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
+from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.outline import Outline
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
@@ -99,7 +100,7 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
         isinstance(estimator, Euclidean) and estimator.combine is not False
     ):
         raise EstimateError(
-            f'a cube is settled by method = "euclidean" from combined estimates, got '
+            f'{plan.workload.noun} is settled by method = "euclidean" from combined estimates, got '
             f'"{estimator.name}"; other estimators are for cuboids = "chain"'
         )
     scale = plan.strategy.scale if summed else 1
@@ -217,8 +218,7 @@ def needed_memory(plan: Plan) -> int:
         int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
     )
     if not plan.is_chain:
-        whole = sum(plan.tree.cells(levels) for levels in plan.levels if plan.is_whole(levels))
-        return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + whole * BYTES_A_CUBE_CELL
+        return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + bytes_of_tables(plan)
     if isinstance(plan.measure, All):
         outline = Outline.of(plan)
         below = range(outline.cut + 1, tree.depth + 1)
@@ -234,9 +234,10 @@ def _held(plan: Plan) -> str:
             "the largest family of siblings (or subtree, where all nodes are measured), are held "
             "in memory at once; insert a level"
         )
+    fewer = 'use cuboids = "chain"' if isinstance(plan.workload, Cube) else "name fewer cuboids"
     return (
-        "the cuboids that the cube measures whole, are held in memory at once; measure survivors "
-        '(measure = "survivors"), use cuboids = "chain"'
+        f"the cuboids that are measured whole, are held in memory at once; measure survivors "
+        f'(measure = "survivors"), {fewer}'
     )
 
 
@@ -256,7 +257,7 @@ def check_memory(plan: Plan, memory: int | None) -> None:
 
 
 def check_tables(plan: Plan) -> None:
-    """Refuse to hold the tables of a cube that are too large for this machine.
+    """Refuse to hold tables of cuboids estimated together that are too large for this machine.
 
     Files do not tell: those of a cuboid that is not measured are empty, and equal noisy counts take
     no room, so a small directory may state a plan of any size.
@@ -267,6 +268,6 @@ def check_tables(plan: Plan) -> None:
     free = None if plan.is_chain else _memory_limit()
     if free is not None and (needed := needed_memory(plan)) > free:
         raise MachineError(
-            f"to estimate this cube again takes about {needed / 1e9:,.1f} GB of memory, and only "
-            f"{free / 1e9:,.1f} GB are available: use a larger machine"
+            f"to estimate these cuboids again takes about {needed / 1e9:,.1f} GB of memory, and "
+            f"only {free / 1e9:,.1f} GB are available: use a larger machine"
         )

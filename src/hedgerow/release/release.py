@@ -14,7 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cuboid import cuboid_errors, levels_of
+from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -68,6 +68,10 @@ class InMemory:
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
         return sum(len(noisy) for noisy in self.measured.values())
+
+    def listed(self, levels: Levels) -> Nodes:
+        """Return the listed nodes of one cuboid with their counts."""
+        return self.nodes[levels]
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
@@ -182,20 +186,25 @@ class Release:
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
             ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
-            the plan, and so of all of a cube, they are those of `level`; of others see
-            `hedgerow.release.cuboid`, which says what they assume where the plan measures survivors
-            alone: there no unbiased estimate exists, and ``estimate`` and ``contradicted`` are
-            null.
+            the plan, and so of all of a cube, they are those of `level`; of others they are sums
+            of a released table that contains them: see `hedgerow.release.cuboid`, which says where
+            intervals are wider than they need be, and what they assume where the plan measures
+            survivors alone: there no unbiased estimate exists, and ``estimate`` and
+            ``contradicted`` are null.
 
         Raises:
-            ReleaseError: no such axis or level; too many noisy counts for errors off the tree.
+            ReleaseError: no such axis or level; no released table that contains the cuboid; or no
+                errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
         columns, tree = self._columns(levels), self.plan.tree
         wanted = levels_of(tree, levels)
         if confidence is None:
-            known = wanted if wanted in self.plan.by_levels else tree.chain[-1]
-            counts = self.content.counts(known)
+            if wanted not in self.plan.by_levels and not self.plan.is_chain:
+                counts = sums_of_a_table(self.content, wanted)
+            else:
+                known = wanted if wanted in self.plan.by_levels else tree.chain[-1]
+                counts = self.content.counts(known)
             if not columns:
                 return counts.select(pl.col(COUNT).sum())
             return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
@@ -272,7 +281,7 @@ class Release:
         listed = (f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names))
         fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
         if depth is not None and not self.plan.is_chain:
-            fault = "a cube has no depths; name a cuboid"
+            fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
         raise ReleaseError(
             f"{fault}; there are {', '.join(listed)}"
             f"{did_you_mean(level, names) if level is not None else ''}"

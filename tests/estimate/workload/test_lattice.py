@@ -71,15 +71,34 @@ def random_lattices(many, seed=1):
         yield random_lattice(rng, 1 + number % 4)
 
 
-def test_elements_are_the_minima_and_the_maxima_within_tables_and_covers_the_finest_below():
+@pytest.mark.parametrize("searched", [module.MOST_SEARCHED, 0])
+def test_elements_are_the_minima_and_maxima_that_blocks_need(monkeypatch, searched):
+    monkeypatch.setattr(module, "MOST_SEARCHED", searched)
+    fewer = 0
     for lattice, named, public, _ in random_lattices(400):
         given = [] if public is None else [tuple(map(min, public, t)) for t in lattice.tables]
+        elements, every = set(lattice.elements), brute_elements([*named, *given], lattice.tables)
         assert lattice.tables == maximal(named)
-        assert set(lattice.elements) == brute_elements([*named, *given], lattice.tables)
+        assert {*closure([*named, *given])} <= elements <= every
+        assert searched or elements == every
         assert list(lattice.elements) == sorted(lattice.elements, key=lambda c: (sum(c), c))
+        assert elements == {*closure(elements)}
         for c in lattice.elements:
             below = [e for e in lattice.elements if e != c and is_within(e, c)]
             assert sorted(lattice.covers[c]) == list(maximal(below))
+            for two in combinations(lattice.covers[c], 2):
+                assert tuple(map(max, *two)) == c
+        fewer += len(elements) < len(every)
+    assert (fewer > 40) == bool(searched)
+
+
+def test_an_unmeasured_maximum_is_no_element_where_blocks_are_full_without_it():
+    named = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3), (3, 0), (0, 3)]
+    lattice = Lattice.of(named, [(3, 3)])
+    assert {*lattice.elements} == {*named, (2, 0), (0, 1), (0, 2)}
+    assert lattice.covers[3, 3] == ((0, 3), (3, 2))
+    needed = Lattice.of([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)], [(1, 1, 1)])
+    assert (1, 1, 0) in needed.elements
 
 
 def test_each_axis_that_is_refined_belongs_to_one_group_and_minima_of_covers_are_elements():

@@ -125,7 +125,9 @@ def test_estimates_of_a_cube_are_named_by_their_cuboids_and_written_so(tmp_path)
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert {"cuboid=0-0.parquet", "cuboid=2-1.parquet", "estimate.json"} <= names
     assert pl.read_parquet(tmp_path / "out" / "cuboid=2-1.parquet").equals(again.frames[2, 1])
-    with pytest.raises(hr.TableError, match=r"a cube has no depths; name a cuboid, such as 'o"):
+    with pytest.raises(
+        hr.TableError, match=r"these estimates have no depths; name a cuboid, such as 'o"
+    ):
         again.level(depth=1)
     with pytest.raises(hr.TableError, match=r"no cuboid is called 'o.level9'; there are total, "):
         again.level("o.level9")

@@ -371,7 +371,7 @@ def test_a_cube_that_does_not_fit_in_memory_is_not_read_back(tmp_path, monkeypat
     released(table_of(), plan).write(tmp_path / "out")
     monkeypatch.setattr(preflight, "usable_memory", lambda: needed_memory(plan) - 1)
     monkeypatch.setattr(stored, "read_noisy", None)
-    with pytest.raises(MachineError, match=r"this cube again takes about 0\.4 GB of memory"):
+    with pytest.raises(MachineError, match=r"these cuboids again takes about 0\.4 GB of memory"):
         hr.reestimate(tmp_path / "out", hr.LeastSquares())
     failed, unverified = zip(
         *((each.failure, each.unverified) for each in hr.check(tmp_path / "out")), strict=True

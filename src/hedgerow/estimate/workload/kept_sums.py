@@ -163,6 +163,16 @@ def _asked_of(covers: Covers, sums: Iterable[Cuboid]) -> Asked:
 def agreeing_covers(covers: Covers, exact: Mapping[Cuboid, Covers]) -> Covers:
     """Return the first covers that agree on what they have in common."""
     for some in _choices(covers):
-        if len(some) < 2 or all(meet(*some) in exact[cover] for cover in some):
+        if len(some) < 2 or all(meet(*some) in descend(cover, exact) for cover in some):
             return some
     return ()
+
+
+def descend(cuboid: Cuboid, exact: Mapping[Cuboid, Covers]) -> frozenset[Cuboid]:
+    """Return a cuboid and all whose settled counts its own sum to, by the covers that are kept."""
+    found, left = {cuboid}, [cuboid]
+    while left:
+        new = set(exact[left.pop()]) - found
+        found |= new
+        left += new
+    return frozenset(found)

@@ -1,15 +1,15 @@
 """Which cuboids a workload's counts are settled at, from coarse to fine, and which sums they keep.
 
-*Elements.* A workload's cuboids are completed by their common coarsenings (componentwise minimum),
-and by their componentwise maximum where a table holds it. Those within one table are then a
-distributive lattice. Every element but the total lies below its *lower covers* in it, the finest of
-the elements that it refines.
+*Elements.* A workload's cuboids are completed by their common coarsenings (componentwise minimum).
+Every element but the total lies below its *lower covers*, the finest of the elements that it
+refines. Where the componentwise maximum of two covers of c is not c itself, it becomes an element
+too, until there is no such pair. No other maxima do: one that is not measured would hold the cells
+below it to sums that are known worse than by these cells.
 
 *Groups.* Let c have the lower covers b_1 … b_r, with m = min b_i. For i ≠ j the maximum of b_i and
-b_j is an element, as a table holds c; it is above b_i and within c, so it is c. So on every axis at
-most one cover is below c, and where m is, exactly one, at m's level: the axes on which c and m
-differ fall into *groups*, one a cover. (So the minima of subsets of the covers are distinct, and
-elements.) On the other axes, the *batch*, all agree.
+b_j is c. So on every axis at most one cover is below c, and where m is, exactly one, at m's level:
+the axes on which c and m differ fall into *groups*, one a cover. (So the minima of subsets of the
+covers are distinct, and elements.) On the other axes, the *batch*, all agree.
 
 With one cover c is a family below each of its cells. With two, the cells of c below one cell of
 each, m's cell above both, are one full block: nodes of group 1 times nodes of group 2, whose row
@@ -23,14 +23,18 @@ they keep, are their sums; the other elements are targets alone, and in the end 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Cuboid, fineness, is_within, join, meet, refined_axes
-from hedgerow.estimate.workload.kept_sums import agreeing_covers, is_held, kept_covers
+from hedgerow.estimate.workload.kept_sums import agreeing_covers, descend, is_held, kept_covers
 from hedgerow.estimate.workload.observed import maximal
 
 MOST_CUBOIDS = 512
 """Cuboids that a closure may have: each is a table that is estimated and settled."""
+
+MOST_SEARCHED = 1 << 8
+"""Elements of a table up to which maxima that no block needs are left out."""
 
 MOST_ELEMENTS = 1 << 13
 """Elements that a lattice may have; a whole cube has as many as cuboids."""
@@ -106,14 +110,7 @@ class Lattice:
         named = _checked([*cuboids, *tops, *asked])
         if outside := [c for c in named if c not in asked and not is_held(c, tops)]:
             raise EstimateError(f"cuboid {outside[0]} is a coarsening of no table")
-        covers: dict[Cuboid, tuple[Cuboid, ...]] = {}
-        for table in tops:
-            steps = _steps([meet(c, table) for c in named])
-            for element in _joins(steps, (0,) * len(table)):
-                if element not in covers:
-                    covers[element] = _covers(element, steps)
-            if len(covers) > MOST_ELEMENTS:
-                raise _too_many()
+        covers = _needed({meet(c, table) for table in tops for c in named}, tops)
         elements = tuple(sorted(covers, key=fineness))
         wanted = {t: {meet(t, c) for c in (*tops, *asked)} for t in tops}
         given = frozenset(c for c in elements if public is not None and is_within(c, public))
@@ -126,12 +123,7 @@ class Lattice:
 
     def descend(self, cuboid: Cuboid) -> frozenset[Cuboid]:
         """Return a cuboid and all whose settled counts its own sum to."""
-        found, left = {cuboid}, [cuboid]
-        while left:
-            new = set(self.exact[left.pop()]) - found
-            found |= new
-            left += new
-        return frozenset(found)
+        return descend(cuboid, self.exact)
 
     def groups(self, cuboid: Cuboid) -> tuple[tuple[int, ...], ...]:
         """Return the axes of each cover's group."""
@@ -151,6 +143,42 @@ def _too_many() -> EstimateError:
         f"the cuboids, their common coarsenings and refinements are more than {MOST_ELEMENTS}; "
         "name fewer cuboids"
     )
+
+
+def _needed(inside: set[Cuboid], tops: Sequence[Cuboid]) -> dict[Cuboid, tuple[Cuboid, ...]]:
+    """Return the elements with their lower covers.
+
+    Args:
+        inside: what cuboids have in common with tables, the tables among it.
+        tops: the tables.
+    """
+    steps = {table: _steps([c for c in inside if is_within(c, table)]) for table in tops}
+    total, table_of = (0,) * len(tops[0]), dict[Cuboid, Cuboid]()
+    for table in tops:
+        table_of |= dict.fromkeys(_joins(steps[table], total), table)
+        if len(table_of) > MOST_ELEMENTS:
+            raise _too_many()
+    elements = _with_minima({total}, inside)
+    while len(elements) < min(len(table_of), MOST_SEARCHED):
+        covers = {c: maximal(e for e in elements if e != c and is_within(e, c)) for c in elements}
+        apart = {
+            join(*two)
+            for c, below in covers.items()
+            for two in combinations(below, 2)
+            if join(*two) != c
+        }
+        if not apart:
+            return covers
+        elements = _with_minima(elements, apart)
+    return {element: _covers(element, steps[table]) for element, table in table_of.items()}
+
+
+def _with_minima(elements: set[Cuboid], more: Iterable[Cuboid]) -> set[Cuboid]:
+    """Return the closure under minima of a closed set and more cuboids."""
+    found = set(elements)
+    for cuboid in more:
+        found |= {cuboid} | {meet(cuboid, other) for other in found}
+    return found
 
 
 def _steps(inside: Sequence[Cuboid]) -> list[Cuboid]:

@@ -119,3 +119,26 @@ def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
     return tuple(
         sorted(c for c in every if not any(c != other and is_within(c, other) for other in every))
     )
+
+
+def are_two_chains(cuboids: Iterable[Cuboid]) -> bool:
+    """Return whether cuboids fall into two chains (or one), each of nested cuboids.
+
+    They do if and only if those that do not nest can be told apart by two colours.
+    """
+    colour: dict[Cuboid, bool] = {}
+    every = set(cuboids)
+    for first in every:
+        waiting = [] if first in colour else [first]
+        colour.setdefault(first, True)
+        while waiting:
+            one = waiting.pop()
+            for other in every:
+                if is_within(one, other) or is_within(other, one):
+                    continue
+                if other not in colour:
+                    colour[other] = not colour[one]
+                    waiting.append(other)
+                elif colour[other] is colour[one]:
+                    return False
+    return True

@@ -6,6 +6,14 @@ from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.spine import SpineSolver
 
 
+def bytes_of_solver(solver: Solver) -> int:
+    """Return the memory that a solver's dense factor takes, if it has one."""
+    dense = solver.dense if isinstance(solver, GeneralSolver) else None
+    if dense is None:
+        return 0
+    return dense.factor.nbytes + sum(t.nbytes for half in dense.halves for t in half.values())
+
+
 def solver_of(observed: Observed) -> Solver:
     """Return the solver of a workload, which follows from public facts alone.
 

@@ -13,7 +13,7 @@ import polars as pl
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
 
 NOWHERE = -1
 
@@ -175,3 +175,20 @@ def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
     if not all(same) or not np.array_equal(sums, upper.counts):
         raise ReleaseError("some families do not add up to their parents' counts")
     return np.append(start, len(counts))
+
+
+def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tuple[Int64, Int64]:
+    """Return the sums of listed counts by a cuboid: its cells' numbers, ascending, and the sums.
+
+    Args:
+        tree: the tree.
+        levels: the cuboid.
+        finer: a cuboid that refines it, single children aside.
+        nodes: the listed cells of that.
+    """
+    axes = zip(tree.axes, levels, finer, nodes.codes, strict=True)
+    codes = tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
+    numbers, cell = np.unique(cell_numbers(tree, levels, codes), return_inverse=True)
+    sums = np.zeros(len(numbers), dtype=np.int64)
+    np.add.at(sums, cell, nodes.counts)
+    return numbers, sums

@@ -20,7 +20,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
-from hedgerow.release.descent.nodes import Nodes, family_starts
+from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import (
     MANIFEST_KEYS,
@@ -195,11 +195,11 @@ def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding
             )
         released[levels] = read[0]
     if not plan.is_chain:
-        leaves = released[plan.levels[-1]]
-        for levels, nodes in released.items():
+        for levels, table in _in_tables(plan):
+            of = "its leaves" if _has_leaves(plan) else f"those of {tree.name_of(table)}"
             yield _finding(
-                f"{_named(plan, levels)}: every count is the sum of its leaves",
-                partial(_is_sum, tree, levels, nodes, leaves),
+                f"{_named(plan, levels)}: every count is the sum of {of}",
+                partial(_is_sum, tree, (levels, released[levels]), (table, released[table])),
             )
     yield from _estimates(folder, estimator, plan, released)
 
@@ -210,17 +210,27 @@ def _named(plan: Plan, levels: Levels) -> str:
     return f"depth {sum(levels)} ({name})" if plan.is_chain else name
 
 
-def _is_sum(tree: Tree, levels: Levels, nodes: Nodes, leaves: Nodes) -> None:
-    """Raise unless the cells are listed row by row, each with the sum of its leaves."""
-    ancestors = (axis.ancestors(level) for axis, level in zip(tree.axes, levels, strict=True))
-    codes = tuple(up[code] for up, code in zip(ancestors, leaves.codes, strict=True))
-    numbers, cell = np.unique(cell_numbers(tree, levels, codes), return_inverse=True)
+def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:
+    """Yield each cuboid with every table that contains it, so that all are shown to agree."""
+    if _has_leaves(plan):
+        return ((levels, plan.levels[-1]) for levels in plan.levels)
+    return ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
+
+
+def _has_leaves(plan: Plan) -> bool:
+    """Return whether the released cuboids are all sums of the tree's leaves, which are released."""
+    return plan.levels[-1] == plan.tree.chain[-1]
+
+
+def _is_sum(tree: Tree, given: tuple[Levels, Nodes], table: tuple[Levels, Nodes]) -> None:
+    """Raise unless the cells are listed row by row, each with the sum of the table's."""
+    (levels, nodes), (finer, summands) = given, table
+    numbers, sums = sums_of_cells(tree, levels, finer, summands)
+    what = "leaves" if finer == tree.chain[-1] else tree.name_of(finer)
     if not np.array_equal(numbers, cell_numbers(tree, levels, nodes.codes)):
-        raise ReleaseError("the cells are not those of the leaves, row by row")
-    sums = np.zeros(len(numbers), dtype=np.int64)
-    np.add.at(sums, cell, leaves.counts)
+        raise ReleaseError(f"the cells are not those of the {what}, row by row")
     if not np.array_equal(sums, nodes.counts):
-        raise ReleaseError("some counts are not the sums of their leaves")
+        raise ReleaseError(f"some counts are not the sums of their {what}")
 
 
 def _read(folder: Path, plan: Plan, levels: Levels, read: list[Nodes]) -> None:

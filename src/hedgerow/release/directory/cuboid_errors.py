@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.intervals import Confidence, Steps, interval
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan
@@ -26,6 +26,7 @@ class CuboidErrors:
         cells: how many counts the cuboid has, over which simultaneous intervals hold.
         total: the public number of records, which no count exceeds; None where it is measured.
         sums: whether estimates are decoded from running sums.
+        steps: what is known of the coefficients of estimates of named cuboids.
     """
 
     mechanism: Mechanism | None
@@ -34,6 +35,7 @@ class CuboidErrors:
     cells: int
     total: int | None
     sums: bool = False
+    steps: Steps | None = None
 
     @classmethod
     def of(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
@@ -45,11 +47,11 @@ class CuboidErrors:
 
         Args:
             plan: of the release.
-            levels: which.
+            levels: which; any that is a sum of cells that are all measured, beside a chain.
             total: the released number of records.
         """
         if not plan.is_chain:
-            return cls._of_cube(plan, levels, total)
+            return cls._of_joint(plan, levels, total)
         depths, nodes, depth = plan.depths, plan.tree.nodes, plan.tree.chain.index(levels)
         public, cells = total if plan.public_depth >= 0 else None, nodes(depth)
         source = depth  # whose estimates it has
@@ -69,8 +71,8 @@ class CuboidErrors:
         return cls(widest, False, False, cells, public)
 
     @classmethod
-    def _of_cube(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
-        """Return those of a cuboid of a cube.
+    def _of_joint(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
+        """Return those of a cuboid that is estimated together with others.
 
         The estimates of one that is measured whole combine its own noisy counts with others; those
         of survivors are their noisy counts.
@@ -81,12 +83,15 @@ class CuboidErrors:
         source = plan.repeats.get(levels, levels)
         if plan.is_public(source):
             return cls(None, True, True, cells, public)
-        own = plan.by_levels[source]
+        own = plan.by_levels.get(source)
         if isinstance(own, Measured):
-            return cls(own.mechanism, not plan.is_whole(source), True, cells, public)
+            raw = not plan.is_whole(source)
+            steps = None if raw else plan.joint.steps(plan.joint.shape.given(source))
+            return cls(own.mechanism, raw, True, cells, public, steps=steps)
         noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
         widest = min(noise, key=lambda mechanism: mechanism.parameter)
-        return cls(widest, False, False, cells, public)
+        steps = plan.joint.steps(plan.joint.shape.given(source))
+        return cls(widest, False, False, cells, public, steps=steps)
 
     def interval(
         self, estimate: Float64, variance: Float64, confidence: Confidence
@@ -105,7 +110,9 @@ class CuboidErrors:
                 estimate, confidence.half_width_of_sums(variance, self.cells), self.total
             )
         own = None if self.raw else variance
-        half_width = confidence.half_width(self.mechanism, own, self.cells, measured=self.measured)
+        half_width = confidence.half_width(
+            self.mechanism, own, self.cells, measured=self.measured, steps=self.steps
+        )
         return interval(estimate, half_width, self.total)
 
     def contradicted(

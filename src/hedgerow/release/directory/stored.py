@@ -67,6 +67,9 @@ class Content(Protocol):
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
 
+    def listed(self, levels: Levels) -> Nodes:
+        """Return the listed nodes of one cuboid with their counts."""
+
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
 
@@ -94,8 +97,11 @@ class OnDisk:
     @cached_property
     def nodes(self) -> Mapping[Levels, Nodes]:
         """For each cuboid the listed nodes with their counts."""
-        tree = self.plan.tree
-        return {levels: read_nodes(self.folder, tree, levels) for levels in self.plan.levels}
+        return {levels: self.listed(levels) for levels in self.plan.levels}
+
+    def listed(self, levels: Levels) -> Nodes:
+        """Return the listed nodes of one cuboid with their counts; no other file is read."""
+        return read_nodes(self.folder, self.plan.tree, levels)
 
     @property
     def stored(self) -> Stored:

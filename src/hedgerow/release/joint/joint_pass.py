@@ -14,7 +14,7 @@ Everything after the noise is post-processing. The tables are held in memory who
 killed starts again with the same key and draws the same noise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -86,12 +86,17 @@ class JointPass:
             yield self._told(found)
         self.progress.on_fraction(1.0)
 
-    def estimates(self) -> Tables:
-        """Return the unbiased estimates of all cells of the cuboids that are measured whole."""
+    def estimates(self, wanted: Iterable[Cuboid] | None = None) -> Tables:
+        """Return the unbiased estimates of all cells of some cuboids.
+
+        Args:
+            wanted: which, each of them a sum of cells that are all measured; all that are measured
+                whole unless given.
+        """
         tables: Tables = {}
         for _ in self._measured(tables, {}):
             pass
-        return self._joint.estimates(tables)
+        return self._joint.estimates(tables, wanted)
 
     def _told(self, found: Found) -> Found:
         cells = 0 if found.noisy is None else len(found.noisy)

@@ -4,7 +4,8 @@ The layout: one table a measured depth, with one row a node: the columns of its 
 `Tree.columns` names them), ``noisy_count`` (a number in ±2^61) and ``variance`` (records², from
 2^-300 to 2^300). A node without a row was not measured. Any noise will do as long as it is
 unbiased, independent and of the stated variance; nothing is promised about privacy here, as nothing
-private is read.
+private is read. Cuboids off one chain, which a release may hold beside it, are refused: put the
+levels that were measured into one order of refinement.
 """
 
 from collections.abc import Mapping
@@ -76,11 +77,14 @@ class Measurements:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
         everywhere = _every_node(tree)
         noisy, variance = {}, {}
-        for depth, frame in sorted(frames.items()):
+        for depth, frame in sorted(frames.items(), key=lambda each: str(each[0]).rjust(20)):
             if depth == 0 and total is not None:
                 raise TableError("the total is public, so it has no noisy count; leave one out")
-            if not 0 <= depth <= tree.depth:
-                raise TableError(f"the tree has depths 0 to {tree.depth}, got {depth}")
+            if type(depth) is not int or not 0 <= depth <= tree.depth:
+                raise TableError(
+                    f"noisy counts from elsewhere are those of a tree's depths, 0 to {tree.depth}, "
+                    f"got {str(depth)[:40]!r}; other cuboids are not estimated"
+                )
             levels = tree.cuboid(depth)
             noisy[levels], variance[levels] = _aligned(tree, depth, everywhere[depth], frame)
         public = {} if total is None else {tree.cuboid(0): _exact_root(everywhere[0], total)}

@@ -29,7 +29,7 @@ def measured_cells(
     released: Mapping[Levels, Nodes],
     wanted: Sequence[Levels] | None = None,
 ) -> dict[Levels, Nodes]:
-    """Return all measured cells of the cuboids of a cube, row by row.
+    """Return all measured cells of cuboids that are estimated together, row by row.
 
     Their counts are the released ones, 0 where a cell is not listed; their estimates unbiased.
 
@@ -43,11 +43,11 @@ def measured_cells(
         ReleaseError: the noisy counts are more or fewer than the plan's cells, or cells are listed
             that were not measured.
     """
-    joint = plan.joint
-    estimates = JointPass(plan, stored, Euclidean()).estimates()
-    found = {}
-    for levels in plan.levels if wanted is None else wanted:
-        cuboid = joint.shape.given(levels)
+    joint, found = plan.joint, {}
+    cuboids = {each: joint.shape.given(each) for each in (wanted or plan.levels)}
+    whole = {cuboid for cuboid in cuboids.values() if cuboid in joint.whole}
+    estimates = JointPass(plan, stored, Euclidean()).estimates(whole) if whole else {}
+    for levels, cuboid in cuboids.items():
         if cuboid in joint.whole:
             nodes = _whole(joint, cuboid, estimates[cuboid])
         else:

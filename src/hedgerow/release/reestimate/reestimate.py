@@ -62,7 +62,7 @@ class Estimates:
             ``high``, the interval of the true count at 95 %.
         described: what was done, as JSON.
         made_of: of least squares, what tells the covariances: the measurements along a chain, or
-            the plan of a cube; else None.
+            the plan of cuboids that are estimated together; else None.
 
     Example:
         >>> import polars as pl
@@ -109,7 +109,8 @@ class Estimates:
             return levels
         if every != tree.chain:
             raise TableError(
-                f"a cube has no depths; name a cuboid, such as {tree.name_of(every[-1])!r}"
+                f"these estimates have no depths; name a cuboid, such as "
+                f"{tree.name_of(every[-1])!r}"
             )
         return tree.cuboid(given or 0)
 

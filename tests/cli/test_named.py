@@ -1,0 +1,123 @@
+"""The commands on a release of named cuboids, and on plans of them."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
+from hedgerow.spec.release_spec import ReleaseSpec
+
+OUTFLOWS = '["origin.municipality × destination.region", "destination.municipality"]'
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The commuting example with two tables that agree on regions of destination, released."""
+    from hedgerow.examples import EXAMPLES  # noqa: PLC0415 - one place
+
+    files = tmp_path_factory.mktemp("named")
+    file = Path(EXAMPLES["commuting"](files / "trips", "small"))
+    text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
+    text = text.replace("delta         =", "#")
+    file.write_text(f"{text}\n[workload]\ncuboids = {OUTFLOWS}\n")
+    spec = ReleaseSpec(file)
+    tree = spec.tree()
+    counts, plan = spec.table.counts(tree), spec.plan(tree)
+    assert [tree.name_of(k) for k in plan.tables] == [
+        "destination.municipality", "origin.municipality × destination.region",
+    ]  # fmt: skip
+    in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1)).write(spec.output)
+    return file.parent
+
+
+@pytest.fixture
+def folder(example, tmp_path):
+    return Path(shutil.copytree(example, tmp_path / "trips"))
+
+
+def test_sums_of_a_table_have_intervals_and_others_a_sentence(run, folder, tmp_path):
+    file = tmp_path / "x.parquet"
+    by = ("--by", "origin=province", "--by", "destination=region")
+    assert run("table", folder / "out", *by, "--output", file)[0] == 0
+    found = pl.read_parquet(file)
+    wanted = read_release(folder / "out").cuboid(origin="province", destination="region")
+    assert found.select(sorted(found.columns)).equals(wanted.select(sorted(found.columns)))
+    assert run("table", folder / "out", *by, "--counts-only", "--output", file, "--force")[0] == 0
+    assert pl.read_parquet(file)["count"].to_list() == wanted["count"].to_list()
+    by = ("--by", "origin=region", "--by", "destination=province")
+    for more in ((), ("--counts-only",)):
+        code, _, err = run("table", folder / "out", *by, *more)
+        assert code == 2
+        assert "is no sum of what was released: the released tables are" in " ".join(err.split())
+    code, _, err = run("table", folder / "out", "--depth", "1")
+    assert code == 2
+    assert "a workload of named cuboids has no depths" in err
+
+
+def test_a_directory_is_verified_compared_shared_and_estimated_again(run, folder, tmp_path):
+    code, said, err = run("check", folder / "out")
+    assert code == 0, said + err
+    assert "destination.region: every count is the sum of those of destination.municipality" in said
+    assert run("account", folder / "out")[0] == 0
+    code, said, err = run("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
+    assert code == 0, err
+    assert "origin.municipality × destination.region" in said
+    by = ("--by", "destination=municipality", "--amount", "1000")
+    code, said, err = run("funds", folder / "out", *by)
+    assert code == 0, err
+    code, said, err = run("estimate", folder / "out", "--output", tmp_path / "own")
+    assert code == 0
+    differences = [line.split()[-3] for line in said.splitlines() if line.endswith("on average")]
+    assert set(differences) == {"0"}, "its own method makes the release again"
+
+
+def test_shares_of_what_is_no_cuboid_of_the_workload_are_refused(run, folder):
+    code, _, err = run("funds", folder / "out", "--by", "destination=province", "--amount", "3")
+    assert code == 2
+    assert "the plan has no cuboid 'destination.province'" in " ".join(err.split())
+
+
+def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, folder):
+    file = folder / "simulate.toml"
+    beside = '{ cuboids = ["origin.municipality", "destination.municipality"], chain = true }'
+    file.write_text(
+        '[simulate]\npublic = true\nrelease = "release.toml"\n'
+        f'workloads = ["chain", "cube", {OUTFLOWS}, {beside}]\n'
+        'allocations = ["uniform"]\nmeasures = ["all"]\nestimators = ["euclidean"]\n'
+        'baselines = ["leaf-noise"]\n[simulate.table]\nsource = "public.parquet"\n'
+        'count = "trips"\n'
+    )
+    trips = pl.read_parquet(folder / "trips.parquet")
+    trips.with_columns(trips=pl.col("trips") * 2 + 1).write_parquet(folder / "public.parquet")
+    output = folder / "errors.parquet"
+    code, said, err = run(
+        "simulate", file, "--runs", "3", "--show", "rmse", "--output", output,
+        "--picture", folder / "errors.svg",
+    )  # fmt: skip
+    assert code == 0, err
+    errors = pl.read_parquet(output)
+    of = {name: len(part) for (name,), part in errors.group_by("setting", maintain_order=True)}
+    assert sorted(of.values()) == [10, 16, 16, 16, 16]
+    words = " ".join(said.split())
+    assert "Left out:" in words
+    assert "no table that it releases contains origin.region × destination.province" in words
+    outflow = errors.filter(pl.col("cuboid") == "origin.municipality")
+    by_name = dict(outflow.select("setting", "rmse").rows())
+    chain = next(value for name, value in by_name.items() if name.startswith("chain,"))
+    beside = [v for n, v in by_name.items() if "chain" in n and not n.startswith("chain,")]
+    assert len(beside) == 1
+    assert beside[0] < chain / 2, "what margins beside a chain are for"
+
+
+def test_a_plan_is_simulated_and_priced(run, folder):
+    text = (folder / "release.toml").read_text()
+    assert "[prior]" not in text
+    code, said, err = run("plan", folder / "release.toml", "--records", "100000")
+    assert code == 0, err
+    assert "Expected cost (rough)" in said
+    assert "Sums that are not a depth" not in said

@@ -1,0 +1,168 @@
+"""Intervals of named cuboids hold as often as they say; what is proved of their coefficients."""
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.workload import general
+from hedgerow.estimate.workload.observed import are_two_chains
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.descent.source import Drawn
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.joint.joint_pass import JointPass
+from tests.estimate.cube.dense_cubes import cuboid_sums, random_axis
+from tests.made import fixed_axis
+
+TREE = hr.Tree([fixed_axis(name, 2, 3, columns=[f"{name}_1", f"{name}_2"]) for name in ("o", "d")])
+RELEASES = 2000
+MONTE_CARLO = 4.9 * (0.05 * 0.95 / RELEASES) ** 0.5
+"""α = 5e-7 one-sided for one cell; the mean over cells of a cuboid varies no more."""
+SPINE = hr.Cuboids(["o.level1 × d.level2", "o.level2 × d.level2", "d.level2"])
+CHAIN = hr.Cuboids(["o.level2", "d.level2"], chain=True)
+GENERAL = hr.Cuboids(["o.level2 × d.level1", "o.level1 × d.level2"])
+NOISE = {
+    "wide gaussian": (hr.Replace(), hr.DiscreteGaussian, hr.Rho("1/8")),
+    "narrow gaussian": (hr.AddRemove(), hr.DiscreteGaussian, hr.Rho(4)),
+    "laplace": (hr.Replace(), hr.DiscreteLaplace, hr.Epsilon(16)),
+}
+
+
+def plan_of(workload, noise, **options):
+    who, mechanism, budget = NOISE[noise]
+    return hr.make_plan(
+        TREE, budget=budget, mechanism=mechanism, neighbours=who, workload=workload,
+        measure=hr.All(), **options,
+    )  # fmt: skip
+
+
+def table_of():
+    """Counts that no noise takes to 0, so that no interval is clipped."""
+    rows, columns = np.indices((6, 6)).reshape(2, -1).astype(np.int32)
+    values = np.random.default_rng(1).integers(20_000, 90_000, len(rows))
+    return hr.Counts.from_leaves(TREE, (rows, columns), values)
+
+
+def truth_of(counts, levels):
+    table = np.zeros((6, 6), dtype=np.int64)
+    table[counts.codes] = counts.values
+    for axis, level in enumerate(levels):
+        start = TREE.axes[axis].descendant_start(level, 2)
+        table = np.add.reduceat(table, start[:-1], axis=axis)
+    return table
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("is_exact", [True, False], ids=["exact", "upper bounds"])
+@pytest.mark.parametrize("workload", [SPINE, CHAIN, GENERAL], ids=["spine", "chain", "general"])
+def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
+    workload, is_exact, noise, monkeypatch
+):
+    if not is_exact:
+        if workload is SPINE:
+            pytest.skip("one spine is always exact")
+        monkeypatch.setattr(general, "MOST_DENSE", 0)
+    plan, counts = plan_of(workload, noise), table_of()
+    joint = plan.joint
+    assert joint.solver.is_exact is is_exact
+    asked = [k for k in joint.shape.cuboids() if plan.table_of(k) is not None]
+    assert set(asked) > set(plan.levels), "sums of tables, too"
+    truth = {k: truth_of(counts, k) for k in asked}
+    held = {k: np.zeros(joint.shape.shape(k)) for k in asked}
+    variances = {
+        k: np.zeros(joint.shape.shape(k)) if joint.is_public(k) else joint.solver.of_cells(k)
+        for k in asked
+    }
+    errors = {k: CuboidErrors.of(plan, k, counts.total) for k in asked}
+    for seed in range(RELEASES):
+        run = JointPass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        for k, estimate in run.estimates(asked).items():
+            if k not in truth:
+                continue
+            low, high = errors[k].interval(estimate.ravel(), variances[k].ravel(), USUAL)
+            true = truth[k].ravel()
+            held[k] += ((low <= true) & (true <= high)).reshape(held[k].shape)
+    for k, each in held.items():
+        share = each.mean() / RELEASES
+        if joint.is_public(k):
+            assert share == 1
+            continue
+        assert share >= 0.95 - MONTE_CARLO, k
+        if noise == "wide gaussian" and is_exact:
+            assert share <= 0.975, k
+
+
+def coefficients(shape, variances):
+    """The hat matrix of least squares, K, each row's variance, and the cuboid of each row."""
+    rows = [cuboid_sums(shape, c) for c in variances]
+    own = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    sums, noise = np.concatenate(rows), np.array([*variances.values()])[own]
+    inverse = np.linalg.pinv((sums.T / noise) @ sums, rcond=1e-13, hermitian=True)
+    return sums @ inverse @ sums.T / noise, noise, own
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_other_draws_move_an_estimate_as_little_as_is_proved(seed):
+    """By dense matrices, for random named cuboids over uneven axes, variances far apart."""
+    rng = np.random.default_rng(700 + seed)
+    axes = int(rng.integers(2, 4))
+    shape = CubeShape.of([random_axis(rng, int(rng.integers(1, 3)), 3) for _ in range(axes)])
+    every = list(shape.cuboids())
+    few = rng.choice(len(every), min(len(every), int(rng.integers(2, 6))), replace=False)
+    cuboids = {every[i] for i in few} | {shape.finest}
+    if shape.cells(shape.finest) > 100:
+        return
+    found, noise, _ = coefficients(shape, {c: 4.0 ** rng.uniform(-2, 2) for c in sorted(cuboids)})
+    own = np.diag(found)
+    others = np.abs(found - np.diag(own))
+    bound = np.sqrt(np.maximum(own * (1 - own), 0)[:, None] * noise[:, None] / noise[None, :])
+    assert (others <= bound + 1e-6).all(), "by the projection"
+    if are_two_chains(cuboids):
+        assert (others <= (1 - own)[:, None] + 1e-6).all(), "by unimodularity"
+
+
+def test_two_chains_are_told_from_three():
+    nested = [(0, 0), (1, 0), (2, 0), (2, 1)]
+    assert are_two_chains(nested)
+    assert are_two_chains([*nested, (0, 1), (0, 2), (1, 2), (2, 2)])
+    assert not are_two_chains([(2, 0), (1, 1), (0, 2)])
+    assert not are_two_chains([(1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1)])
+    assert are_two_chains([(1, 0), (0, 1)])
+
+
+def test_plans_say_what_bounds_the_steps_of_their_estimates(monkeypatch):
+    two = plan_of(hr.Cuboids(["o.level2", "d.level2"]), "wide gaussian").joint
+    assert two.steps((2, 0)) is None
+    assert two.steps((1, 0)) is None
+    plan = plan_of(CHAIN, "wide gaussian")
+    least = min(w.mechanism.noise_variance for w in plan.by_levels.values() if hasattr(w, "share"))
+    assert plan.joint.steps((2, 0)) == Steps(least, is_exact=True)
+    assert plan_of(hr.Cube(), "wide gaussian").joint.steps((2, 0)) is None
+    monkeypatch.setattr(general, "MOST_DENSE", 0)
+    large = plan_of(CHAIN, "wide gaussian")
+    assert large.joint.steps((2, 0)) == Steps(least, is_exact=False)
+    errors = CuboidErrors.of(large, (2, 0), None)
+    assert errors.steps == Steps(least, is_exact=False)
+
+
+def test_steps_widen_intervals_and_never_narrow_them():
+    sure, noise = hr.Confidence(0.95), hr.DiscreteGaussian("25")
+    variance = np.linspace(0.01, 24.9, 200)
+    for measured in (True, False):
+        usual = sure.half_width(noise, variance, 9, measured=measured)
+        for least in (0.0, 1.0, 25.0, 400.0):
+            for is_exact in (True, False):
+                steps = Steps(least, is_exact=is_exact)
+                wide = sure.half_width(noise, variance, 9, measured=measured, steps=steps)
+                assert (wide >= usual).all()
+                if is_exact and least == 0:
+                    assert np.array_equal(wide, usual)
+    near = sure.half_width(noise, variance, 9, steps=Steps(25.0, is_exact=True))
+    assert np.array_equal(near, sure.half_width(noise, variance, 9)), "no draw is more precise"
+    small = sure.half_width(noise, np.array([6.25]), 9, steps=Steps(1.0, is_exact=True))
+    step = np.sqrt(0.25 * 0.75 * 25 / 1)
+    assert small[0] == pytest.approx(5 + step / 2, abs=1e-9), "5: by the law of rare jumps"
+    alone = sure.half_width(noise, np.array([6.25]), 9, measured=False, steps=Steps(1.0, True))
+    assert alone[0] == pytest.approx(5 + 2.5 / 2, abs=1e-9)
