@@ -172,6 +172,18 @@ def test_what_a_setting_does_not_release_is_the_sum_of_a_table_that_it_does():
     assert whole.values.tolist() == sums.values.tolist()
 
 
+def test_errors_of_sums_are_those_of_the_table_that_is_released():
+    counts, some = counts_of(filled=0.5), settings()
+    found = simulate(counts, some, public=True, runs=3).filter(pl.col("setting") == "named")
+    squares = []
+    for run in range(3):
+        cells = dict(some[0].released(counts, run_bits(0, run)))[2, 1]
+        given = cells.dense(24).reshape(12, 2).sum(axis=1)
+        squares.append(((given - true_table(counts, (2, 0)).ravel()) ** 2).mean())
+    rmse = found.filter(pl.col("cuboid") == "o.level2")["rmse"].item()
+    assert rmse == pytest.approx(np.sqrt(np.mean(squares)))
+
+
 def test_a_cube_beside_named_cuboids_has_all_of_them():
     counts = counts_of(filled=0.5)
     some = [*settings()[:1], Setting("cube", cube(), hr.Euclidean())]

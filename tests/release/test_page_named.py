@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cube as cube_module
 from hedgerow.release.page import words
 from hedgerow.release.page.report import REPORT
 from hedgerow.text import visible
-from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of
+from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of, written
 from tests.release.drawn_page import read, table, tables
 from tests.release.named_pages import KINDS, released
 from tests.release.shown_pages import close, item, variance
@@ -258,6 +259,21 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
     assert follow.format("work.region and work.district") in made("beside")
     for kind in KINDS:
         assert named[kind].plan.joint.words in made(kind)
+
+
+@pytest.mark.parametrize("level", ["bins_4", "bin"])
+def test_a_level_of_a_numeric_axis_alone_has_a_page_without_a_distribution(tmp_path, level):
+    tree = hr.Tree([coded_axis(hr.Ranges.equal_width("age", 0, 80, 8), [2, 4])])
+    counts = hr.Counts.from_leaves(tree, (np.arange(8, dtype=np.int32),), np.arange(100, 108))
+    made = written(
+        tmp_path / "one", tree, counts, {"budget": hr.Rho(1), "workload": hr.Cuboids([level])}
+    )
+    assert made.seen.all("title")[0].text == "Distribution of age"
+    assert not made.seen.all("section", id="distribution")
+    found = table(made.seen, f"Counts by {level}")
+    assert [row["Count"].text for row in found.rows] == [
+        f"{count:,}" for count in counts_of(made, (tree.axes[0].level_number(level),))["count"]
+    ]
 
 
 def test_upper_bounds_are_not_called_exact(named, monkeypatch):

@@ -1,7 +1,10 @@
 """Intervals of named cuboids hold as often as they say; what is proved of their coefficients."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import skellam
 
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import CubeShape
@@ -166,3 +169,29 @@ def test_steps_widen_intervals_and_never_narrow_them():
     assert small[0] == pytest.approx(5 + step / 2, abs=1e-9), "5: by the law of rare jumps"
     alone = sure.half_width(noise, np.array([6.25]), 9, measured=False, steps=Steps(1.0, True))
     assert alone[0] == pytest.approx(5 + 2.5 / 2, abs=1e-9)
+
+
+def test_with_upper_bounds_rare_jumps_and_whole_steps_are_never_left_out():
+    sure, noise = hr.Confidence(0.95), hr.DiscreteGaussian("25")
+    for variance in (14.0, 20.0):  # h = 0.56 and 0.8, where an exact h needs neither
+        deviation = np.ceil(np.sqrt(variance) * 128) / 128
+        law = skellam(deviation**2 / 2, deviation**2 / 2)
+        jumps = sum(2 * law.sf(k - 1) > 0.05 for k in range(1, 60))
+        found = sure.half_width(noise, np.array([variance]), 9, steps=Steps(0.0, is_exact=False))
+        reach = max(1.9599640 * np.sqrt(variance), jumps) + 1 / 2
+        cap = noise.tail_bound(0.05) + 1 / 2
+        assert found[0] == pytest.approx(min(reach, cap), abs=2e-6)
+        assert found[0] > sure.half_width(noise, np.array([variance]), 9)[0]
+
+
+def test_intervals_of_a_release_are_widened_by_the_steps_of_its_plan():
+    errors = CuboidErrors.of(plan_of(CHAIN, "wide gaussian"), (2, 0), None)
+    variance = np.full(3, errors.mechanism.noise_variance / 4)
+    near, far = (
+        replace(errors, steps=Steps(least, is_exact=True)).interval(
+            np.full(3, 1e4), variance, USUAL
+        )
+        for least in (1e9, 1.0)
+    )
+    assert (far[0] < near[0]).all()
+    assert (far[1] > near[1]).all()

@@ -37,6 +37,9 @@ MOST_WORK = 1 << 28
 MOST_KEPT = 1 << 27
 """Numbers that are kept for exact variances: rows times cells of some coarser cuboids."""
 
+GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples, modulo 1, are spread out evenly."""
+
 MOST_CACHED = 1 << 20
 """Cells of a cuboid up to which their variances are kept."""
 
@@ -98,15 +101,15 @@ class GeneralSolver:
     def rehearse(self) -> None:
         """Raise an EstimateError unless estimates can be had, whatever the counts.
 
-        The factor is made, or gradients reach their residual on noise in half of the steps that
-        they may take.
+        The factor is made, or gradients reach their residual in half of the steps that they may
+        take, for a right side that is spread out evenly.
         """
         if self.is_exact:
             self.dense  # noqa: B018 - made once
         elif self.dual.size:
-            noise = np.random.default_rng(17).normal(size=self.dual.size)
-            noise *= np.sqrt(self.dual.diagonal())
-            conjugate_gradients(self.dual, noise, MOST_STEPS // 2)
+            spread_out = np.modf(np.arange(1, self.dual.size + 1) * GOLDEN)[0] - 0.5
+            gaps = spread_out * np.sqrt(self.dual.diagonal())
+            conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
     def estimates(
         self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]

@@ -148,6 +148,11 @@ def _check(plan: Plan) -> None:
             "a distribution needs a release that measured all nodes or running sums (measure = "
             '"all" or "running-sums" in [estimate]); this one measured survivors alone'
         )
+    if not plan.is_chain:
+        raise ReleaseError(
+            "cumulative counts have intervals where all depths of a tree are measured; these "
+            'cuboids were named: release them with cuboids = "chain"'
+        )
     if plan.public_depth > 0:
         raise ReleaseError(
             f"the counts of {plan.tree.cuboid_name(plan.public_depth)} are public in this release; "

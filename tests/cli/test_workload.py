@@ -1,0 +1,231 @@
+"""`[workload]` of a release file: what is read, and the sentence for what cannot be."""
+
+import json
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.spec.release_spec import ReleaseSpec
+
+FILE = """
+[table]
+source = "none.csv"
+[[axis]]
+name = "home"
+levels = ["region", "town"]
+columns = ["h_region", "h_town"]
+areas = "home.csv"
+[[axis]]
+name = "work"
+levels = ["region", "town"]
+columns = ["w_region", "w_town"]
+areas = "work.csv"
+{axes}
+[workload]
+{workload}
+[privacy]
+rho = "0.02"
+neighbours = "replace"
+[estimate]
+measure = "{measure}"
+{more}
+"""
+AGE = '[[axis]]\nname = "age"\nlevels = ["group", "age"]\nareas = "age.csv"\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a release file; no table is there to be read."""
+    for name in ("home", "work"):
+        frame = {"region": [f"r{i // 3}" for i in range(9)], "town": [f"t{i}" for i in range(9)]}
+        pl.DataFrame(frame).write_csv(tmp_path / f"{name}.csv")
+    pl.DataFrame({"group": ["a", "a", "b"], "age": ["1", "2", "3"]}).write_csv(tmp_path / "age.csv")
+
+    def write(workload, measure="all", more="", axes=""):
+        path = tmp_path / "release.toml"
+        path.write_text(FILE.format(workload=workload, measure=measure, more=more, axes=axes))
+        return path
+
+    return write
+
+
+def listed(*names):
+    return f"cuboids = {json.dumps(names, ensure_ascii=False)}"
+
+
+SENTENCES = {
+    "unknown level": (
+        {"workload": listed("home.twon")},
+        (
+            "[workload] no cuboid is called 'home.twon'; put levels together with ×, one an axis, "
+            "of home.region, home.town, work.region, work.town; did you mean 'home.town'?"
+        ),
+    ),
+    "two levels of an axis": (
+        {"workload": listed("home.town × home.region")},
+        (
+            "[workload] no cuboid is called 'home.town × home.region'; put levels together with ×, "
+            "one an axis, of home.region, home.town, work.region, work.town"
+        ),
+    ),
+    "named twice": (
+        {"workload": listed("home.town x work.town", "home.town * work.town")},
+        "[workload] cuboid 'home.town × work.town' is named twice",
+    ),
+    "empty list": (
+        {"workload": "cuboids = []"},
+        "[workload] cuboids: name at least one cuboid in the list",
+    ),
+    "another word": (
+        {"workload": 'cuboids = "chian"'},
+        (
+            '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
+            "[\"origin.region\"], got 'chian'; did you mean 'chain'?"
+        ),
+    ),
+    "a number": (
+        {"workload": "cuboids = 3"},
+        (
+            '[workload] cuboids: must be "chain", "cube" or a list of names, such as '
+            '["origin.region"], got 3'
+        ),
+    ),
+    "a number in the list": (
+        {"workload": 'cuboids = ["home.town", 3]'},
+        '[workload] cuboids: must be "chain", "cube" or a list of names, such as ["origin.region"]',
+    ),
+    "a chain beside nothing": (
+        {"workload": "chain = true"},
+        '[workload] chain = true goes with a list of cuboids: cuboids = ["…"]',
+    ),
+    "a chain beside a cube": (
+        {"workload": 'cuboids = "cube"\nchain = true'},
+        '[workload] chain = true goes with a list of cuboids: cuboids = ["…"]',
+    ),
+    "a word for a chain": (
+        {"workload": f'{listed("home.town")}\nchain = "yes"'},
+        "[workload] chain must be true or false, got 'yes'",
+    ),
+    "three margins": (
+        {
+            "workload": listed(
+                "home.region × work.region × age.group",
+                "home.town × work.region",
+                "work.town × age.group",
+                "home.region × age.age",
+            ),
+            "axes": AGE,
+        },
+        (
+            "three margins of a table need not fit together; name one of them less, or use a "
+            'single table (cuboids = "cube")'
+        ),
+    ),
+    "survivors without margins": (
+        {
+            "workload": listed("home.town", "work.region", "home.town × work.town"),
+            "measure": "survivors",
+        },
+        (
+            "'home.town × work.town' cannot be measured at survivors below 'work.region' and "
+            "'home.town'"
+        ),
+    ),
+    "a table without a share": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "shares"\nshares = {"home.town" = 1, "work.town" = 0}',
+        },
+        "'work.town' needs a share above 0: it is a table, and no other cuboid tells its counts",
+    ),
+    "a table without importance": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "optimal"\nobjective = "cells"\n'
+            'importance = {"work.town" = 0}',
+        },
+        "the importance of a table must be above 0: it has to be measured",
+    ),
+    "shares in a list": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "shares"\nshares = ["1/2", "1/2"]',
+        },
+        'named cuboids take their shares by name: shares = {"work.town" = "1/4", ...}',
+    ),
+    "fair shares": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "fair"\nratio = 2',
+        },
+        'method = "optimal" with objective = "largest" makes the errors of cuboids alike',
+    ),
+    "an invariant elsewhere": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[[invariant]]\naxis = "home"\nlevel = "region"',
+        },
+        "invariant home.region is no cuboid of the workload; name it, too",
+    ),
+    "nothing to measure": (
+        {"workload": listed("total")},
+        "this plan measures nothing: every cuboid is public or has single children only",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SENTENCES)
+def test_a_wrong_workload_gets_one_sentence(run, file, kind, tmp_path):
+    given, sentence = SENTENCES[kind]
+    before = sorted(path.name for path in tmp_path.iterdir())
+    code, out, err = run("plan", str(file(**given)))
+    assert code == 2
+    said = err.splitlines()[-1]
+    assert sentence in said
+    assert said.startswith("Error: ")
+    assert "internal error" not in err
+    assert not out
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({*before, "release.toml"})
+
+
+def plan_of(path):
+    spec = ReleaseSpec(path)
+    return spec.plan(spec.tree())
+
+
+def test_a_list_is_read_as_named_cuboids_with_the_chain_or_without(file):
+    alone = plan_of(file(listed("home.town", "work.town")))
+    assert alone.workload == hr.Cuboids(["work.town", "home.town"])
+    beside = plan_of(file(f"{listed('home.town', 'work.town')}\nchain = true"))
+    assert set(beside.workload.given) == {*map(beside.tree.name_of, beside.tree.chain),
+                                          "home.town", "work.town"}  # fmt: skip
+    assert alone.hash != beside.hash
+
+
+def test_names_are_read_with_any_sign_between_levels(file):
+    plans = [plan_of(file(listed(f"home.town {sign} work.region"))) for sign in "×x*"]
+    assert len({plan.hash for plan in plans}) == 1
+
+
+def test_a_plan_says_which_tables_there_are_and_that_no_joint_one_is_made(run, file):
+    code, out, _ = run("plan", str(file(listed("home.town", "work.town"))))
+    assert code == 0
+    words = " ".join(out.split())
+    assert (
+        "2 tables are released: work.town; home.town. They agree on all that they have in common, "
+        "and no joint table is made."
+    ) in words
+    assert "their errors are exact." in words
+    code, out, _ = run("plan", str(file(listed("home.town × work.town"))))
+    assert code == 0
+    assert "tables are released" not in out
+
+
+def test_the_picture_of_a_plan_has_every_named_cuboid(run, file, tmp_path):
+    path = file(listed("home.town", "work.town", "home.region × work.region"))
+    place = tmp_path / "plan.svg"
+    assert run("plan", str(path), "--picture", str(place))[0] == 0
+    drawn = place.read_text()
+    for name in ("home.town", "work.town", "home.region"):
+        assert name in drawn
