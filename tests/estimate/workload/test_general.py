@@ -7,7 +7,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.estimates import least_squares
 from hedgerow.estimate.cube.shape import CubeShape, meet
 from hedgerow.estimate.cube.variances import CubeVariances
-from hedgerow.estimate.workload import dense, general, gradients, overlap
+from hedgerow.estimate.workload import dense, general, overlap
 from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
@@ -266,7 +266,7 @@ def test_gradients_settle_however_large_the_counts_are(monkeypatch):
 
 def test_gradients_that_take_too_long_are_given_up(monkeypatch):
     monkeypatch.setattr(general, "MOST_DENSE", -1)
-    monkeypatch.setattr(gradients, "MOST_STEPS", 2)
+    monkeypatch.setattr(general, "MOST_STEPS", 2)
     observed = even_commuting([3, 4])
     tables = random_tables(np.random.default_rng(3), observed)
     with pytest.raises(EstimateError, match="do not settle within 2 steps"):

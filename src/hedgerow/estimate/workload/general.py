@@ -215,7 +215,7 @@ class GeneralSolver:
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
-            multipliers, _ = conjugate_gradients(self.dual, gaps)
+            multipliers, _ = conjugate_gradients(self.dual, gaps, MOST_STEPS)
         for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
             for cuboid, table in covered.items():
                 found[cuboid] = found[cuboid] + table if cuboid in found else table

@@ -13,7 +13,7 @@ MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(dual: Dual, gaps: Floats, most: int = MOST_STEPS) -> tuple[Floats, int]:
+def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> tuple[Floats, int]:
     """Return λ of K λ = gaps, and the steps it took.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the
@@ -24,7 +24,7 @@ def conjugate_gradients(dual: Dual, gaps: Floats, most: int = MOST_STEPS) -> tup
     Args:
         dual: the system.
         gaps: the right side, float64 (rows).
-        most: steps at most.
+        most: steps at most, such as `MOST_STEPS`.
 
     Raises:
         EstimateError: the residual is not reached.
