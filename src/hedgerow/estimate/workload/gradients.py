@@ -24,7 +24,7 @@ def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> Floats:
     Args:
         dual: the system.
         gaps: the right side, float64 (rows).
-        most: steps at most.
+        most: steps at most, such as `MOST_STEPS`.
 
     Raises:
         EstimateError: the residual is not reached.
