@@ -27,6 +27,7 @@ WIDER = {
     "estimators": "estimators",
     "real_tables": "real_tables",
     "released": "released",
+    "workloads": "workload_errors",
 }
 """The studies beside the papers' own figures, and the page of each."""
 

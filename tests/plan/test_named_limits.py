@@ -77,3 +77,10 @@ def test_closed_forms_are_for_few_combinations_of_levels(levels):
             solver = solver_of(observed)
             assert not isinstance(solver, SpineSolver | ProductSolver)
             assert solver.mean(every[0]) > 0
+
+
+def test_a_name_given_a_million_times_is_refused_at_once():
+    """Each was compared with all others: hours for a manifest of 16 MB."""
+    workload = hr.Cuboids(["x0.level1", *["x1.level1"] * 1_000_000])
+    with pytest.raises(hr.PlanError, match=r"cuboid 'x1.level1' is named twice"):
+        hr.make_plan(axes([2, 2]), budget=hr.Rho(1), workload=workload)

@@ -1,0 +1,325 @@
+"""Named workloads: two margins beside a chain, and two tables that agree on what they share.
+
+Reads the trips of the United Kingdom and the blocks of Rhode Island in ``../shared/data`` beside
+the repository (or the folder named as the first argument), and writes ``docs/workload_errors.md``
+and ``docs/workload_errors.json``. The tables are public and all noise is seeded.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import hedgerow as hr
+from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.joint import PlannedCuboids
+from hedgerow.plan.workload import Workload, tables_of
+from hedgerow.release.execution import in_memory
+from hedgerow.tables.tree import Levels, Tree
+from studies.cube import CASES, DELTA
+from studies.page import DATA, ROOT, markdown
+from studies.real_tables import trips_between
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Squares = dict[tuple[Levels, Levels], Floats]
+"""By released table and one of its coarsenings, or itself: mean squared errors (releases)."""
+
+TRIPS_RUNS, BLOCKS_RUNS = 100, 30
+CHAIN, MARGINS, MORE, CUBE = "chain", "chain and margins", "these and lad × nuts1", "cube"
+DISTRICTS = ("origin.lad", "destination.lad")
+
+BLOCKS, TRACTS = "geography.block × race.cenrace", "geography.tract × race.cenrace × age.votingage"
+AREAS = ("county", "tract", "block_group", "block")
+RHO = "1"
+
+
+def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Counts]:
+    """The tables of a release under a seed, whole; they agree on what they have in common.
+
+    Raises:
+        ValueError: they do not.
+    """
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+    tree, found = plan.tree, {}
+    for levels in tables_of(tree, plan.levels):
+        nodes = release.content.nodes[levels]
+        found[levels] = np.zeros(shape_of(tree, levels), dtype=np.int64)
+        found[levels][nodes.codes] = nodes.counts
+    for (one, first), (other, second) in combinations(found.items(), 2):
+        common = tuple(map(min, one, other))
+        sums = sum_to_cuboid(tree, first, common, one), sum_to_cuboid(tree, second, common, other)
+        if not np.array_equal(*sums):
+            raise ValueError(f"seed {seed}: the tables differ on {tree.name_of(common)}")
+    return found
+
+
+def coarsenings(plan: hr.Plan, levels: Levels) -> Iterator[Levels]:
+    """A cuboid and all that are coarser, but for those that are public."""
+    every = product(*(range(level + 1) for level in levels))
+    return (cuboid for cuboid in every if not plan.is_public(cuboid))
+
+
+def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
+    """The mean squared errors of every table and its coarsenings, under the seeds 0, 1, … ."""
+    tree, found = plan.tree, Squares()
+
+    @cache
+    def true(levels: Levels) -> Counts:
+        every = CuboidCounts.true(counts, levels).dense(tree.cells(levels))
+        return every.reshape(shape_of(tree, levels))
+
+    for seed in range(runs):
+        for table, leaves in released_tables(counts, plan, seed).items():
+            for levels in coarsenings(plan, table):
+                error = sum_to_cuboid(tree, leaves, levels, table) - true(levels)
+                squares = found.setdefault((table, levels), np.zeros(runs))
+                squares[seed] = np.mean(error.astype(np.float64) ** 2)
+    return found
+
+
+def rmse(squares: Floats) -> float:
+    """Records."""
+    return float(np.sqrt(squares.mean()))
+
+
+def ratio(over: Floats, under: Floats) -> tuple[float, float]:
+    """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
+    found = rmse(over) / rmse(under)
+    parts = over / over.mean() - under / under.mean()
+    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))
+
+
+def standard_error(plan: hr.Plan, levels: Levels) -> float:
+    """The RMSE of a cuboid's estimates, named or not: exact, before anything is measured."""
+    if plan.is_chain:
+        depth = plan.tree.chain.index(levels)
+        return float(hr.forecast(plan)["rmse"][depth])
+    joint = plan.joint
+    assert isinstance(joint, PlannedCuboids)
+    return float(np.sqrt(joint.solver.mean(joint.shape.given(levels))))
+
+
+def named(tree: Tree, levels: Levels) -> str:
+    """A cuboid with the total of an axis shown."""
+    each = zip(tree.axes, levels, strict=True)
+    return " × ".join(axis.levels[k - 1] if k else "total" for axis, k in each)
+
+
+def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
+    """Of the chain, of the chain and cuboids beside it, and of the cube."""
+    more = [*DISTRICTS, "origin.lad × destination.nuts1"]
+    workloads: dict[str, Workload] = {
+        CHAIN: hr.Chain(),
+        MARGINS: hr.Cuboids(DISTRICTS, chain=True),
+        MORE: hr.Cuboids(more, chain=True),
+        CUBE: hr.Cube(),
+    }
+    shares = {CUBE: hr.Shares(CASES[0].axis_shares())}
+    return {
+        name: hr.make_plan(
+            tree,
+            budget=hr.EpsilonDelta("1", DELTA),
+            neighbours=hr.Replace(),
+            measure=hr.All(),
+            workload=workload,
+            allocation=shares.get(name),
+        )
+        for name, workload in workloads.items()
+    }
+
+
+def trips_rows(tree: Tree, plans: Mapping[str, hr.Plan], squares: Mapping[str, Squares]) -> str:
+    """A row a cuboid: what each method is off by, and the margins' plan over the chain's."""
+    rows, measured = [], plans[MARGINS].workload.named(tree)
+    for key in squares[CHAIN]:
+        levels = key[1]
+        over, error = ratio(squares[MARGINS][key], squares[CHAIN][key])
+        rows.append(
+            (
+                named(tree, levels) + (" *" if levels in measured else ""),
+                f"{standard_error(plans[CHAIN], levels):.3g}" if levels in tree.chain else "",
+                f"{standard_error(plans[MARGINS], levels):.3g}",
+                *(f"{rmse(squares[name][key]):.3g}" for name in plans),
+                f"{over:.3f} ± {error:.3f}",
+            )
+        )
+    head = [f"{CHAIN}, forecast", f"{MARGINS}, forecast", *plans, f"{MARGINS} / {CHAIN}"]
+    return markdown(["origin × destination", *head], rows)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoTables:
+    """People by block and race, and by tract, race and whether they may vote.
+
+    Attributes:
+        counts: the people of some areas.
+        both: one plan for both tables, half of ρ each.
+        alone: a plan for each table alone, with the ρ that both give it.
+    """
+
+    counts: hr.Counts
+    both: hr.Plan
+    alone: Mapping[str, hr.Plan]
+
+    @classmethod
+    def of(cls, folder: Path, county: str | None = None) -> "TwoTables":
+        """Those of Rhode Island, or of one of its counties."""
+        areas, people = (pl.read_parquet(folder / f"{n}.parquet") for n in ("areas", "table"))
+        races = people.select("cenrace").unique().sort("cenrace")
+        if county is not None:
+            areas = areas.filter(pl.col("county") == county)
+        tree = hr.Tree(
+            [
+                hr.Axis.from_frame("geography", areas, AREAS),
+                hr.Axis.from_frame("race", races, ["cenrace"]),
+                hr.Axis.from_frame("age", {"votingage": ["minor", "adult"]}, ["votingage"]),
+            ]
+        )
+        cells = (
+            people.join(areas, on="block")
+            .group_by(*AREAS, "cenrace", "votingage")
+            .agg(pl.col("count").sum())
+        )
+        half = hr.Rho(hr.Rho(RHO).rho / 2)
+        return cls(
+            hr.Counts.from_frame(tree, cells, count="count"),
+            hr.make_plan(
+                tree,
+                budget=hr.Rho(RHO),
+                workload=hr.Cuboids([BLOCKS, TRACTS]),
+                allocation=hr.Shares({BLOCKS: "1/2", TRACTS: "1/2"}),
+                measure=hr.All(),
+            ),
+            {
+                name: hr.make_plan(tree, budget=half, workload=hr.Cuboids([name]), measure=hr.All())
+                for name in (BLOCKS, TRACTS)
+            },
+        )
+
+    def squared_errors(self, runs: int) -> tuple[Squares, Squares]:
+        """Of both tables together, and of each alone."""
+        alone = Squares()
+        for plan in self.alone.values():
+            alone |= squared_errors(self.counts, plan, runs)
+        return squared_errors(self.counts, self.both, runs), alone
+
+    def standard_errors(self, table: Levels, levels: Levels) -> tuple[float, float]:
+        """The forecast of a coarsening of a table: with the other one, and alone."""
+        alone = self.alone[self.counts.tree.name_of(table)]
+        return standard_error(self.both, levels), standard_error(alone, levels)
+
+    def rows(self, together: Squares, alone: Squares) -> str:
+        """A row a table and coarsening."""
+        tree, rows = self.counts.tree, []
+        for (table, levels), squares in together.items():
+            other = alone[table, levels]
+            over, error = ratio(squares, other)
+            forecasts = self.standard_errors(table, levels)
+            figures = (*forecasts, rmse(other), rmse(squares))
+            rows.append(
+                (
+                    named(tree, table),
+                    named(tree, levels),
+                    *(f"{figure:.3g}" for figure in (figures[1], figures[0], *figures[2:])),
+                    f"{over:.3f} ± {error:.3f}",
+                )
+            )
+        head = ["alone, forecast", "together, forecast", "alone", "together", "together / alone"]
+        return markdown(["table", "geography × race × age", *head], rows)
+
+
+TEXT = """# Errors of named workloads
+
+Made by `make studies`. RMSE of whole counts over all cells, in records, with the forecast's
+standard errors beside them, which are those of unbiased estimates. A ratio of two methods is of
+releases under the same seeds, and is given with its Monte Carlo standard error.
+
+## UK commuting: two margins beside the chain
+
+{trips_records:,} trips between 380 districts, ε = 1, δ = {delta}, replace one, all cells measured,
+{trips_runs} releases. *{chain}* has equal shares of its six depths, *{margins}* eight equal shares:
+`hr.Cuboids(["origin.lad", "destination.lad"], chain=True)`. *{cube}* measures every combination,
+with axis shares 0.1, 0.2, 0.25, 0.45. What *{margins}* measures has a *.
+
+{trips}
+
+Two cuboids more make the noise of a count √(8/6) = 1.155 times as large, and no cuboid of the chain
+is released with more than {most:.3f} times its own error. In- and outflows are off by {flows}, and
+by the chain by {chain_flows}. Where flows from districts to regions matter too, they can be named
+(*{more}*): they are off by {found:.1f} then, in place of {lost:.1f}.
+
+## Rhode Island: two tables from one budget
+
+{people:,} people, ρ = {rho} add-remove (about 40 % of the redistricting file's), half for block ×
+race (25,181 × 63 cells), half for tract × race × voting age (244 × 63 × 2),
+{blocks_runs} releases. *Alone*, each table is released by a plan of its own with its share of ρ:
+ρ = {rho} × ½, so that its noise is the same, drawn from the same streams. In every release the two
+tables agree on tract × race, and so on all that it refines.
+
+{blocks}
+
+Together both the forecasts and what is released are nearer the truth for every coarsening of both
+tables. Block × race gains most. Alone, its many cells that are truly 0 are each kept from falling
+below 0, and their sums go wrong; together they are settled below tract × race.
+"""
+
+
+def figures(squares: Squares) -> dict[str, float]:
+    """For the JSON file."""
+    return {
+        " of ".join("-".join(map(str, k)) for k in (levels, table)): rmse(each)
+        for (table, levels), each in squares.items()
+    }
+
+
+def main() -> None:
+    """Run both and write the page."""
+    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
+    if not data.is_dir():
+        print(f"skipped: the real tables are not at {data}")
+        return
+    trips = trips_between(data / CASES[0].folder, CASES[0].levels)
+    plans = trips_plans(trips.tree)
+    squares = {name: squared_errors(trips, plan, TRIPS_RUNS) for name, plan in plans.items()}
+    two = TwoTables.of(data / "pl94_ri_2010")
+    together, alone = two.squared_errors(BLOCKS_RUNS)
+    leaves = trips.tree.chain[-1]
+    regions = leaves, (leaves[0], 1)
+
+    def off(name: str) -> str:
+        flows = (0, leaves[1]), (leaves[0], 0)
+        return " and ".join(f"{rmse(squares[name][leaves, flow]):.0f}" for flow in flows)
+
+    page = TEXT.format(
+        trips_records=trips.total, delta=DELTA, trips_runs=TRIPS_RUNS, chain=CHAIN,
+        margins=MARGINS, cube=CUBE, trips=trips_rows(trips.tree, plans, squares),
+        flows=off(MARGINS), chain_flows=off(CHAIN), more=MORE,
+        lost=rmse(squares[MARGINS][regions]),
+        most=max(
+            ratio(squares[MARGINS][leaves, levels], squares[CHAIN][leaves, levels])[0]
+            for levels in trips.tree.chain[1:]
+        ),
+        found=rmse(squares[MORE][regions]),
+        people=two.counts.total, rho=RHO, blocks_runs=BLOCKS_RUNS,
+        blocks=two.rows(together, alone),
+    )  # fmt: skip
+    print(page)
+    kept = {
+        "trips": {name: figures(each) for name, each in squares.items()},
+        "blocks": {"together": figures(together), "alone": figures(alone)},
+    }
+    (ROOT / "docs" / "workload_errors.md").write_text(page)
+    (ROOT / "docs" / "workload_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
