@@ -22,8 +22,8 @@ import hedgerow as hr
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.privacy.budget import rho_within
 from studies.constrained import Constrained
 from studies.page import DATA, ROOT, markdown
@@ -149,7 +149,7 @@ class Truth:
     @cached_property
     def shape(self) -> CubeShape:
         """How its levels nest."""
-        return cube_shape(self.counts.tree)
+        return shape_of_tree(self.counts.tree)
 
     @cached_property
     def tables(self) -> dict[Cuboid, Counts]:

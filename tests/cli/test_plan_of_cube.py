@@ -72,15 +72,17 @@ def test_every_allocation_of_a_cube_is_planned_from_a_file(run, pairs, lines):
     assert {row["depth"] for row in rows} == {None}
 
 
-def test_shares_that_no_cube_can_be_estimated_with_are_refused_in_one_sentence(run, pairs):
+def test_shares_by_cuboid_that_are_no_product_are_planned_from_a_file(run, pairs):
     allocate(
         pairs,
         'method = "shares"',
         'shares = {"origin.o_region" = "1/2", "origin.o_town × destination.d_town" = "1/2"}',
     )
-    code, _, complaint = run("plan", pairs)
-    assert code == 2
-    assert "must be a product of shares" in complaint.replace("\n", " ")
+    code, out, _ = run("plan", pairs, "--json")
+    assert code == 0
+    rows = {tuple(row["levels"]): row for row in json.loads(out)["forecast"]}
+    assert {k for k, row in rows.items() if row["share"]} == {(1, 0), (2, 2)}
+    assert all(row["rmse"] >= 0 for row in rows.values())
 
 
 def test_a_target_of_a_cube_is_for_its_estimates(run, pairs):

@@ -8,8 +8,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.make import read_plan
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_axis
@@ -42,7 +42,7 @@ def dense_variances(plan, corner):
 
     Weights are those of shares, the noise is that of the plan.
     """
-    shape = cube_shape(plan.tree)
+    shape = shape_of_tree(plan.tree)
     power = plan.mechanism.price.power
     inside = {
         shape.given(levels): what
@@ -74,7 +74,7 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
     rng = np.random.default_rng(seed)
     tree = uneven(rng, 2 + seed % 2)
     plan = plan_of(tree, total, mechanism, allocation=hr.Optimal(importance=hr.PerLevel()))
-    shape, frame = cube_shape(tree), hr.forecast(plan)
+    shape, frame = shape_of_tree(tree), hr.forecast(plan)
     wanted = dense_variances(plan, shape.finest)
     assert [tuple(levels) for levels in frame["levels"]] == list(plan.levels)
     for levels, cells, rmse, bound in zip(
@@ -95,7 +95,7 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
 def test_survivors_margins_are_estimated_in_the_better_of_two_boxes(total, mechanism):
     tree = uneven(np.random.default_rng(4), 2)
     plan = plan_of(tree, total, mechanism, measure=hr.Survivors())
-    shape, frame = cube_shape(tree), hr.forecast(plan)
+    shape, frame = shape_of_tree(tree), hr.forecast(plan)
     (deep, wide), rmse = shape.finest, dict(zip(plan.levels, frame["rmse"], strict=True))
     boxes = [dense_variances(plan, corner) for corner in [(deep, wide - 1), (deep - 1, wide)]]
     for levels in plan.levels:
@@ -119,7 +119,7 @@ def test_a_cuboid_that_repeats_another_has_its_errors():
 
 def test_a_level_without_a_share_is_estimated_from_the_others():
     tree = uneven(np.random.default_rng(1), 2)
-    n = [axis.depth + 1 for axis in cube_shape(tree).axes]
+    n = [axis.depth + 1 for axis in shape_of_tree(tree).axes]
     alone = {f"a{i}": [0] * (k - 1) + [1] for i, k in enumerate(n)}
     plan = plan_of(tree, "measured", allocation=hr.Shares(alone))
     noise = plan.by_levels[plan.levels[-1]].mechanism.noise_variance
@@ -130,9 +130,9 @@ def test_a_level_without_a_share_is_estimated_from_the_others():
 def test_a_level_invariant_is_public_with_all_its_coarsenings():
     tree = uneven(np.random.default_rng(2), 2)
     plan = plan_of(tree, invariants=[hr.Invariant("a0", "level1")])
-    wanted = dense_variances(plan, cube_shape(tree).finest)
+    wanted = dense_variances(plan, shape_of_tree(tree).finest)
     for levels, rmse in zip(plan.levels, hr.forecast(plan)["rmse"], strict=True):
-        variances = wanted[cube_shape(tree).given(levels)]
+        variances = wanted[shape_of_tree(tree).given(levels)]
         assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
     assert hr.forecast(plan).filter(pl.col("kind") == "public")["rmse"].to_list() == [0.0, 0.0]
 
@@ -194,10 +194,11 @@ def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes(
 
 def test_the_legend_says_how_near_sums_are_over_three_axes():
     for axes in (2, 3):
-        frame = hr.forecast(plan_of(uneven(np.random.default_rng(0), axes)))
-        assert ("exactly and along the others nearly" in forecast_legend(frame)) == (axes == 3)
+        plan = plan_of(uneven(np.random.default_rng(0), axes))
+        legend = forecast_legend(plan, hr.forecast(plan))
+        assert ("exactly and along the others nearly" in legend) == (axes == 3)
     chain = hr.make_plan(uneven(np.random.default_rng(0), 3), budget=hr.Rho(1))
-    assert "along the others" not in forecast_legend(hr.forecast(chain))
+    assert "along the others" not in forecast_legend(chain, hr.forecast(chain))
 
 
 def test_a_plan_read_back_has_the_same_forecast():

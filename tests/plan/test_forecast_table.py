@@ -25,5 +25,5 @@ def test_the_legend_explains_the_columns_that_say_something():
     ranges = hr.Ranges.equal_width("x", 0, 1, 60)
     for measure, explained in ((hr.All(), True), (hr.RunningSums(), False)):
         plan = hr.plan_distribution(ranges, budget=hr.Rho("1/2"), measure=measure)
-        assert ("empty seen > 0:" in forecast_legend(forecast(plan))) == explained
-        assert "95 % max:" in forecast_legend(forecast(plan))
+        assert ("empty seen > 0:" in forecast_legend(plan, forecast(plan))) == explained
+        assert "95 % max:" in forecast_legend(plan, forecast(plan))

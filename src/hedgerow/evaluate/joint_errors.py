@@ -19,8 +19,8 @@ from hedgerow.arrays import Float64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
-from hedgerow.estimate.cube.estimates import public_cuboids, shape_of
-from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.estimate.cube.estimates import shape_of
+from hedgerow.estimate.cube.shape import Cuboid, meet
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.bits import ReleaseKey
@@ -133,9 +133,7 @@ class CubeErrors:
         """Return errors of least squares over the cuboid and its coarsenings."""
         box, rng = self.plan.cube.box_of[self.cuboid], np.random.default_rng(seed)
         squares = [own.summed_up(k) for own, k in zip(box.squares, self.cuboid, strict=True)]
-        exact = None
-        if box.public is not None:
-            exact = tuple(min(a, b) for a, b in zip(box.public, self.cuboid, strict=True))
+        exact = None if box.public is None else meet(box.public, self.cuboid)
         laws, key = list(self._laws(exact)), _key(seed)
         streams = {each: key.stream(*self.plan.cube.levels(each)) for each, *_ in laws}
         errors = np.empty((pairs, *shape_of(squares).shape(self.cuboid)))
@@ -164,7 +162,7 @@ class CubeErrors:
         squares = cube.box_of[self.cuboid].squares
         shape = shape_of(squares)
         below = [subtree_coefficients(own)[k] for own, k in zip(squares, self.cuboid, strict=True)]
-        known = public_cuboids(shape, exact)
+        known = shape.within(exact)
         for each in product(*(range(k + 1) for k in self.cuboid)):
             weight, rest = np.zeros(shape.shape(each)), np.zeros(shape.shape(each))
             if each in known:

@@ -26,8 +26,8 @@ from hedgerow.evaluate.joint_errors import (
     NamedErrors,
     RawErrors,
 )
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
@@ -171,7 +171,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     if raw and isinstance(own, Measured) and len(here):
         errors = RawErrors(levels, own.mechanism, len(here))
     elif not raw and here.variance.any():
-        cube = isinstance(plan.workload, Cube)
+        cube = isinstance(plan.joint, PlannedCube)
         errors = CubeErrors(plan, cuboid) if cube else NamedErrors(plan, cuboid)
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
 

@@ -1,12 +1,13 @@
 """The cube of a plan: its axes' weights, its noise, and the variances of what it estimates.
 
-The estimates of a cube are exact where the variances of its cuboids are a product over the axes
-(`hedgerow.estimate.cube.estimates`), so the shares of cuboids must be one: with s_a(k) the share of
-level k of axis a, cuboid c has a share in proportion to Π_a s_a(c_a). They are read back from the
-cuboids' shares: s_a(k) is to s_a(L) as the share of (…, L, k, L, …) is to that of the leaves.
+Where the shares of cuboids are a product over the axes, so are the variances of wide noise, and
+estimates are those of one axis after the other (`hedgerow.estimate.cube.estimates`): with s_a(k)
+the share of level k of axis a, cuboid c has a share in proportion to Π_a s_a(c_a). They are read
+back from the cuboids' shares: s_a(k) is to s_a(L) as the share of (…, L, k, L, …) is to that of the
+leaves. A cube with other shares is estimated as named cuboids are (`hedgerow.plan.joint`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,14 +19,26 @@ from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
+from hedgerow.estimate.cube.estimates import least_squares, upward
 from hedgerow.estimate.cube.settle import settle
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, coarser, is_within
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    at_level,
+    coarser,
+    is_within,
+    maximal,
+    meet,
+)
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
+from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Tables, Variances
+from hedgerow.plan.joint import Joint, PlannedCuboids, Tables, Variances, shape_of_tree
 from hedgerow.tables.tree import Levels, Tree
+
+AxisFactors = tuple[tuple[Fraction, ...], ...]
+"""For each axis the share of each level relative to that of its last one, coarsest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,86 +60,15 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class PlannedCube(Joint):
-    """What a plan decides for a cube.
+    """What a plan decides for a cube whose shares are a product over its axes.
 
     Attributes:
         squares: for each axis its weights; a cuboid's nominal variance is their product, records².
+        factors: for each axis the share of each level relative to that of its last one.
     """
 
     squares: tuple[AxisSquares, ...]
-
-    @classmethod
-    def of(
-        cls,
-        tree: Tree,
-        by_levels: Mapping[Levels, CuboidPlan],
-        public: Levels | None,
-        whole: Iterable[Levels],
-        *,
-        all_levels: bool,
-    ) -> "PlannedCube":
-        """Return the cube of a plan.
-
-        Args:
-            tree: the public domain.
-            by_levels: what is done at each cuboid.
-            public: the finest public one.
-            whole: the cuboids of which every cell is measured or public.
-            all_levels: whether the others are measured at survivors, below all levels.
-
-        Raises:
-            PlanError: the shares are not a product over the axes, or survivors are to be measured
-                below a level without a share, or over other than two axes.
-        """
-        shape = cube_shape(tree)
-        measured = {
-            shape.given(levels): what
-            for levels, what in by_levels.items()
-            if isinstance(what, Measured)
-        }
-        shares = {cuboid: what.share for cuboid, what in measured.items()}
-        exact = None if public is None else shape.given(public)
-        factors = axis_factors(shape, shares, exact)
-        leaves = measured[shape.finest].mechanism
-        power, squares = leaves.price.power, []
-        known = public_cuboids(shape, exact)
-        wide = float(leaves.price.variance / precision_of(leaves) ** power)
-        for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
-            unit = wide if axis == 0 else 1.0
-            finest = shape.finest
-            alone = [(*finest[:axis], k, *finest[axis + 1 :]) for k in range(own.depth + 1)]
-            # A level that is public even beside the leaves is never measured: any number will do.
-            variances = [
-                unit * float(f) ** -power if f else unit if cuboid in known else inf
-                for f, cuboid in zip(levels, alone, strict=True)
-            ]
-            squares.append(AxisSquares(own, np.array(variances)))
-        noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
-        measured_whole = frozenset(shape.given(levels) for levels in whole)
-        found = cls(shape, noise, exact, measured_whole, tuple(squares))
-        if all_levels:
-            found.check_survivors()
-        return found
-
-    def check_survivors(self) -> None:
-        """Raise a PlanError unless survivors can be found below settled margins."""
-        if len(self.shape.axes) != 2:
-            raise PlanError(
-                "a cube measures survivors over two axes alone: over more, measure all cells "
-                '(measure = "all"), or use cuboids = "chain"'
-            )
-        if any(not all(c) for c in self.shape.cuboids() if c not in self.whole):
-            raise PlanError(
-                "where a cube measures survivors, both axes must have several areas, and the areas "
-                "of each level of one alone must be few enough to be measured whole: measure all "
-                'cells (measure = "all"), or use cuboids = "chain"'
-            )
-        exact = public_cuboids(self.shape, self.public)
-        if any(c not in self.noise and c not in exact for c in self.shape.cuboids()):
-            raise PlanError(
-                "where a cube measures survivors, every level of every axis needs a share: they "
-                "are the cells below its counts"
-            )
+    factors: AxisFactors
 
     @property
     def cuboids(self) -> tuple[Cuboid, ...]:
@@ -135,17 +77,12 @@ class PlannedCube(Joint):
 
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+        return self.shape.first(cuboid)
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
         """The largest boxes of cuboids that are measured whole; one where all are."""
-        corners = [
-            cuboid
-            for cuboid in self.whole
-            if not any(other != cuboid and is_within(cuboid, other) for other in self.whole)
-        ]
-        return tuple(self._box(corner) for corner in sorted(corners))
+        return tuple(map(self._box, maximal(self.whole)))
 
     def _box(self, corner: Cuboid) -> Box:
         squares = []
@@ -154,9 +91,7 @@ class PlannedCube(Joint):
             while kept.depth > level:
                 kept = kept.without_leaves()
             squares.append(kept)
-        exact = None
-        if self.public is not None:
-            exact = tuple(min(a, b) for a, b in zip(self.public, corner, strict=True))
+        exact = None if self.public is None else meet(self.public, corner)
         return Box(corner, tuple(squares), CubeVariances(squares, exact, self.noise), exact)
 
     @cached_property
@@ -238,14 +173,96 @@ class PlannedCube(Joint):
         return len(self.shape.axes) > 2
 
 
-def cube_shape(tree: Tree) -> CubeShape:
-    """Return how the levels of a tree's axes nest."""
-    return CubeShape.of([[np.asarray(s, np.int64) for s in axis.child_start] for axis in tree.axes])
+def planned_cube(
+    tree: Tree,
+    by_levels: Mapping[Levels, CuboidPlan],
+    public: Levels | None,
+    whole: Iterable[Levels],
+    *,
+    all_levels: bool,
+) -> Joint:
+    """Return the cube of a plan: axis after axis, or as named cuboids if shares are no product.
+
+    Args:
+        tree: the public domain.
+        by_levels: what is done at each cuboid.
+        public: the finest public one.
+        whole: the cuboids of which every cell is measured or public.
+        all_levels: whether the others are measured at survivors, below all levels.
+
+    Raises:
+        PlanError: survivors are to be measured below a cuboid without a share, or over other than
+            two axes; or the shares are no product and there are too many cells.
+    """
+    shape = shape_of_tree(tree)
+    measured = {
+        shape.given(levels): what
+        for levels, what in by_levels.items()
+        if isinstance(what, Measured)
+    }
+    exact = None if public is None else shape.given(public)
+    measured_whole = frozenset(shape.given(levels) for levels in whole)
+    if all_levels:
+        check_survivors(shape, measured, exact, measured_whole)
+    factors = axis_factors(shape, {c: what.share for c, what in measured.items()}, exact)
+    if factors is None:
+        try:
+            return PlannedCuboids.of(tree, by_levels, public, whole)
+        except PlanError as error:
+            raise PlanError(
+                f"{error}; or give the shares of the cube by axis, shares = {{axis = [...], ...}}"
+            ) from None
+    noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
+    squares = _squares(shape, factors, measured[shape.finest].mechanism, exact)
+    return PlannedCube(shape, noise, exact, measured_whole, squares, factors)
+
+
+def _squares(
+    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Cuboid | None
+) -> tuple[AxisSquares, ...]:
+    """Return the weights of each axis, from the noise of the leaves on."""
+    power, known, found = leaves.price.power, shape.within(public), []
+    wide = float(leaves.price.variance / precision_of(leaves) ** power)
+    for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
+        unit = wide if axis == 0 else 1.0
+        alone = [at_level(shape.finest, axis, k) for k in range(own.depth + 1)]
+        # A level that is public even beside the leaves is never measured: any number will do.
+        variances = [
+            unit * float(f) ** -power if f else unit if cuboid in known else inf
+            for f, cuboid in zip(levels, alone, strict=True)
+        ]
+        found.append(AxisSquares(own, np.array(variances)))
+    return tuple(found)
+
+
+def check_survivors(
+    shape: CubeShape,
+    measured: Container[Cuboid],
+    public: Cuboid | None,
+    whole: Container[Cuboid],
+) -> None:
+    """Raise a PlanError unless survivors of a cube can be found below settled margins."""
+    if len(shape.axes) != 2:
+        raise PlanError(
+            "a cube measures survivors over two axes alone: over more, measure all cells "
+            '(measure = "all"), or use cuboids = "chain"'
+        )
+    if any(not all(c) for c in shape.cuboids() if c not in whole):
+        raise PlanError(
+            "where a cube measures survivors, both axes must have several areas, and the areas "
+            "of each level of one alone must be few enough to be measured whole: measure all "
+            'cells (measure = "all"), or use cuboids = "chain"'
+        )
+    if any(c not in measured and not is_within(c, public) for c in shape.cuboids()):
+        raise PlanError(
+            "where a cube measures survivors, every level of every axis needs a share, and so "
+            "does every cuboid: survivors are the cells below its counts"
+        )
 
 
 def axis_factors(
     shape: CubeShape, shares: Mapping[Cuboid, Fraction], public: Cuboid | None
-) -> list[list[Fraction]]:
+) -> AxisFactors | None:
     """Return for each axis the share of each level relative to that of its last one.
 
     Args:
@@ -253,21 +270,19 @@ def axis_factors(
         shares: of the measured cuboids; those that are missing are public or have none.
         public: the finest public cuboid, if any.
 
-    Raises:
-        PlanError: the shares are not a product over the axes.
+    Returns:
+        None where the shares are no product over the axes.
     """
-    finest = shape.finest
-    leaves = shares[finest]
-    factors = []
-    for a, axis in enumerate(shape.axes):
-        alone = [(*finest[:a], k, *finest[a + 1 :]) for k in range(axis.depth + 1)]
-        factors.append([shares.get(cuboid, Fraction(0)) / leaves for cuboid in alone])
-    exact = public_cuboids(shape, public)
+    leaves = shares[shape.finest]
+    factors = tuple(
+        tuple(
+            shares.get(at_level(shape.finest, axis, k), Fraction(0)) / leaves
+            for k in range(own.depth + 1)
+        )
+        for axis, own in enumerate(shape.axes)
+    )
     for cuboid in shape.cuboids():
         product = leaves * prod(f[k] for f, k in zip(factors, cuboid, strict=True))
-        if cuboid not in exact and shares.get(cuboid, 0) != product:
-            raise PlanError(
-                "the shares of a cube's cuboids must be a product of shares of the axes' levels, "
-                "which its estimates rest on; give shares by axis: shares = {axis = [...], ...}"
-            )
+        if not is_within(cuboid, public) and shares.get(cuboid, 0) != product:
+            return None
     return factors

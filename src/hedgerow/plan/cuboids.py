@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hedgerow.errors import PlanError, kind_of
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import Mechanism, check_registered
-from hedgerow.plan.workload import Chain, Cube, Workload, is_within, repeated, tables_of
+from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.tables.tree import Levels, Tree
@@ -224,7 +225,7 @@ def whole_cuboids(
     below = [
         (table, tree.cells(table))
         for table in tables_of(tree, every)
-        if not (public is not None and is_within(table, public))
+        if not is_within(table, public)
         and any(is_within(k, table) and tree.cells(k) < tree.cells(table) for k in named)
     ]
     return frozenset(
@@ -249,11 +250,7 @@ def measurable(
     every = workload.cuboids(tree)
     exact, again = public_cuboid(tree, workload, neighbours, invariants), repeated(tree, every)
     named = {again.get(levels, levels) for levels in workload.named(tree)}
-    return [
-        levels
-        for levels in every
-        if levels in named and (exact is None or not is_within(levels, exact))
-    ]
+    return [levels for levels in every if levels in named and not is_within(levels, exact)]
 
 
 def public_cuboid(

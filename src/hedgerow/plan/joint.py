@@ -7,7 +7,7 @@ translates. Nothing here is confidential.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
@@ -16,13 +16,22 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join, meet
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    is_within,
+    is_within_any,
+    join,
+    maximal,
+    meet,
+)
+from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains, maximal
-from hedgerow.estimate.workload.settle import settle, summed
+from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
+from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -144,7 +153,7 @@ class Joint(ABC):
 
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the counts of a cuboid are public."""
-        return self.public is not None and is_within(cuboid, self.public)
+        return is_within(cuboid, self.public)
 
     def is_answerable(self, cuboid: Cuboid) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
@@ -212,7 +221,7 @@ class PlannedCuboids(Joint):
             PlanError: tables that cannot be settled together, survivors below margins that do not
                 fit, or a workload that is too large.
         """
-        shape = cut_shape(tree, by_levels)
+        shape = shape_of_tree(tree, by_levels)
         own: dict[Cuboid, Levels] = {}
         for levels in by_levels:
             own.setdefault(shape.given(levels), levels)
@@ -248,7 +257,7 @@ class PlannedCuboids(Joint):
                 "2^26 cells, and none is named: name a coarser one"
             )
         for cuboid in self.cuboids:
-            known = self.is_public(cuboid) or any(is_within(cuboid, table) for table in tables)
+            known = self.is_public(cuboid) or is_within_any(cuboid, tables)
             if cuboid not in self.noise if cuboid not in self.whole else not known:
                 raise PlanError(
                     f"{named([cuboid])} belongs to several tables whose survivors are measured, "
@@ -307,7 +316,7 @@ class PlannedCuboids(Joint):
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
         if cuboid in self.own_levels:
             return self.own_levels[cuboid]
-        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+        return self.shape.first(cuboid)
 
     @cached_property
     def solver(self) -> Solver:
@@ -416,12 +425,11 @@ def _nominal(mechanism: Mechanism) -> float:
     return float(price.variance / precision_of(mechanism) ** price.power)
 
 
-def cut_shape(tree: Tree, cuboids: Iterable[Levels]) -> CubeShape:
-    """Return how the levels of a tree's axes nest, down to the finest that occur."""
-    deepest = [max(levels) for levels in zip(*cuboids, strict=True)]
-    return CubeShape.of(
-        [
-            [np.asarray(start, np.int64) for start in axis.child_start[:last]]
-            for axis, last in zip(tree.axes, deepest, strict=True)
-        ]
-    )
+def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:
+    """Return how the levels of a tree's axes nest: all of them, or down to the finest of cuboids'.
+
+    So a workload's tables are as large as its cuboids, whatever the tree has below them.
+    """
+    starts = [[np.asarray(s, np.int64) for s in axis.child_start] for axis in tree.axes]
+    whole = CubeShape.of(starts)
+    return whole if cuboids is None else whole.down_to(reduce(join, map(whole.given, cuboids)))

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import PlanError
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cube import PlannedCube
+from hedgerow.plan.cube import PlannedCube, planned_cube
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -35,7 +36,7 @@ from hedgerow.plan.describe import (
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint, PlannedCuboids
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Cube, Workload, is_within, repeated, tables_of
+from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import Change, Neighbours
@@ -151,7 +152,7 @@ class Plan:
 
     def is_public(self, levels: Levels) -> bool:
         """Return whether the counts of a cuboid are public."""
-        return self.public is not None and is_within(levels, self.public)
+        return is_within(levels, self.public)
 
     def is_whole(self, levels: Levels) -> bool:
         """Return whether every cell of a measured cuboid is measured, and not survivors alone."""
@@ -273,14 +274,14 @@ class Plan:
             raise PlanError("a chain is estimated along its depths")
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
-            return PlannedCube.of(*given, all_levels=isinstance(self.measure, Survivors))
+            return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))
         return PlannedCuboids.of(*given)
 
     @property
     def cube(self) -> PlannedCube:
-        """The same of a cube alone."""
+        """The same of a cube whose shares are a product over its axes."""
         if not isinstance(self.joint, PlannedCube):
-            raise PlanError("the cuboids of this plan are no cube")
+            raise PlanError("the cuboids of this plan are no cube with a share for each level")
         return self.joint
 
     @cached_property

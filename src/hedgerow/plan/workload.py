@@ -12,15 +12,9 @@ from math import prod
 from typing import ClassVar, Protocol
 
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, did_you_mean, kind_of
+from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
-from hedgerow.estimate.workload.observed import maximal
 from hedgerow.tables.tree import Levels, Tree
-
-
-def _order(levels: Levels) -> tuple[int, Levels]:
-    """Return the key that puts a cuboid after all coarser ones."""
-    return sum(levels), levels
-
 
 MOST_CUBOIDS = 4096
 """Cuboids of a cube at most: each is a file, and a use in the accountant's composition."""
@@ -105,7 +99,7 @@ class Cube:
                 f"{MOST_CUBOIDS:,} are not measured at once: give the axes fewer levels, or use "
                 f'cuboids = "chain"'
             )
-        return tuple(sorted(product(*levels), key=_order))
+        return tuple(sorted(product(*levels), key=fineness))
 
     def named(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the same."""
@@ -178,7 +172,7 @@ class Cuboids:
         twice = [levels for levels in named if named.count(levels) > 1]
         if twice:
             raise PlanError(f"cuboid {tree.name_of(twice[0])!r} is named twice")
-        return tuple(sorted(found | dict.fromkeys(named), key=_order))
+        return tuple(sorted(found | dict.fromkeys(named), key=fineness))
 
     def described(self) -> list[str]:
         """Return the names."""
@@ -244,12 +238,7 @@ def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
     """Return the cuboids that no other one refines, each the coarsest that has its cells."""
     every = tuple(cuboids)
     again = repeated(tree, every)
-    return tuple(sorted(maximal(again.get(k, k) for k in maximal(every)), key=_order))
-
-
-def is_within(levels: Levels, other: Levels) -> bool:
-    """Return whether a cuboid is another one or one of its coarsenings."""
-    return all(a <= b for a, b in zip(levels, other, strict=True))
+    return tuple(sorted(maximal(again.get(k, k) for k in maximal(every)), key=fineness))
 
 
 def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:

@@ -19,7 +19,7 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cube import PlannedCube, axis_factors
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, refuse_own_table
@@ -208,10 +208,7 @@ def _shares_by_name(plan: Plan) -> str:
 
 def _shares_by_axis(plan: Plan) -> str:
     """Return the shares as an inline TOML table, a list for each axis."""
-    cube, given = plan.cube, zip(plan.levels, plan.shares, strict=True)
-    shares = {cube.shape.given(levels): share for levels, share in given if share}
-    factors = axis_factors(cube.shape, shares, cube.public)
-    each_axis = [[factor / sum(each) for factor in each] for each in factors]
+    each_axis = [[factor / sum(each) for factor in each] for each in plan.cube.factors]
     lists = zip(plan.tree.axes, each_axis, strict=True)
     return f"{{{', '.join(f'{json.dumps(axis.name)} = {_listed(each)}' for axis, each in lists)}}}"
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares, public_cuboids, upward
+from hedgerow.estimate.cube.estimates import least_squares, upward
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import CubeVariances
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums, dense_gain, random_axis
@@ -36,7 +36,7 @@ def random_cube(rng, kind, *, unmeasured=False):
         public = [int(rng.integers(axis.depth + 1)) for axis in shape.axes]
     public = None if public is None else tuple(public)
     leaves = rng.integers(0, 50, shape.shape(shape.finest)).astype(float)
-    exact, tables, variances = public_cuboids(shape, public), {}, {}
+    exact, tables, variances = shape.within(public), {}, {}
     for cuboid in shape.cuboids():
         true = (cuboid_sums(shape, cuboid) @ leaves.ravel()).reshape(shape.shape(cuboid))
         v = np.prod([own.own[k] for own, k in zip(squares, cuboid, strict=True)])

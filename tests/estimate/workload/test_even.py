@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.workload.even import EvenMeans, even_means
+from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
-from tests.estimate.workload.dense_workloads import (
+from tests.estimate.workload.workloads import (
     KINDS,
     DenseWorkload,
     answerable,
@@ -37,6 +37,13 @@ def drawn(seed, kind):
     while True:
         if (observed := random_workload(rng, kind, even_shape(rng))) is not None:
             return rng, observed
+
+
+def even_means(sizes, variances, public, wanted):
+    """The mean variance of each wanted cuboid."""
+    even = EvenMeans(sizes, tuple(variances), public, tuple(wanted))
+    means, _ = even.of(np.array([1 / variance for variance in variances.values()]))
+    return dict(zip(even.wanted, means.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,7 +12,7 @@ from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.sparse import SparseFamilies, SparseFold, survivors_below
-from tests.estimate.workload.workloads import brute_sums, noisy, random_leaves, random_shape
+from tests.estimate.workload.workloads import brute_sums, noisy, random_leaves, shape_of_depths
 
 
 def random_fold(rng, axes, covers):
@@ -29,7 +29,7 @@ def random_fold(rng, axes, covers):
             for i in range(covers)
         ]
         if cuboid not in found:
-            return random_shape(rng, depths), cuboid, tuple(found)
+            return shape_of_depths(rng, depths), cuboid, tuple(found)
 
 
 def folds(many, seed, counts=(1, 2, 3)):
@@ -134,7 +134,7 @@ def test_rows_and_columns_are_numbers_row_by_row_with_the_batch_first():
 
 def test_covers_are_taken_in_any_order():
     rng = np.random.default_rng(3)
-    shape = random_shape(rng, (2, 2, 2))
+    shape = shape_of_depths(rng, (2, 2, 2))
     covers = (2, 2, 1), (1, 0, 2)
     counts, _ = settled_above(rng, shape, (2, 2, 2), covers, "sparse")
     one, other = (survivors_below(shape, (2, 2, 2), c, counts) for c in (covers, covers[::-1]))
@@ -196,7 +196,7 @@ def test_covers_that_are_coarser_on_one_axis_make_no_fold():
 def test_settled_survivors_are_margins_of_what_is_finer():
     """(2, 2, 1) below listed cells of (2, 1, 1) and (1, 2, 1), themselves measured so."""
     rng = np.random.default_rng(4)
-    shape = random_shape(rng, (2, 2, 1))
+    shape = shape_of_depths(rng, (2, 2, 1))
     leaves = random_leaves(rng, shape, "sparse")
     every = [(a, b, 1) for a, b in product((1, 2), repeat=2)]
     lattice = Lattice.of([(1, 1, 1)], [(1, 1, 1)])

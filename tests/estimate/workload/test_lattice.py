@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import is_within
+from hedgerow.estimate.cube.shape import is_within, maximal, refined_axes
 from hedgerow.estimate.workload import kept_sums
 from hedgerow.estimate.workload import lattice as module
-from hedgerow.estimate.workload.kept_sums import KeptSumsError
+from hedgerow.estimate.workload.kept_sums import KeptSumsError, descend
 from hedgerow.estimate.workload.lattice import MOST_CUBOIDS, MOST_ELEMENTS, Lattice, closure
-from hedgerow.estimate.workload.observed import maximal
 from tests.estimate.workload.workloads import random_lattice
 
 
@@ -104,7 +103,8 @@ def test_an_unmeasured_maximum_is_no_element_where_blocks_are_full_without_it():
 def test_each_axis_that_is_refined_belongs_to_one_group_and_minima_of_covers_are_elements():
     for lattice, *_ in random_lattices(400, seed=2):
         for c in lattice.elements:
-            covers, groups = lattice.covers[c], lattice.groups(c)
+            covers = lattice.covers[c]
+            groups = [refined_axes(c, cover) for cover in covers]
             common = tuple(map(min, *covers)) if len(covers) > 1 else (covers or (c,))[0]
             assert list(groups) == sorted(groups)
             assert sorted(a for g in groups for a in g) == [
@@ -133,14 +133,14 @@ def test_covers_that_are_kept_keep_what_they_have_in_common_and_tables_what_they
             assert min(1, len(lattice.covers[c])) <= len(exact) <= 2
             if len(exact) == 2:
                 common = tuple(map(min, *exact))
-                assert all(common in lattice.descend(cover) for cover in exact)
+                assert all(common in descend(cover, lattice.exact) for cover in exact)
         for one, other in product(lattice.tables, lattice.tables):
-            assert tuple(map(min, one, other)) in lattice.descend(one)
+            assert tuple(map(min, one, other)) in descend(one, lattice.exact)
         for table in lattice.tables:
-            assert lattice.elements[0] in lattice.descend(table)
+            assert lattice.elements[0] in descend(table, lattice.exact)
             if public is not None:
-                assert tuple(map(min, public, table)) in lattice.descend(table)
-        every = frozenset().union(*(lattice.descend(table) for table in lattice.tables))
+                assert tuple(map(min, public, table)) in descend(table, lattice.exact)
+        every = frozenset().union(*(descend(table, lattice.exact) for table in lattice.tables))
         assert lattice.kept == every
 
 
@@ -160,7 +160,7 @@ def test_a_public_cuboid_of_a_whole_cube_is_kept_whichever_it_is():
     every = list(product(range(3), repeat=4))
     for public in every[:-1]:
         lattice = Lattice.of(every, [(2, 2, 2, 2)], public=public)
-        assert public in lattice.descend((2, 2, 2, 2))
+        assert public in descend((2, 2, 2, 2), lattice.exact)
 
 
 def test_pairs_are_chosen_that_keep_what_is_required():
@@ -170,7 +170,9 @@ def test_pairs_are_chosen_that_keep_what_is_required():
         ((1, 1, 0), ((0, 1, 1), (1, 1, 0))),
         ((1, 0, 1), ((0, 1, 1), (1, 0, 1))),
     ):
-        assert Lattice.of(whole, [(1, 1, 1)], [required]).exact[1, 1, 1] == kept
+        tables = [(1, 1, 1, 0), (*required, 1)]  # they have it in common
+        lattice = Lattice.of([*((*c, 0) for c in whole), *tables], tables)
+        assert lattice.exact[1, 1, 1, 0] == tuple((*cover, 0) for cover in kept)
 
 
 REVISED = [
@@ -186,7 +188,7 @@ def test_choices_before_are_revised_where_an_element_is_asked_for_three_sums(nam
     lattice = Lattice.of(named, maximal(named), public=public)
     for table in lattice.tables:
         asked = [*lattice.tables, *([] if public is None else [public])]
-        assert {tuple(map(min, table, one)) for one in asked} <= lattice.descend(table)
+        assert {tuple(map(min, table, one)) for one in asked} <= descend(table, lattice.exact)
 
 
 def test_three_margins_in_common_with_other_tables_are_refused_and_named():

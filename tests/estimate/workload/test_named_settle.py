@@ -13,12 +13,12 @@ from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.settle import settle, settle_in_order
 from tests.estimate.cube.transport import cost, optimum, optimum_by_linear_program
 from tests.estimate.workload.workloads import (
-    KINDS,
+    LEAVES,
     brute_sums,
     noisy,
     random_lattice,
     random_leaves,
-    random_shape,
+    shape_of_depths,
 )
 
 
@@ -32,13 +32,13 @@ def factors(shape, rng):
     return lambda cuboid, axis: found[axis, cuboid[axis]]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LEAVES)
 @pytest.mark.parametrize("axes", [1, 2, 3, 4])
 def test_every_element_is_the_sum_of_each_table_that_refines_it_and_none_is_negative(kind, axes):
-    rng = np.random.default_rng([axes, KINDS.index(kind)])
+    rng = np.random.default_rng([axes, LEAVES.index(kind)])
     for number in range(100 if axes > 2 else 60):
         lattice, _, public, depths = random_lattice(rng, axes)
-        shape = random_shape(rng, depths)
+        shape = shape_of_depths(rng, depths)
         leaves = random_leaves(rng, shape, kind)
         estimates, true = noisy(rng, shape, leaves, lattice.elements)
         exact = {} if public is None else {public: brute_sums(shape, leaves, shape.finest, public)}
@@ -63,7 +63,7 @@ def test_each_element_keeps_the_sums_of_the_covers_it_keeps_as_they_were_settled
         lattice, _, public, depths = random_lattice(rng, axes)
         if public is not None:
             continue
-        shape = random_shape(rng, depths)
+        shape = shape_of_depths(rng, depths)
         leaves = random_leaves(rng, shape, "dense")
         estimates, _ = noisy(rng, shape, leaves, lattice.elements)
         counts = settle_in_order(shape, lattice, estimates)
@@ -195,7 +195,7 @@ def test_sums_that_are_not_kept_are_still_near_what_they_were_settled_at():
     """A pair of axes that must be kept makes another pair's sums the targets."""
     rng = np.random.default_rng(7)
     every = list(product(range(3), repeat=3))
-    lattice = Lattice.of(every, [(2, 2, 2)], [(2, 2, 0)])
+    lattice = Lattice.of(every, [(2, 2, 2)], public=(2, 2, 0))
     targets = [c for c in every if c not in lattice.kept]
     assert targets
     assert (2, 2, 0) in lattice.kept
@@ -216,7 +216,7 @@ def test_more_is_not_settled_than_estimates_are_given_for():
     good = {c: np.ones(SHAPE.shape(c)) for c in lattice.elements}
     for wrong in (None, np.ones((2, 3)), np.ones((2, 3, 1), dtype=np.int64)):
         given = good | {(1, 1, 0): wrong}
-        with pytest.raises(EstimateError, match=r"cuboid \(1, 1, 0\) needs float64 estimates of"):
+        with pytest.raises(EstimateError, match=r"cuboid \(1, 1, 0\) needs a float64 table of"):
             settle(SHAPE, lattice, given)
 
 
@@ -267,7 +267,7 @@ def from_pairs(table, pair, shape):
 def test_settling_the_same_twice_gives_the_same():
     rng = np.random.default_rng(9)
     lattice, _, _, depths = random_lattice(rng, 3)
-    shape = random_shape(rng, depths)
+    shape = shape_of_depths(rng, depths)
     estimates, _ = noisy(rng, shape, random_leaves(rng, shape, "sparse"), lattice.elements)
     copies = {c: e.copy() for c, e in estimates.items()}
     run = partial(settle, shape, lattice, estimates)

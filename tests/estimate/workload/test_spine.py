@@ -9,19 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import CubeShape, is_within
+from hedgerow.estimate.cube.shape import CubeShape, maximal
 from hedgerow.estimate.workload import spine as module
-from hedgerow.estimate.workload.observed import Observed, Solver, maximal
+from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.estimate.workload.spine import SpineSolver
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums, random_axis
+from tests.estimate.workload.workloads import (
+    KINDS,
+    DenseWorkload,
+    answerable,
+    brute_sums,
+    random_tables,
+    random_workload,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=50)
-KINDS = ["nothing public", "total public", "spine public", "attribute public", "cuboid public"]
 
 
-def random_workload(rng, kind):
-    """A shape, what is measured of it, and its noisy (where public: true) tables.
+def random_spine(rng, kind):
+    """A workload over a spine and attributes, and its tables.
 
     The spine is any axis and uneven, some of its levels are not measured; attributes may have a
     level between the total and their detail, and one below it, that no cuboid names.
@@ -37,60 +44,8 @@ def random_workload(rng, kind):
             continue
         levels = [[0, max(1, axis.depth - int(rng.random() < 0.4))] for axis in shape.axes]
         levels[spine] = list(range(shape.axes[spine].depth + 1))
-        public = random_public(rng, kind, levels, spine)
-        corners = [[rng.choice(each) for each in levels] for _ in range(2)]
-        chosen = [
-            c for c in product(*levels)
-            if (rng.random() < 0.4 and any(is_within(c, corner) for corner in corners))
-            and not (public is not None and is_within(c, public))
-        ]  # fmt: skip
-        if chosen:
-            break
-    variances = {c: float(np.exp(rng.normal(1, 1))) for c in chosen}
-    leaves = rng.integers(0, 30, shape.shape(shape.finest)).astype(float)
-    tables = {}
-    for cuboid in [*chosen, *([] if public is None else [public])]:
-        true = (cuboid_sums(shape, cuboid) @ leaves.ravel()).reshape(shape.shape(cuboid))
-        tables[cuboid] = true + (0 if cuboid == public else rng.normal(0, 5, true.shape))
-    return Observed(shape, variances, public), tables
-
-
-def random_public(rng, kind, levels, spine):
-    if kind == "nothing public":
-        return None
-    found = [0] * len(levels)
-    if kind == "cuboid public":
-        found = [int(rng.choice(each)) for each in levels]
-    elif kind != "total public":
-        axis = spine if kind == "spine public" else int(rng.integers(len(levels)))
-        found[axis] = int(rng.choice(levels[axis]))
-    return tuple(found)
-
-
-def dense(observed, tables):
-    """Estimates of the leaves of the joint cross, and G with GGᵀ their covariance, where told.
-
-    Minimises Σ |M_c - S_c x|²/v_c over S_p x = r: x is one solution of the constraints and any sum
-    of what they leave free; what no table tells is left at the shortest solution.
-    """
-    shape, public = observed.shape, observed.public
-    size = shape.cells(shape.finest)
-    sums = {c: cuboid_sums(shape, c) for c in tables}
-    start, free = np.zeros(size), np.eye(size)
-    if public is not None:
-        start = np.linalg.pinv(sums[public]) @ tables[public].ravel()
-        _, values, rows = np.linalg.svd(sums[public])
-        free = rows[len(values) :].T
-    if not free.size:
-        return start, np.zeros((size, 1))
-    rows = np.vstack([sums[c] / np.sqrt(v) for c, v in observed.variances.items()])
-    seen = np.hstack([tables[c].ravel() / np.sqrt(v) for c, v in observed.variances.items()])
-    gain = free @ np.linalg.pinv(rows @ free, rcond=1e-11)
-    return start + gain @ (seen - rows @ start), gain
-
-
-def answerable(observed):
-    return [c for c in observed.shape.cuboids() if observed.is_answerable(c)]
+        if (observed := random_workload(rng, kind, shape, levels, most=9)) is not None:
+            return observed, random_tables(rng, observed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,22 +53,18 @@ def answerable(observed):
 @few
 def test_estimates_are_those_of_a_dense_solver(kind, seed):
     rng = np.random.default_rng(seed)
-    observed, tables = random_workload(rng, kind)
-    leaves, _ = dense(observed, tables)
+    observed, tables = random_spine(rng, kind)
+    expected = DenseWorkload(observed).estimates(tables)
     before = {c: t.copy() for c, t in tables.items()}
     found = SpineSolver(observed).estimates(tables, answerable(observed))
     assert set(found) == set(answerable(observed))
     scale = 1e-9 * max(np.abs(t).max() for t in tables.values())
     for cuboid, table in found.items():
         assert (table.dtype, table.shape) == (np.float64, observed.shape.shape(cuboid))
-        wanted = cuboid_sums(observed.shape, cuboid) @ leaves
-        np.testing.assert_allclose(table.ravel(), wanted, rtol=1e-9, atol=scale)
+        np.testing.assert_allclose(table, expected[cuboid], rtol=1e-9, atol=scale)
         if observed.is_public(cuboid):
-            wanted = cuboid_sums(observed.shape, cuboid) @ (
-                np.linalg.pinv(cuboid_sums(observed.shape, observed.public))
-                @ before[observed.public].ravel()
-            )
-            assert (table.ravel() == np.round(wanted)).all()
+            known = before[observed.public], observed.public
+            assert (table == brute_sums(observed.shape, *known, cuboid)).all()
     for cuboid, table in tables.items():
         assert (table == before[cuboid]).all()
         assert not any(np.shares_memory(table, other) for other in found.values())
@@ -124,8 +75,8 @@ def test_estimates_are_those_of_a_dense_solver(kind, seed):
 @few
 def test_variances_are_those_of_a_dense_solver(kind, seed):
     rng = np.random.default_rng(seed)
-    observed, tables = random_workload(rng, kind)
-    _, root = dense(observed, tables)
+    observed, _ = random_spine(rng, kind)
+    root = DenseWorkload(observed).gain
     solver = SpineSolver(observed)
     for cuboid in answerable(observed):
         sums = cuboid_sums(observed.shape, cuboid)
@@ -148,8 +99,8 @@ def test_variances_are_those_of_a_dense_solver(kind, seed):
 @few
 def test_covariances_of_products_are_those_of_a_dense_solver(kind, seed):
     rng = np.random.default_rng(seed)
-    observed, tables = random_workload(rng, kind)
-    _, root = dense(observed, tables)
+    observed, _ = random_spine(rng, kind)
+    root = DenseWorkload(observed).gain
     solver, shape, every = SpineSolver(observed), observed.shape, answerable(observed)
     for _ in range(6):
         pair, whole = [], []
@@ -177,8 +128,8 @@ def test_covariances_of_products_are_those_of_a_dense_solver(kind, seed):
 @few
 def test_listed_cells_have_the_variances_of_the_whole_table(kind, seed):
     rng = np.random.default_rng(seed)
-    observed, tables = random_workload(rng, kind)
-    _, root = dense(observed, tables)
+    observed, _ = random_spine(rng, kind)
+    root = DenseWorkload(observed).gain
     solver, before, module.CHUNK = SpineSolver(observed), module.CHUNK, 3
     try:
         for cuboid in answerable(observed):

@@ -1,16 +1,140 @@
-"""Random workloads: uneven axes, cuboids, tables, true leaves of each kind, noisy estimates."""
+"""Random workloads, their tables and lattices, and least squares over them by dense matrices."""
 
 from itertools import product
 
 import numpy as np
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import CubeShape, is_within
+from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import maximal
-from tests.estimate.cube.dense_cubes import random_axis
+from hedgerow.estimate.workload.observed import Observed
+from tests.estimate.cube.dense_cubes import cuboid_sums, random_axis
 
-KINDS = ["dense", "sparse", "very sparse", "lopsided", "zeros"]
+KINDS = ["nothing public", "total public", "axis public", "cuboid public"]
+LEAVES = ["dense", "sparse", "very sparse", "lopsided", "zeros"]
+WIDEST = {1: (4, 4), 2: (3, 3), 3: (2, 3)}  # depth and width by number of axes
+
+
+class DenseWorkload:
+    """Least squares over the leaves of all axes, those unmeasured included: by pseudo-inverses.
+
+    Minimises Σ |M_c - S_c x|²/v_c over x with S_p x = r: x = x_r + N y, N a basis of S_p's kernel.
+    Sums of x that are estimable do not depend on which minimum it is.
+    """
+
+    def __init__(self, observed):
+        self.observed = observed
+        shape = observed.shape
+        leaves = shape.cells(shape.finest)
+        self.sums = {c: cuboid_sums(shape, c) for c in shape.cuboids()}
+        free, self.start = np.eye(leaves), np.zeros((leaves, 0))
+        if observed.public is not None:
+            exact = self.sums[observed.public]
+            _, values, rows = np.linalg.svd(exact)
+            free, self.start = rows[len(values) :].T, np.linalg.pinv(exact)
+        stacked = np.vstack([self.sums[c] / np.sqrt(v) for c, v in observed.variances.items()])
+        inverse = np.linalg.pinv(stacked @ free, rcond=1e-10)
+        self.gain = free @ inverse  # of the weighted measurements, stacked
+        self.stacked = stacked
+        self.covariance = self.gain @ self.gain.T  # of the leaves
+
+    def estimates(self, tables):
+        known = 0.0
+        if self.observed.public is not None:
+            known = self.start @ tables[self.observed.public].ravel()
+        each = self.observed.variances.items()
+        noisy = np.concatenate([tables[c].ravel() / np.sqrt(v) for c, v in each])
+        leaves = known + self.gain @ (noisy - self.stacked @ (known + np.zeros(len(self.gain))))
+        return {c: (s @ leaves).reshape(self.observed.shape.shape(c)) for c, s in self.sums.items()}
+
+    def variances(self, cuboid):
+        found = ((self.sums[cuboid] @ self.gain) ** 2).sum(axis=1)
+        return found.reshape(self.observed.shape.shape(cuboid))
+
+
+def random_shape(rng, axes=None):
+    """Up to three uneven axes; levels of only children are left out."""
+    axes = int(rng.integers(1, 4)) if axes is None else axes
+    depth, widest = WIDEST[axes]
+    return CubeShape.of([random_axis(rng, int(rng.integers(1, depth + 1)), widest)
+                         for _ in range(axes)])  # fmt: skip
+
+
+def shape_of_depths(rng, depths, widest=3):
+    """Uneven axes of these depths: each level has a parent with two children."""
+    while True:
+        shape = CubeShape.of([random_axis(rng, depth, widest) for depth in depths])
+        if shape.finest == depths:
+            return shape
+
+
+def random_public(rng, kind, levels):
+    """A cuboid of some levels of each axis, or None."""
+    if kind == "nothing public":
+        return None
+    found = [0] * len(levels)
+    if kind == "axis public":
+        axis = int(rng.integers(len(levels)))
+        found[axis] = int(rng.choice(levels[axis]))
+    elif kind == "cuboid public":
+        found = [int(rng.choice(each)) for each in levels]
+    return tuple(found)
+
+
+def random_workload(rng, kind, shape=None, levels=None, most=7):
+    """Up to so many cuboids that are not public, with variances that are far apart; or None.
+
+    Args:
+        kind: of `KINDS`.
+        shape: of the axes, random unless given.
+        levels: for each axis those that may be measured or public, all unless given.
+        most: cuboids at most.
+    """
+    shape = random_shape(rng) if shape is None else shape
+    levels = [range(axis.depth + 1) for axis in shape.axes] if levels is None else levels
+    every = list(product(*levels))
+    public = random_public(rng, kind, levels)
+    left = [c for c in every if not is_within(c, public)]
+    if not left:
+        return None
+    number = int(rng.integers(1, min(len(left), most) + 1))
+    chosen = rng.permutation(len(left))[:number]
+    return Observed(shape, {left[i]: float(np.exp(rng.normal(0, 1.5))) for i in chosen}, public)
+
+
+def random_tables(rng, observed):
+    """Noisy counts of what is measured, true counts of what is public."""
+    shape = observed.shape
+    leaves = rng.poisson(20, shape.shape(shape.finest)).astype(float)
+    found = {}
+    for cuboid, variance in observed.variances.items():
+        true = brute_sums(shape, leaves, shape.finest, cuboid)
+        found[cuboid] = true + rng.normal(0, np.sqrt(variance), true.shape)
+    if observed.public is not None:
+        found[observed.public] = brute_sums(shape, leaves, shape.finest, observed.public)
+    return found
+
+
+def answerable(observed):
+    """All cuboids that are sums of a table's cells."""
+    return [c for c in observed.shape.cuboids() if observed.is_answerable(c)]
+
+
+def drawn_workload(seed, kind):
+    """A generator and a random workload that measures something."""
+    rng = np.random.default_rng(seed)
+    while True:
+        if (observed := random_workload(rng, kind)) is not None:
+            return rng, observed
+
+
+def two_tables(rng):
+    """A random workload of several tables over two or three axes."""
+    while True:
+        shape = random_shape(rng, axes=int(rng.integers(2, 4)))
+        observed = random_workload(rng, str(rng.choice(KINDS)), shape)
+        if observed is not None and len(observed.tables) > 1:
+            return observed
 
 
 def random_levels(rng, axes, deepest=3):
@@ -19,7 +143,7 @@ def random_levels(rng, axes, deepest=3):
     every = list(product(*(range(depth + 1) for depth in depths)))
     named = [every[i] for i in rng.choice(len(every), min(len(every), rng.integers(1, 7)))]
     if rng.random() < 0.3:  # much of what is within them
-        named += [c for c in every if any(is_within(c, t) for t in named) and rng.random() < 0.7]
+        named += [c for c in every if is_within_any(c, named) and rng.random() < 0.7]
     return tuple(int(depth) for depth in depths), every, named
 
 
@@ -37,16 +161,8 @@ def random_lattice(rng, axes):
             continue
 
 
-def random_shape(rng, depths, widest=3):
-    """Uneven axes of these depths, each level of which has a parent with two children."""
-    while True:
-        shape = CubeShape.of([random_axis(rng, depth, widest) for depth in depths])
-        if shape.finest == depths:
-            return shape
-
-
 def random_leaves(rng, shape, kind):
-    """True counts of the finest cuboid."""
+    """True counts of the finest cuboid, of one of the `LEAVES`."""
     sizes = shape.shape(shape.finest)
     mean = {"dense": 40.0, "sparse": 0.5, "very sparse": 0.02, "lopsided": 0.0, "zeros": 0.0}[kind]
     if kind == "lopsided":

@@ -94,14 +94,12 @@ class AxisSquares:
 
     def without_leaves(self) -> "AxisSquares":
         """Return the same axis down to the last level but one alone."""
-        shape = AxisShape(self.shape.child_start[:-1], self.shape.given)
-        return AxisSquares(shape, self.own[:-1])
+        return AxisSquares(self.shape.down_to(self.depth - 1), self.own[:-1])
 
     def summed_up(self, level: int) -> "AxisSquares":
         """Return the axis down to a level whose measurements are what each node's subtree says."""
         made = object.__new__(AxisSquares)
-        shape = AxisShape(self.shape.child_start[:level], self.shape.given)
-        below = level + 1
+        shape, below = self.shape.down_to(level), level + 1
         for name, value in (
             ("shape", shape), ("own", self.own[:below]), ("combined", self.combined[:below]),
             ("family", self.family[:level]), ("share", self.share[:below]),

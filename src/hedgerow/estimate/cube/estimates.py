@@ -18,13 +18,17 @@ from itertools import product
 
 import numpy as np
 
-from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.passes import combine_levels, spread_levels, sum_along
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, Ints, is_within
-
-STRIP_CELLS = 1 << 20
-"""Cells of a strip that is corrected at a time: it stays in the caches."""
+from hedgerow.estimate.cube.passes import combine_levels, spread_levels
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    Floats,
+    Ints,
+    at_level,
+    is_within_any,
+)
+from hedgerow.estimate.cube.sums import strips, sum_along
 
 
 def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
@@ -95,17 +99,9 @@ def check_tables(
     """
     shape = shape_of(squares)
     for cuboid in shape.cuboids():
-        finer_ones_are_missing = but_finest and not any(
-            cuboid != other and is_within(cuboid, other) for other in tables
-        )
-        if finer_ones_are_missing and cuboid not in tables:
+        if but_finest and not is_within_any(cuboid, tables):
             continue
-        found = tables.get(cuboid)
-        if found is None or found.shape != shape.shape(cuboid) or found.dtype != np.float64:
-            raise EstimateError(
-                f"cuboid {cuboid} needs a float64 table of the shape {shape.shape(cuboid)}, got "
-                f"{'none' if found is None else f'{found.dtype} of the shape {found.shape}'}"
-            )
+        shape.checked(cuboid, tables.get(cuboid))
 
 
 def _upward_along(
@@ -113,10 +109,12 @@ def _upward_along(
 ) -> None:
     for rest in _others(squares, axis):
         own = squares[axis]
-        while own.depth and _at(rest, axis, own.depth) not in tables:
+        while own.depth and at_level(rest, axis, own.depth) not in tables:
             own = own.without_leaves()
         if own.depth:
-            combine_levels(own, [tables[_at(rest, axis, k)] for k in range(own.depth + 1)], axis)
+            combine_levels(
+                own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis
+            )
 
 
 def _downward_along(
@@ -124,7 +122,7 @@ def _downward_along(
 ) -> None:
     own = squares[axis]
     for rest in _others(squares, axis):
-        spread_levels(own, [tables[_at(rest, axis, k)] for k in range(own.depth + 1)], axis)
+        spread_levels(own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis)
 
 
 def _condition(
@@ -148,17 +146,15 @@ def _condition(
 
 def _add_strips(table: Floats, gain: Floats, above: Ints, moved: Floats) -> None:
     """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
-    step, shape = max(1, STRIP_CELLS * len(table) // table.size), (-1, *(1,) * (table.ndim - 1))
-    for begin in range(0, len(table), step):
-        rows = slice(begin, begin + step)
+    shape = (-1, *(1,) * (table.ndim - 1))
+    for rows in strips(table.shape):
         table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
 
 
 def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: int) -> Floats:
     """Return the table along one axis: from the nodes of level ``exact`` to those of another."""
     if level <= exact:
-        summed: Floats = sum_along(table, axis, own.shape.descendant_start(level, exact))
-        return summed
+        return sum_along(table, axis, own.shape.descendant_start(level, exact))
     shape = [1] * table.ndim
     shape[axis] = own.shape.sizes[level]
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
@@ -170,14 +166,3 @@ def _others(squares: Sequence[AxisSquares], axis: int) -> list[Cuboid]:
     """Return every combination of the levels of all axes but one, which stands at 0."""
     levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
     return list(product(*levels))
-
-
-def _at(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
-    return (*cuboid[:axis], level, *cuboid[axis + 1 :])
-
-
-def public_cuboids(shape: CubeShape, public: Cuboid | None) -> frozenset[Cuboid]:
-    """Return a public cuboid and all its coarsenings; none if there is none."""
-    if public is None:
-        return frozenset()
-    return frozenset(c for c in shape.cuboids() if is_within(c, public))

@@ -1,4 +1,4 @@
-"""The passes along one axis of a cube's tables, in place: up, down, and sums.
+"""The passes along one axis of a cube's tables, in place: up and down.
 
 A table is seen as (left, nodes, right): all axes before the one at hand, its nodes, all axes
 behind. Formulas are those of `hedgerow.estimate.cube.axis_squares`.
@@ -109,10 +109,3 @@ def spread_lines(
             for c in range(child_start[p], child_start[p + 1]):
                 for r in range(right):
                     lower[i, c, r] += share[c] * gap[r]
-
-
-def sum_along(table: NDArray[Any], axis: int, start: Ints) -> NDArray[Any]:
-    """Return the sums of runs of cells along an axis, from each ``start`` to the next."""
-    if len(start) - 1 == table.shape[axis]:
-        return table
-    return np.add.reduceat(table, start[:-1], axis=axis)

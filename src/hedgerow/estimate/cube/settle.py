@@ -12,7 +12,7 @@ from functools import partial
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.shape import Cuboid, Floats, fineness
+from hedgerow.estimate.cube.shape import Cuboid, Floats, at_level, fineness
 from hedgerow.estimate.workload import settle as workload
 from hedgerow.estimate.workload.lattice import Lattice
 
@@ -51,10 +51,6 @@ def weight_of(
         tables: the cuboids that are measured whole, so that all above has them in it.
     """
     own = squares[axis]
-    while own.depth > cuboid[axis] and _at(cuboid, axis, own.depth) not in tables:
+    while own.depth > cuboid[axis] and at_level(cuboid, axis, own.depth) not in tables:
         own = own.without_leaves()
     return own.combined[cuboid[axis]]
-
-
-def _at(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
-    return (*cuboid[:axis], level, *cuboid[axis + 1 :])

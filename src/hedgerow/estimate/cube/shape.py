@@ -6,7 +6,7 @@ whose families are all single children says nothing that the level above does no
 level under another number, and is left out here (`AxisShape.given`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -67,6 +67,11 @@ class AxisShape:
         """The number of nodes of each level 0..L."""
         return (1, *(int(start[-1]) for start in self.child_start))
 
+    def down_to(self, level: int) -> "AxisShape":
+        """Return the axis without what is below a level."""
+        given = tuple(k for k in self.given if k <= level)
+        return AxisShape(self.child_start[:level], given)
+
     def first(self, level: int) -> int:
         """Return the number, as given, of the coarsest level that has these nodes."""
         return self.given.index(level)
@@ -125,7 +130,16 @@ class CubeShape:
     def cuboids(self) -> Iterator[Cuboid]:
         """Return every cuboid, each after all that are coarser."""
         every = product(*(range(axis.depth + 1) for axis in self.axes))
-        return iter(sorted(every, key=lambda levels: (sum(levels), levels)))
+        return iter(sorted(every, key=fineness))
+
+    def within(self, cuboid: Cuboid | None) -> frozenset[Cuboid]:
+        """Return a cuboid and all its coarsenings; of none there are none."""
+        return frozenset(c for c in self.cuboids() if is_within(c, cuboid))
+
+    def down_to(self, cuboid: Cuboid) -> "CubeShape":
+        """Return the cube without the levels that are finer than a cuboid's."""
+        each = zip(self.axes, cuboid, strict=True)
+        return CubeShape(tuple(axis.down_to(level) for axis, level in each))
 
     def shape(self, cuboid: Cuboid) -> tuple[int, ...]:
         """Return the number of cells along each axis."""
@@ -139,15 +153,55 @@ class CubeShape:
         """Return the cuboid that has the cells of these levels, numbered as the axes were given."""
         return tuple(axis.given[k] for axis, k in zip(self.axes, levels, strict=True))
 
+    def first(self, cuboid: Cuboid) -> Cuboid:
+        """Return the levels of a cuboid, numbered as the axes were given: the coarsest of equal."""
+        return tuple(axis.first(k) for axis, k in zip(self.axes, cuboid, strict=True))
+
+    def checked(self, cuboid: Cuboid, table: Floats | None) -> Floats:
+        """Return a cuboid's table.
+
+        Raises:
+            EstimateError: it is missing, of another shape, or not of float64.
+        """
+        shape = self.shape(cuboid)
+        if table is None or table.shape != shape or table.dtype != np.float64:
+            raise EstimateError(
+                f"cuboid {cuboid} needs a float64 table of the shape {shape}, got "
+                f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
+            )
+        return table
+
+
+def at_level(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
+    """Return a cuboid with another level along one axis."""
+    return (*cuboid[:axis], level, *cuboid[axis + 1 :])
+
 
 def coarser(cuboid: Cuboid, axis: int) -> Cuboid:
     """Return the cuboid one level coarser along an axis."""
-    return (*cuboid[:axis], cuboid[axis] - 1, *cuboid[axis + 1 :])
+    return at_level(cuboid, axis, cuboid[axis] - 1)
 
 
-def is_within(cuboid: Cuboid, other: Cuboid) -> bool:
-    """Return whether a cuboid is another or one of its coarsenings."""
-    return all(a <= b for a, b in zip(cuboid, other, strict=True))
+def is_within(cuboid: Cuboid, other: Cuboid | None) -> bool:
+    """Return whether a cuboid is another or one of its coarsenings; within None there is none.
+
+    What is public is so: a cuboid, or None, and what is within it.
+    """
+    return other is not None and all(a <= b for a, b in zip(cuboid, other, strict=True))
+
+
+def is_within_any(cuboid: Cuboid, others: Iterable[Cuboid]) -> bool:
+    """Return whether a cuboid is one of others, or a coarsening of one."""
+    return any(is_within(cuboid, other) for other in others)
+
+
+def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
+    """Return the cuboids that no other one refines, sorted."""
+    every = set(cuboids)
+    finest = tuple(map(max, zip(*every, strict=True)))
+    if finest in every:
+        return (finest,)
+    return tuple(sorted(c for c in every if not is_within_any(c, every - {c})))
 
 
 def meet(cuboid: Cuboid, other: Cuboid) -> Cuboid:

@@ -27,7 +27,6 @@ from scipy.special import logsumexp, softmax
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import mean_weights
-from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats
 
 NEGLIGIBLE = 1e-5
@@ -71,7 +70,7 @@ def cuboid_shares(
     shape: CubeShape, shares: Shares, public: Cuboid | None = None
 ) -> dict[Cuboid, float]:
     """Return the share of every cuboid that is measured; they sum to 1."""
-    exact, cost = public_cuboids(shape, public), measured_part(shares, public)
+    exact, cost = shape.within(public), measured_part(shares, public)
     found = {
         cuboid: prod(float(s[k]) for s, k in zip(shares, cuboid, strict=True)) / cost
         for cuboid in shape.cuboids()
@@ -267,7 +266,7 @@ def level_shares(
 def _of_measured(shape: CubeShape, given: Mapping[Cuboid, float], public: Cuboid | None) -> Floats:
     """Return numbers of cuboids, 0 where public or not named: float64 (levels of each axis)."""
     found = np.zeros([axis.depth + 1 for axis in shape.axes])
-    exact = public_cuboids(shape, public)
+    exact = shape.within(public)
     for cuboid, number in given.items():
         found[cuboid] = 0.0 if cuboid in exact else number
     return found

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
-from hedgerow.estimate.cube.estimates import public_cuboids, shape_of
+from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import Cuboid, Floats, Ints
 
 AGREED = 1e-9
@@ -255,7 +255,7 @@ def nominal_of(squares: Sequence[AxisSquares], cuboid: Cuboid) -> float:
 def _measured(squares: Sequence[AxisSquares], public: Cuboid | None) -> Floats:
     """Return whether each cuboid is measured: bool (levels of each axis)."""
     found = np.asarray(reduce(np.logical_and.outer, [np.isfinite(s.own) for s in squares]))
-    for cuboid in public_cuboids(shape_of(squares), public):
+    for cuboid in shape_of(squares).within(public):
         found[cuboid] = False
     return found
 

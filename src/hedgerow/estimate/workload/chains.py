@@ -24,16 +24,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within, meet
-from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import (
-    Parts,
-    cells_below,
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    Floats,
+    fineness,
+    is_within,
     join,
-    spread,
-    summed,
-    sums_of,
+    meet,
 )
+from hedgerow.estimate.cube.sums import cells_below, spread, summed
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.overlap import Parts, sums_of
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -179,7 +181,7 @@ def heaviest(observed: Observed, among: Iterable[Cuboid], table: Cuboid) -> Chai
     """
     public = None if observed.public is None else meet(observed.public, table)
     best = dict[Cuboid, tuple[int, list[Cuboid]]]()
-    for cuboid in sorted(among, key=lambda c: (sum(c), c)):
+    for cuboid in sorted(among, key=fineness):
         if is_within(cuboid, table) and (public is None or is_within(public, cuboid)):
             before = [best[d] for d in best if is_within(d, cuboid)]
             cells, nested = max(before, key=lambda chain: chain[0], default=(0, []))

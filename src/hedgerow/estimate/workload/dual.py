@@ -32,10 +32,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints, is_within, meet
+from hedgerow.estimate.cube.shape import (
+    AxisShape,
+    CubeShape,
+    Cuboid,
+    Floats,
+    Ints,
+    fineness,
+    is_within,
+    maximal,
+    meet,
+)
+from hedgerow.estimate.cube.sums import cells_below, summed
 from hedgerow.estimate.workload.chains import Chain
-from hedgerow.estimate.workload.observed import Observed, maximal
-from hedgerow.estimate.workload.overlap import Parts, cells_below, summed, sums_of
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.overlap import Parts, sums_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +173,7 @@ def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
     on_chains = {cuboid for chain in chains for cuboid in chain.cuboids}
     shape, tables = observed.shape, [chain.table for chain in chains]
     rows = []
-    for cuboid in sorted(set(observed.variances) - on_chains, key=lambda c: (sum(c), c)):
+    for cuboid in sorted(set(observed.variances) - on_chains, key=fineness):
         number = next(i for i, table in enumerate(tables) if is_within(cuboid, table))
         every = np.arange(shape.cells(cuboid))
         rows.append(Rows(cuboid, observed.variances[cuboid], ((number, 1.0),), every))

@@ -18,14 +18,14 @@ residuals within a public cuboid having none. Each term is convex in the precisi
 axes are taken to have even families of their mean size: an approximation, for shares alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 
 import numpy as np
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
+from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within, is_within_any
 
 MOST_RESIDUALS = 4096
 """Combinations of levels that are looked at, at most."""
@@ -61,14 +61,14 @@ class EvenMeans:
         self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
         known = self.cuboids if public is None else (*self.cuboids, public)
         for cuboid in self.wanted:
-            if not any(is_within(cuboid, d) for d in known):
+            if not is_within_any(cuboid, known):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
         levels = [range(max(k) + 1) for k in zip(*cuboids, strict=True)]
         if prod(map(len, levels)) > MOST_RESIDUALS:
             raise EstimateError(
                 f"the levels of these cuboids have more than {MOST_RESIDUALS:,} combinations"
             )
-        residuals = [b for b in product(*levels) if public is None or not is_within(b, public)]
+        residuals = [b for b in product(*levels) if not is_within(b, public)]
         more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
         size = np.array([
             prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
@@ -92,28 +92,6 @@ class EvenMeans:
         """
         inverse = 1 / (self._told @ precisions)
         return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
-
-
-def even_means(
-    sizes: Sequence[Sequence[int]],
-    variances: Mapping[Cuboid, float],
-    public: Cuboid | None,
-    wanted: Iterable[Cuboid],
-) -> dict[Cuboid, float]:
-    """Return the mean variance of each wanted cuboid, records².
-
-    Args:
-        sizes: for each axis the nodes of each of its levels, coarsest first.
-        variances: of each measured cuboid.
-        public: the finest cuboid whose counts are public, if any.
-        wanted: whose mean variances are told.
-
-    Raises:
-        EstimateError: see `EvenMeans`.
-    """
-    even = EvenMeans(sizes, tuple(variances), public, tuple(wanted))
-    means, _ = even.of(np.array([1 / variance for variance in variances.values()]))
-    return dict(zip(even.wanted, means.tolist(), strict=True))
 
 
 def _within(residuals: Sequence[Cuboid], cuboids: Sequence[Cuboid]) -> Floats:

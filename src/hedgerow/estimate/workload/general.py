@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Cuboid, Floats
+from hedgerow.estimate.cube.sums import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.bounds import bounds
 from hedgerow.estimate.workload.chains import chains_of
@@ -23,7 +24,7 @@ from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
 from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import add_spread, cells_below, spread, summed, sums_of
+from hedgerow.estimate.workload.overlap import add_spread, sums_of
 
 MOST_CELLS = 1 << 27
 """Cells of all measured cuboids together up to which a workload is estimated."""
@@ -185,12 +186,7 @@ class GeneralSolver:
         if self.observed.public is not None:
             needed.add(self.observed.public)
         for cuboid in sorted(needed):
-            shape, found = self.observed.shape.shape(cuboid), tables.get(cuboid)
-            if found is None or found.shape != shape or found.dtype != np.float64:
-                raise EstimateError(
-                    f"cuboid {cuboid} needs a float64 table of the shape {shape}, got "
-                    f"{'none' if found is None else f'{found.dtype} of the shape {found.shape}'}"
-                )
+            self.observed.shape.checked(cuboid, tables.get(cuboid))
 
     def _moved(self, tables: Mapping[Cuboid, Floats]) -> list[dict[Cuboid, Floats]]:
         """Return how the estimates of each table differ from its noisy counts.
@@ -215,7 +211,7 @@ class GeneralSolver:
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
-            multipliers, _ = conjugate_gradients(self.dual, gaps, MOST_STEPS)
+            multipliers = conjugate_gradients(self.dual, gaps, MOST_STEPS)
         for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
             for cuboid, table in covered.items():
                 found[cuboid] = found[cuboid] + table if cuboid in found else table

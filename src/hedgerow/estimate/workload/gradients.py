@@ -13,8 +13,8 @@ MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> tuple[Floats, int]:
-    """Return λ of K λ = gaps, and the steps it took.
+def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> Floats:
+    """Return λ of K λ = gaps.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the
     roots of (nearly) K's diagonal, so that rows of all units count alike. No row follows
@@ -33,9 +33,9 @@ def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> tuple[Floats, in
     found, residual = np.zeros(len(gaps)), gaps * scale
     direction, squared = residual.copy(), float(residual @ residual)
     enough = RESIDUAL**2 * squared
-    for steps in range(most):
+    for _ in range(most):
         if squared <= enough:
-            return found * scale, steps
+            return found * scale
         image = dual.times((direction * scale)[:, None])[:, 0] * scale
         length = squared / float(direction @ image)
         found += length * direction

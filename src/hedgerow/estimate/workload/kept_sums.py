@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, is_within, meet
-from hedgerow.estimate.workload.observed import maximal
+from hedgerow.estimate.cube.shape import Cuboid, is_within, is_within_any, maximal, meet
 
 MOST_STEPS = 4096
 """Choices that are revised at most."""
@@ -137,12 +136,7 @@ def _choices(covers: Covers) -> Iterator[Covers]:
 
 
 def _can_keep(covers: Covers, sums: Iterable[Cuboid]) -> bool:
-    return all(is_held(each, covers) for each in sums)
-
-
-def is_held(cuboid: Cuboid, tables: Iterable[Cuboid]) -> bool:
-    """Return whether a cuboid is one of some tables, or a coarsening of one."""
-    return any(is_within(cuboid, table) for table in tables)
+    return all(is_within_any(each, covers) for each in sums)
 
 
 def _asked_of(covers: Covers, sums: Iterable[Cuboid]) -> Asked:

@@ -26,9 +26,16 @@ from functools import reduce
 from itertools import combinations
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, fineness, is_within, join, meet, refined_axes
-from hedgerow.estimate.workload.kept_sums import agreeing_covers, descend, is_held, kept_covers
-from hedgerow.estimate.workload.observed import maximal
+from hedgerow.estimate.cube.shape import (
+    Cuboid,
+    fineness,
+    is_within,
+    is_within_any,
+    join,
+    maximal,
+    meet,
+)
+from hedgerow.estimate.workload.kept_sums import agreeing_covers, kept_covers
 
 MOST_CUBOIDS = 512
 """Cuboids that a closure may have: each is a table that is estimated and settled."""
@@ -88,7 +95,6 @@ class Lattice:
         cls,
         cuboids: Iterable[Cuboid],
         tables: Iterable[Cuboid],
-        required: Iterable[Cuboid] = (),
         *,
         public: Cuboid | None = None,
     ) -> "Lattice":
@@ -97,37 +103,28 @@ class Lattice:
         Args:
             cuboids: its cuboids.
             tables: those of which every cuboid is a coarsening.
-            required: further cuboids whose sums tables have to keep, as far as each table has them.
-            public: a cuboid whose counts, and so those of its coarsenings, are given: required, and
-                its coarsenings keep all their sums.
+            public: a cuboid whose counts, and so those of its coarsenings, are given: tables keep
+                its sums as far as they have them, and its coarsenings keep all of theirs.
 
         Raises:
             KeptSumsError: a cuboid would have to keep more sums than it can.
             EstimateError: cuboids of different axes or in no table, or too many.
         """
         tops = maximal(_checked(tables))
-        asked = [*required] if public is None else [*required, public]
+        asked = [] if public is None else [public]
         named = _checked([*cuboids, *tops, *asked])
-        if outside := [c for c in named if c not in asked and not is_held(c, tops)]:
+        if outside := [c for c in named if c not in asked and not is_within_any(c, tops)]:
             raise EstimateError(f"cuboid {outside[0]} is a coarsening of no table")
         covers = _needed({meet(c, table) for table in tops for c in named}, tops)
         elements = tuple(sorted(covers, key=fineness))
         wanted = {t: {meet(t, c) for c in (*tops, *asked)} for t in tops}
-        given = frozenset(c for c in elements if public is not None and is_within(c, public))
+        given = frozenset(c for c in elements if is_within(c, public))
         exact = kept_covers(elements, covers, wanted, given)
         kept = frozenset(exact)
         for element in elements:
             if element not in exact:
                 exact[element] = agreeing_covers(covers[element], exact)
         return cls(tops, elements, covers, exact, kept)
-
-    def descend(self, cuboid: Cuboid) -> frozenset[Cuboid]:
-        """Return a cuboid and all whose settled counts its own sum to."""
-        return descend(cuboid, self.exact)
-
-    def groups(self, cuboid: Cuboid) -> tuple[tuple[int, ...], ...]:
-        """Return the axes of each cover's group."""
-        return tuple(refined_axes(cuboid, cover) for cover in self.covers[cuboid])
 
 
 def _checked(cuboids: Iterable[Cuboid]) -> list[Cuboid]:

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    Cuboid,
+    Floats,
+    is_within,
+    is_within_any,
+    maximal,
+)
 from hedgerow.estimate.cube.variances import Product
 
 
@@ -43,11 +50,11 @@ class Observed:
 
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the true counts of a cuboid are known."""
-        return self.public is not None and is_within(cuboid, self.public)
+        return is_within(cuboid, self.public)
 
     def is_answerable(self, cuboid: Cuboid) -> bool:
         """Return whether a cuboid is a sum of some table's cells."""
-        return any(is_within(cuboid, table) for table in self.tables)
+        return is_within_any(cuboid, self.tables)
 
 
 class Solver(Protocol):
@@ -108,17 +115,6 @@ class Solver(Protocol):
         Raises:
             EstimateError: it is unknown.
         """
-
-
-def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
-    """Return the cuboids that no other one refines, sorted."""
-    every = set(cuboids)
-    finest = tuple(map(max, zip(*every, strict=True)))
-    if finest in every:
-        return (finest,)
-    return tuple(
-        sorted(c for c in every if not any(c != other and is_within(c, other) for other in every))
-    )
 
 
 def are_two_chains(cuboids: Iterable[Cuboid]) -> bool:

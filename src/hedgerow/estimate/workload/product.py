@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares, public_cuboids
-from hedgerow.estimate.cube.passes import sum_along
-from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
+from hedgerow.estimate.cube.estimates import least_squares
+from hedgerow.estimate.cube.shape import Cuboid, Floats, at_level, is_within
+from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import AGREED, CubeVariances, Product
 from hedgerow.estimate.workload.observed import Observed
 
@@ -54,10 +54,7 @@ class ProductSolver:
         every: dict[Cuboid, Floats] = {}
         for cuboid in shape.cuboids():
             if public is not None and is_within(cuboid, public):
-                found = tables[public]
-                for axis, (k, exact) in enumerate(zip(cuboid, public, strict=True)):
-                    found = sum_along(found, axis, shape.axes[axis].descendant_start(k, exact))
-                every[cuboid] = found.copy()
+                every[cuboid] = summed(shape, tables[public], public, cuboid).copy()
             elif cuboid in self.observed.variances:
                 every[cuboid] = tables[cuboid].copy()
             else:
@@ -96,10 +93,10 @@ def axis_variances(observed: Observed) -> list[Floats] | None:
     finest = shape.finest
     if finest not in variances:
         return None
-    known = public_cuboids(shape, observed.public)
+    known = shape.within(observed.public)
     factors = []
     for axis, own in enumerate(shape.axes):
-        alone = [(*finest[:axis], k, *finest[axis + 1 :]) for k in range(own.depth + 1)]
+        alone = [at_level(finest, axis, k) for k in range(own.depth + 1)]
         of_levels = [
             variances.get(c, 1.0 if c in known else inf) / (variances[finest] if axis else 1.0)
             for c in alone

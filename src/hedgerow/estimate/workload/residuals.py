@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.estimate.cube.passes import lines, sum_along
+from hedgerow.estimate.cube.passes import lines
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats
 
 Axes: TypeAlias = tuple[int, ...]
@@ -84,13 +84,6 @@ class Beside:
         """Return a residual's slice of a turned table: (nodes of the spine, *coordinates)."""
         kept = [slice(1, None) if axis in residual else slice(0, 1) for axis in self.axes]
         return np.moveaxis(turned, self.spine, 0)[(slice(None), *kept)]
-
-    def summed(self, table: Floats, there: Cuboid, cuboid: Cuboid) -> Floats:
-        """Return the sums of a cuboid's cells to those of a coarser one; of itself, the table."""
-        for axis, shape in enumerate(self.shape.axes):
-            start = shape.descendant_start(cuboid[axis], there[axis])
-            table = sum_along(table, axis, start)
-        return table
 
     def factors(self, cuboid: Cuboid, axis: int) -> Floats:
         """Return an attribute's factors of a cell's variance: float64 (2, nodes).

@@ -22,8 +22,8 @@ import numpy as np
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Counts, settle_cuboid
-from hedgerow.estimate.cube.passes import sum_along
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.targets import settle_with_targets
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
@@ -76,7 +76,7 @@ def settle_in_order(
     for element in lattice.elements:
         known = next((c for c in exact or () if is_within(element, c)), None)
         if known is None:
-            table = _checked(shape, element, estimates.get(element))
+            table = shape.checked(element, estimates.get(element))
             found[element] = _settled(shape, lattice, element, table, found, weights)
         elif element in lattice.kept:
             found[element] = summed(shape, (exact or {})[known], known, element)
@@ -85,22 +85,6 @@ def settle_in_order(
                 f"true counts of cuboid {element} are known, but tables do not keep its sums"
             )
     return found
-
-
-def summed(shape: CubeShape, counts: Counts, cuboid: Cuboid, coarser: Cuboid) -> Counts:
-    """Return the sums of a cuboid's counts for the cells of one of its coarsenings."""
-    for axis, (own, level, deeper) in enumerate(zip(shape.axes, coarser, cuboid, strict=True)):
-        counts = sum_along(counts, axis, own.descendant_start(level, deeper))
-    return counts
-
-
-def _checked(shape: CubeShape, cuboid: Cuboid, table: Floats | None) -> Floats:
-    if table is None or table.shape != shape.shape(cuboid) or table.dtype != np.float64:
-        raise EstimateError(
-            f"cuboid {cuboid} needs float64 estimates of the shape {shape.shape(cuboid)}, got "
-            f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
-        )
-    return table
 
 
 def _settled(

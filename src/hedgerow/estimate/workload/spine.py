@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.passes import combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import AxisShape, Cuboid, Floats
+from hedgerow.estimate.cube.shape import Cuboid, Floats, join
+from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CHUNK, Product
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
@@ -115,14 +116,14 @@ class SpineSolver:
         Raises:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
-        observed, beside = self.observed, self.beside
+        observed, beside, shape = self.observed, self.beside, self.observed.shape
         found, made = dict[Cuboid, Floats](), dict[Cuboid, Floats]()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
             if (known := observed.public) is not None and observed.is_public(cuboid):
-                found[cuboid] = beside.summed(self._copied(tables, known), known, cuboid)
+                found[cuboid] = summed(shape, self._copied(tables, known), known, cuboid)
             else:
-                made[cuboid] = np.zeros(observed.shape.shape(beside.at_detail(cuboid)))
+                made[cuboid] = np.zeros(shape.shape(beside.at_detail(cuboid)))
         told = {cuboid for each in self.told.values() for cuboid in each} if made else ()
         turned = {cuboid: beside.turn(self._copied(tables, cuboid), cuboid) for cuboid in told}
         for residual in self.squares:
@@ -133,7 +134,7 @@ class SpineSolver:
                     beside.part(made[cuboid], residual)[...] = even
         for cuboid, table in made.items():
             there = beside.at_detail(cuboid)
-            found[cuboid] = beside.summed(beside.turn(table, there), there, cuboid)
+            found[cuboid] = summed(shape, beside.turn(table, there), there, cuboid)
         return found
 
     def mean(self, cuboid: Cuboid) -> float:
@@ -226,8 +227,7 @@ class SpineSolver:
                 own[level] = 1 / (1 / own[level] + 1 / variance)
             else:
                 own[level], public = 0.0, level
-        whole = self.observed.shape.axes[spine]
-        return AxisSquares(AxisShape(whole.child_start[:depth], whole.given), own, public=public)
+        return AxisSquares(self.observed.shape.axes[spine].down_to(depth), own, public=public)
 
     def _levels(self, residual: Axes, turned: Mapping[Cuboid, Floats]) -> list[Floats]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
@@ -244,10 +244,7 @@ class SpineSolver:
 
     def _copied(self, tables: Mapping[Cuboid, Floats], cuboid: Cuboid) -> Floats:
         """Return a contiguous copy of the table of a cuboid, once it is checked."""
-        found, shape = tables.get(cuboid), self.observed.shape.shape(cuboid)
-        if found is None or found.shape != shape or found.dtype != np.float64:
-            raise EstimateError(f"cuboid {cuboid} needs a float64 table of the shape {shape}")
-        return found.copy()
+        return self.observed.shape.checked(cuboid, tables.get(cuboid)).copy()
 
     def _check(self, cuboid: Cuboid) -> None:
         """Raise unless a cuboid is the sum of a table's cells."""
@@ -263,7 +260,8 @@ def _levels_of(observed: Observed) -> list[set[int]]:
 
 def _deepest(observed: Observed) -> Cuboid:
     """Return for each axis the deepest level that occurs."""
-    return tuple(max(levels) for levels in _levels_of(observed))
+    public = () if observed.public is None else (observed.public,)
+    return reduce(join, (*observed.variances, *public))
 
 
 def _spine(observed: Observed) -> int | None:

@@ -1,8 +1,9 @@
 """Shares over a cube: exact shares of each axis's levels, whose products are those of cuboids.
 
 Cuboid c gets Π_a s_a(c_a), divided by what is measured of it all: 1 less the shares of the public
-cuboids. Estimates of a cube are exact for such products (`hedgerow.estimate.cube.estimates`), so
-every rule here ends in one. Nothing here knows more than public facts.
+cuboids. Estimates of a cube are in closed form for such products
+(`hedgerow.estimate.cube.estimates`), so every rule here ends in one, but for shares that are given
+by cuboid. Nothing here knows more than public facts.
 
 *Optimal.* An importance w_c is, as on a chain, the cost of a squared error of one count. After
 estimation (``released``) Σ_c w_c n_c V_c is to be least, V_c being the mean variance of the n_c
@@ -22,7 +23,6 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.estimates import public_cuboids
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.estimate.cube.shares import (
     axis_shares,
@@ -38,8 +38,8 @@ from hedgerow.plan.allocation.allocation import (
     importances_by_axis,
     rounded_shares,
 )
-from hedgerow.plan.cube import cube_shape
 from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.tables.tree import Levels, Tree
 
 AxisShares = tuple[tuple[Fraction, ...], ...]
@@ -71,7 +71,7 @@ class CubeFacts:
     @classmethod
     def of(cls, problem: Problem) -> "CubeFacts":
         """Return the facts of a problem whose workload is a cube."""
-        shape = cube_shape(problem.tree)
+        shape = shape_of_tree(problem.tree)
         exact = None if problem.public is None else shape.given(problem.public)
         all_levels = isinstance(problem.measure, Survivors)
         return cls(problem.tree, shape, problem.mechanism.price.power, exact, all_levels)
@@ -79,12 +79,12 @@ class CubeFacts:
     @property
     def measurable(self) -> list[Cuboid]:
         """The cuboids that are not public, coarsest first."""
-        exact = public_cuboids(self.shape, self.public)
+        exact = self.shape.within(self.public)
         return [cuboid for cuboid in self.shape.cuboids() if cuboid not in exact]
 
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return tuple(axis.first(k) for axis, k in zip(self.shape.axes, cuboid, strict=True))
+        return self.shape.first(cuboid)
 
     def name(self, cuboid: Cuboid) -> str:
         """Return the name of a cuboid."""
@@ -142,7 +142,7 @@ def given_by_axis(facts: CubeFacts, given: Mapping[str, tuple[Fraction, ...]]) -
 def given_by_cuboid(facts: CubeFacts, given: Mapping[str, Fraction]) -> CuboidShares:
     """Return the shares that are given by cuboid; cuboids that are not named have none.
 
-    A plan refuses those that are no product over the axes (`hedgerow.plan.cube.axis_factors`).
+    They need be no product over the axes (`hedgerow.plan.cube.planned_cube`).
 
     Raises:
         PlanError: a cuboid that is unknown or cannot be measured, or no share for the leaves.

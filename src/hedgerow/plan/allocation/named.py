@@ -27,7 +27,7 @@ from hedgerow.plan.allocation.allocation import (
     rounded_shares,
 )
 from hedgerow.plan.cuboids import whole_cuboids
-from hedgerow.plan.joint import cut_shape
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.workload import tables_of
 from hedgerow.tables.tree import Levels
 
@@ -66,7 +66,7 @@ class NamedFacts:
     def of(cls, problem: Problem) -> "NamedFacts":
         """Return the facts of a problem whose workload names its cuboids."""
         tree, every = problem.tree, problem.workload.cuboids(problem.tree)
-        shape = cut_shape(tree, every)
+        shape = shape_of_tree(tree, every)
         whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
         tables = {*tables_of(tree, every)}
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]

@@ -67,8 +67,7 @@ class Shares:
         """Return one share or None for each of `Problem.cuboids`.
 
         Raises:
-            PlanError: shares that do not fit the cuboids; of a cube, shares by cuboid that are no
-                product over the axes.
+            PlanError: shares that do not fit the cuboids.
         """
         if problem.is_cube:
             facts, given = CubeFacts.of(problem), self.given

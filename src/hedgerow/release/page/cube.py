@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.workload.observed import maximal
+from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube, is_within
+from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,

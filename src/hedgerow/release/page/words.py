@@ -6,9 +6,9 @@ import numpy as np
 
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError, TableError
+from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.workload.observed import maximal
 from hedgerow.plan.cuboids import (
     All,
     Measure,
