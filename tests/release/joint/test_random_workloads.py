@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.plan.workload import is_within, tables_of
-from tests.estimate.workload.dense_workloads import DenseWorkload
+from hedgerow.plan.workload import tables_of
+from tests.estimate.workload.workloads import DenseWorkload
 from tests.made import random_counts, random_tree
 from tests.release.cube.test_cube_release import released, summed, tables, true_table
 
