@@ -164,6 +164,20 @@ class Joint(ABC):
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return cuboid in self.whole
 
+    def error_of(self, levels: Levels) -> float | None:
+        """Return the root of the mean variance of a cuboid's estimates, in the workload or not.
+
+        Returns:
+            Records; None where no table whose cells are all measured sums to it.
+        """
+        axes = zip(self.shape.axes, levels, strict=True)
+        if any(level >= len(axis.given) for axis, level in axes):
+            return None
+        cuboid = self.shape.given(levels)
+        if self.is_public(cuboid):
+            return 0.0
+        return self.variances_of(cuboid).mean(cuboid) ** 0.5 if self.is_answerable(cuboid) else None
+
     def steps(self, cuboid: Cuboid) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
         del cuboid
