@@ -1,5 +1,6 @@
 """Sizes beyond which named cuboids are refused by the plan, so that no charged release fails."""
 
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -69,6 +70,20 @@ def test_more_axes_than_arrays_have_are_refused_by_the_plan():
     assert len(release.cuboid(x0="level1")) > 0
     with pytest.raises(hr.PlanError, match="over 62 axes at most, and this tree has 63"):
         planned(axes([2] * 63), *cuboids)
+
+
+def test_shares_too_far_apart_for_floats_are_refused_by_the_plan():
+    tree = hr.Tree([fixed_axis(n, 2, 2, columns=[f"{n}1", f"{n}2"]) for n in "od"])
+    names = ["o.level2 × d.level1", "o.level1 × d.level2", "o.level1"]
+    for digits, fits in ((18, True), (24, False)):
+        small = Fraction(1, 10**digits)
+        shares = hr.Shares({names[0]: "1/2", names[1]: Fraction(1, 2) - small, names[2]: small})
+        wanted = {"workload": hr.Cuboids(names), "allocation": shares, "measure": hr.All()}
+        if fits:
+            hr.make_plan(tree, budget=hr.Rho(1), **wanted)
+            continue
+        with pytest.raises(hr.PlanError, match="variances of a workload are too far apart"):
+            hr.make_plan(tree, budget=hr.Rho(1), **wanted)
 
 
 @pytest.mark.parametrize("levels", [1, 2])

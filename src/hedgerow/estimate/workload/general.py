@@ -38,6 +38,9 @@ MOST_WORK = 1 << 28
 MOST_KEPT = 1 << 27
 """Numbers that are kept for exact variances: rows times cells of some coarser cuboids."""
 
+FARTHEST = 1e20
+"""The largest ratio of two variances; from some 1e27 on, floats lose estimates unnoticed."""
+
 GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, are spread out evenly."""
 
@@ -74,6 +77,11 @@ class GeneralSolver:
             raise EstimateError(
                 f"a workload beside a chain is estimated at once, up to {MOST_CELLS:,} cells, and "
                 f"this one has {cells:,}; leave out cuboids or levels"
+            )
+        if max(observed.variances.values()) > FARTHEST * min(observed.variances.values()):
+            raise EstimateError(
+                "the variances of a workload are too far apart for its least squares in floats: "
+                f"at most {FARTHEST:.0e} times one another; give small shares more, or none"
             )
         dual = dual_of(observed, chains_of(observed))
         work = dual.size * sum(map(shape.cells, observed.tables))
