@@ -279,12 +279,22 @@ class PlannedCuboids(Joint):
             if len(covers) == 1:
                 continue
             if len(covers) != 2 or join(*covers) != cuboid:
+                also = (
+                    f"name {named([above])}, too, or "
+                    if (above := self._above(cuboid))
+                    else "name others, or "
+                )
                 raise PlanError(
                     f"{named([cuboid])} cannot be measured at survivors below "
                     f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
-                    "have all its levels between them; name others, or measure all cells "
+                    f"have all its levels between them; {also}measure all cells "
                     '(measure = "all")'
                 )
+
+    def _above(self, cuboid: Cuboid) -> Cuboid | None:
+        """Return what all margins of a cuboid have between them, unless it is that cuboid."""
+        above = reduce(join, self.margins[cuboid])
+        return above if any(above) and above != cuboid else None
 
     @property
     def sparse(self) -> tuple[Cuboid, ...]:
