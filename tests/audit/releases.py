@@ -17,13 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
@@ -53,8 +52,8 @@ class Pair:
         """The plan, and the audit of so many releases of each table."""
         tree, seen = self.plan.tree, []
         for side, leaves in enumerate((self.first, self.second)):
-            kind = Rows if self.plan.is_chain else CubeRows
-            counts, rows = table(tree, leaves), kind(tree, runs)
+            counts = table(tree, leaves)
+            rows = Rows(tree, runs) if self.plan.is_chain else CuboidRows(self.plan, runs)
             for run in range(runs):
                 rows.add(self.plan, self.release(counts, self.plan, self._key(side, run)), run)
             seen.append(rows.seen)
@@ -81,7 +80,7 @@ class Pair:
             for levels, what in plan.by_levels.items():
                 mechanism = what.mechanism if isinstance(what, Measured) else None
                 noise += [mechanism] * tree.cells(levels)
-            before, after = (sums_of_cube(tree, side) for side in (self.first, self.second))
+            before, after = (sums_of_cuboids(plan, side) for side in (self.first, self.second))
             return Truth(before, after, tuple(noise))
         for depth, what in enumerate(plan.depths[above:]):
             mechanism = what.mechanism if isinstance(what, Measured | Summed) else None
@@ -147,13 +146,13 @@ class Rows:
         out[rows, columns(self.tree, depth, small)] = values
 
 
-class CubeRows:
-    """What releases of a cube show, by cell; cuboids follow each other, coarsest first."""
+class CuboidRows:
+    """What releases of a cube, or of named cuboids, show, by cell; coarser cuboids come first."""
 
-    def __init__(self, tree: Tree, runs: int) -> None:
-        self.tree, self.cuboids = tree, Cube().cuboids(tree)
-        ends = np.cumsum([tree.cells(levels) for levels in self.cuboids])
-        self.start = dict(zip(self.cuboids, [0, *ends.tolist()], strict=False))
+    def __init__(self, plan: Plan, runs: int) -> None:
+        self.tree = plan.tree
+        ends = np.cumsum([plan.tree.cells(levels) for levels in plan.levels])
+        self.start = dict(zip(plan.levels, [0, *ends.tolist()], strict=False))
         shape = (runs, int(ends[-1]))
         self.seen = Seen(np.full(shape, np.nan), np.zeros(shape))
 
@@ -177,25 +176,20 @@ class CubeRows:
         if plan.is_whole(levels):
             sizes = [axis.size(k) for axis, k in zip(self.tree.axes, levels, strict=True)]
             return tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
-        one, other = (
-            (nodes.codes[0], nodes.codes[1], nodes.counts)
-            for nodes in (
-                content.nodes[levels[0], levels[1] - 1],
-                content.nodes[levels[0] - 1, levels[1]],
-            )
-        )
-        starts = [a.child_start[k - 1] for a, k in zip(self.tree.axes, levels, strict=True)]
-        rows, columns = (np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        blocks = SparseBlocks.of_cells(one, other, (rows, columns))
-        return blocks.nodes(np.arange(blocks.cells))
+        joint = plan.joint
+        cuboid = joint.shape.given(levels)
+        above = {cover: content.nodes[joint.levels(cover)] for cover in joint.margins[cuboid]}
+        listed = {cover: (nodes.codes, nodes.counts) for cover, nodes in above.items()}
+        survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], listed)
+        return survivors.nodes(np.arange(survivors.cells))
 
 
-def sums_of_cube(tree: Tree, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What noise is added to in a cube: true counts, by column."""
+def sums_of_cuboids(plan: Plan, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What noise is added to in each cuboid of a plan: true counts, by column."""
     found = []
-    for levels in Cube().cuboids(tree):
+    for levels in plan.levels:
         sums = leaves
-        for number, (axis, level) in enumerate(zip(tree.axes, levels, strict=True)):
+        for number, (axis, level) in enumerate(zip(plan.tree.axes, levels, strict=True)):
             start = axis.descendant_start(level, axis.depth)[:-1]
             sums = np.add.reduceat(sums, start, axis=number)
         found.append(sums.ravel())

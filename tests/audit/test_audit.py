@@ -54,6 +54,13 @@ def trips_cubed(change, start, **options):
     return replace(found, release=with_estimator(hr.Euclidean()))
 
 
+def trips_named(names, change, start, **options):
+    """The same with the cuboids measured that are named: two tables, or margins and leaves."""
+    options = {"budget": RHO, **options}
+    found = trips(change, start, workload=hr.Cuboids(names), **options)
+    return replace(found, release=with_estimator(hr.Euclidean()))
+
+
 def incomes(budget, neighbours, release, measure=None):
     """A numeric column in eight bins."""
     ranges = Ranges.equal_width("income", 0, 8, 8)
@@ -76,6 +83,9 @@ def of_column(counts, plan, bits):
 
 
 OUT, BACK = (0, 0), (3, 3)
+ASIDE = (3, 1)  # at another place of each cuboid, so that shared noise does not cancel out
+TABLES = ["origin.level2 × destination.level1", "origin.level1 × destination.level2"]
+MARGINS = ["origin.level2", "destination.level2", "origin.level2 × destination.level2"]
 LAPLACE = {"budget": PURE, "mechanism": hr.DiscreteLaplace}
 GAUSS = {"budget": RHO}
 
@@ -101,6 +111,12 @@ PAIRS = {
         {OUT: -1, BACK: 1}, 1, neighbours=REPLACE, measure=hr.Survivors()
     ),
     "cube, added": trips_cubed({BACK: 1}, 1, neighbours=ADD_REMOVE, measure=hr.All()),
+    "two tables, moved": trips_named(
+        TABLES, {OUT: -1, ASIDE: 1}, 1, neighbours=REPLACE, measure=hr.All()
+    ),
+    "margins and leaves, moved, sparse": trips_named(
+        MARGINS, {OUT: -1, ASIDE: 1}, 1, neighbours=REPLACE, measure=hr.Survivors()
+    ),
     "trips moved": trips({OUT: -1, BACK: 1}, 30, neighbours=REPLACE, **GAUSS),
     "a trip added": trips({BACK: 1}, 1, neighbours=ADD_REMOVE, **GAUSS),
     "incomes": incomes(hr.Epsilon(2), REPLACE, of_column),
@@ -159,6 +175,8 @@ TRUE_CODE = [
     Audit("cube, moved"),
     Audit("cube, moved, sparse"),
     Audit("cube, added"),
+    Audit("two tables, moved"),
+    Audit("margins and leaves, moved, sparse"),
     Audit("sums of incomes"),
     Audit("sums of incomes, added"),
     Audit("sums, counts alone", 4_000),
@@ -258,11 +276,34 @@ def test_a_cuboid_that_is_not_charged_is_found(monkeypatch):
     options = {"neighbours": REPLACE, "measure": hr.All(), "allocation": hr.Shares(part)}
     options["budget"] = hr.Rho(3)
     right = trips_cubed({OUT: -1, BACK: 1}, 30, **options).plan
-    monkeypatch.setitem(PAIRS, "uncharged", replace(PAIRS["cube, moved"], plan=right))
+    find_uncharged(monkeypatch, replace(PAIRS["cube, moved"], plan=right))
+
+
+def test_a_named_table_that_is_not_charged_is_found(monkeypatch):
+    """One of two tables has four fifths of the budget, and is left out of the composition."""
+    shares = hr.Shares(dict(zip(TABLES, ("0.8", "0.2"), strict=True)))
+    options = {"neighbours": REPLACE, "measure": hr.All(), "allocation": shares}
+    options["budget"] = hr.Rho(3)
+    find_uncharged(monkeypatch, trips_named(TABLES, {OUT: -1, BACK: 1}, 30, **options))
+
+
+def find_uncharged(monkeypatch, pair):
+    """Find the use of a pair's last cuboid, which is not charged."""
+    right = pair.plan
+    monkeypatch.setitem(PAIRS, "uncharged", pair)
     _, events = Audit("uncharged", 1_500).run()
     assert excess(events, right.guarantee) <= 0
     left_out = replace(right.guarantee, uses=right.guarantee.uses[:-1])
     assert excess(events, left_out) > 0
+
+
+@pytest.mark.parametrize("name", ["two tables, moved", "margins and leaves, moved, sparse"])
+def test_noise_that_two_named_cuboids_share_is_found(monkeypatch, name):
+    """All cuboids draw from one stream."""
+    stream = ReleaseKey.stream
+    monkeypatch.setattr(ReleaseKey, "stream", lambda key, *_: stream(key, 0))
+    plan, events = Audit(name).run()
+    assert excess(events, plan.guarantee) > 0
 
 
 @pytest.mark.parametrize(

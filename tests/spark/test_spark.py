@@ -223,18 +223,51 @@ def test_a_tree_that_is_not_cut_is_released_by_the_driver(table_of, tmp_path, mo
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
 
 
+TOGETHER = {
+    "cube": hr.Cube(),
+    "two tables": hr.Cuboids(["a0.level2 × a1.level1", "a0.level1 × a1.level2"]),
+    "a chain and margins": hr.Cuboids(["a0.level3", "a1.level3"], chain=True),
+}
+"""Workloads whose cuboids are estimated together."""
+
+
 @pytest.mark.usefixtures("known_key")
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
-def test_a_cube_is_summed_by_executors_and_released_by_the_driver(table_of, tmp_path, measure):
+@pytest.mark.parametrize("name", TOGETHER)
+def test_cuboids_that_are_estimated_together_are_summed_by_executors_and_released_by_the_driver(
+    table_of, tmp_path, name, measure
+):
     counts, _ = made(2)
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=hr.Cube(), measure=measure)
+    workload = TOGETHER[name]
+    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
-    for name in plan.cuboids:
-        assert found.level(name).equals(local.level(name)), name
+    for cuboid in plan.cuboids:
+        assert found.level(cuboid).equals(local.level(cuboid)), cuboid
     for levels in plan.measured:
         assert np.array_equal(found.content.noisy(levels), local.content.noisy(levels)), levels
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
+
+
+@pytest.mark.usefixtures("known_key")
+@pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+def test_named_cuboids_whose_run_was_killed_are_finished_with_the_same_noise(
+    table_of, tmp_path, monkeypatch, measure
+):
+    counts, _ = made(2)
+    workload = TOGETHER["a chain and margins"]
+    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
+    table = table_of(counts)
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "write_report", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release_on_spark(table, plan, directory=tmp_path / "out")
+    key = ReleaseKey((tmp_path / "out.staging" / "release.key").read_bytes())
+    found = release_on_spark(table, plan, directory=tmp_path / "out", unfinished=Unfinished.RESUME)
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=key)
+    for cuboid in plan.cuboids:
+        assert found.level(cuboid).equals(local.level(cuboid)), cuboid
+    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
 
 
 WRITE_RUN = write_run

@@ -12,6 +12,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.estimate.workload.observed import Observed
+from hedgerow.evaluate.funds import Proportional
+from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.joint import PlannedCuboids
 from hedgerow.plan.make import read_plan
@@ -134,3 +136,12 @@ def test_a_cube_that_is_too_large_for_it_is_told_to_give_shares_by_axis(monkeypa
     assert replace(plan).joint.shape.cells((2, 2)) == 120
     with pytest.raises(hr.PlanError, match=r"up to 100 cells.*; or give the shares .* by axis"):
         any_shares(np.random.default_rng(7), plan)
+
+
+def test_it_is_verified_and_funds_by_it_have_intervals(tmp_path):
+    plan = any_shares(np.random.default_rng(8), cube())
+    release = released(table_of(), plan)
+    release.write(tmp_path / "out")
+    assert all(finding.passed for finding in hr.check(tmp_path / "out"))
+    found = share_intervals(release, "o.level1", Proportional(), 60, draws=40)
+    assert (found["low"] < found["high"]).all()
