@@ -260,6 +260,13 @@ def test_a_key_of_many_parts_is_refused_before_it_is_read(here, parts, form):
     refused("plan", "odd.toml", words="has a key of more than 32 parts")
 
 
+@pytest.mark.parametrize("form", ['a = "{}"\n', "{} = 1\n", "# {}\n[{}]\n"])
+def test_a_long_word_is_looked_through_once(here, form):
+    """Letter by letter it took hours for a file of 2 MB."""
+    (here / "odd.toml").write_text(form.format("x" * 1_900_000, "x"))
+    refused("plan", "odd.toml")
+
+
 @pytest.mark.parametrize("option", ["--level", "--depth", "--by"])
 @pytest.mark.parametrize("value", [LONG, "x y " * 2_500], ids=["one word", "words"])
 def test_a_long_option_is_not_echoed(here, option, value):

@@ -13,6 +13,7 @@ from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan import cuboids
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.named import NamedFacts
+from hedgerow.plan.forecast import forecast_matrix
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import tables_of
 
@@ -189,6 +190,19 @@ def test_the_even_forecast_is_the_forecast_where_axes_are_even():
     each = [plan.joint.shape.given(levels) for levels in plan.measured]
     wide = [plan.joint.nominal_variance(cuboid) for cuboid in each]
     np.testing.assert_allclose(found / found[0], np.array(wide) / wide[0], rtol=1e-6)
+
+
+def test_the_matrix_of_levels_shows_the_errors_of_sums_in_brackets():
+    plan = planned("o.o3", "d.d3", "o.o2 × d.d2")
+    rows = forecast_matrix(plan, hr.forecast(plan)).split("\n")
+    assert rows[0].endswith("in records, of sums that are no cuboid of the plan in brackets:")
+    error = plan.joint.error_of((1, 1))
+    cuboid = plan.joint.shape.given((1, 1))
+    spread = plan.joint.variances_of(cuboid).of_cells(cuboid)
+    assert error == pytest.approx(float(spread.mean()) ** 0.5)
+    assert f"({error:,.4g})" in "\n".join(rows)
+    assert plan.joint.error_of((3, 1)) is None
+    assert plan.joint.error_of((0, 0)) == 0
 
 
 @pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])

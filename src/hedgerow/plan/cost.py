@@ -44,6 +44,8 @@ BYTES_A_CUBE_CELL = 32
 """Of a cell of a cube, whose tables are held in memory whole: noise, sums, counts, estimates."""
 BYTES_A_NAMED_CELL = 40
 """Of a cell of named cuboids, or of what they are settled at, likewise."""
+BYTES_A_FOLDED_NODE = 24
+"""Of a row or column among which survivors of named cuboids are found: its parent, and weights."""
 BYTES_A_SURVIVOR_ON_DISK = 9
 BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
@@ -118,7 +120,8 @@ def bytes_of_tables(plan: Plan) -> int:
         return whole * BYTES_A_CUBE_CELL
     held = {*joint.lattice.elements, *(cuboid for cuboid in joint.noise if cuboid in joint.whole)}
     cells = sum(map(joint.shape.cells, held))
-    return cells * BYTES_A_NAMED_CELL + bytes_of_solver(joint.solver)
+    folded = max((sum(joint.folded(cuboid)) for cuboid in joint.sparse), default=0)
+    return cells * BYTES_A_NAMED_CELL + bytes_of_solver(joint.solver) + folded * BYTES_A_FOLDED_NODE
 
 
 def _work(plan: Plan, records: int, *, noisy: bool) -> Work:

@@ -279,20 +279,27 @@ def forecast_table(frame: pl.DataFrame) -> str:
 
 
 def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
-    """Return the RMSE of cuboids of two axes as text: levels down and across; blank for others.
+    """Return the RMSE of cuboids of two axes as text: levels down and across.
 
-    A chain, and cuboids of more axes or one, have no such matrix: the text is empty.
+    Those of sums of a table that are no cuboid of the workload stand in brackets; blank is what
+    nothing tells. A chain, and cuboids of more axes or one, have no such matrix: the text is empty.
     """
     if plan.is_chain or len(plan.tree.axes) != 2:
         return ""
     down, across = (["total", *axis.levels] for axis in plan.tree.axes)
     cells = dict(zip(plan.by_levels, frame["rmse"], strict=True))
-    rows = [
-        [level, *(_error_text(cells.get((i, j))) for j in range(len(across)))]
-        for i, level in enumerate(down)
-    ]
+
+    def error(levels: Levels) -> str:
+        if levels in cells:
+            return _error_text(cells[levels])
+        text = _error_text(plan.joint.error_of(levels))
+        return text and f"({text})"
+
+    rows = [[level, *(error((i, j)) for j in range(len(across)))] for i, level in enumerate(down)]
     names = [axis.name for axis in plan.tree.axes]
-    title = f"RMSE by levels of {names[0]} (down) and {names[1]} (across), in records:"
+    sums = ", of sums that are no cuboid of the plan in brackets"
+    more = sums if any(text.startswith("(") for row in rows for text in row[1:]) else ""
+    title = f"RMSE by levels of {names[0]} (down) and {names[1]} (across), in records{more}:"
     return f"{title}\n\n{aligned([['', *across], *rows], left=(0,))}"
 
 

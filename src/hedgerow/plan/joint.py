@@ -5,7 +5,7 @@ translates. Nothing here is confidential.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
@@ -28,17 +28,22 @@ from hedgerow.estimate.cube.shape import (
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import solver_of
+from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 Tables = dict[Cuboid, Float64]
+
+MOST_NUMBERED = 1 << 62
+"""Cells that a cuboid may have: int64 numbers them."""
 
 SMALLEST = 1e-12
 """Records²: noise of a smaller variance is given this one where estimates are weighted."""
@@ -159,6 +164,20 @@ class Joint(ABC):
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return cuboid in self.whole
 
+    def error_of(self, levels: Levels) -> float | None:
+        """Return the root of the mean variance of a cuboid's estimates, in the workload or not.
+
+        Returns:
+            Records; None where no table whose cells are all measured sums to it.
+        """
+        axes = zip(self.shape.axes, levels, strict=True)
+        if any(level >= len(axis.given) for axis, level in axes):
+            return None
+        cuboid = self.shape.given(levels)
+        if self.is_public(cuboid):
+            return 0.0
+        return self.variances_of(cuboid).mean(cuboid) ** 0.5 if self.is_answerable(cuboid) else None
+
     def steps(self, cuboid: Cuboid) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
         del cuboid
@@ -274,22 +293,39 @@ class PlannedCuboids(Joint):
             ) from None
         except EstimateError as error:
             raise PlanError(str(error)) from None
+        self._check_survivors(named)
+
+    def _check_survivors(self, named: Callable[[Iterable[Cuboid]], str]) -> None:
+        """Raise a PlanError unless survivors can be listed, below one cuboid or two."""
         for cuboid in self.sparse:
-            covers = [cover for cover in self.margins[cuboid] if any(cover)]
-            if len(covers) == 1:
-                continue
-            if len(covers) != 2 or join(*covers) != cuboid:
-                also = (
-                    f"name {named([above])}, too, or "
-                    if (above := self._above(cuboid))
-                    else "name others, or "
+            if (cells := self.shape.cells(cuboid)) > MOST_NUMBERED:
+                raise PlanError(
+                    f"{named([cuboid])} has {cells:,} cells, and they are numbered up to 2^62: "
+                    "name a coarser one"
                 )
+            covers = [cover for cover in self.margins[cuboid] if any(cover)]
+            if len(covers) > 2 or not covers or (len(covers) == 2 and join(*covers) != cuboid):
+                above = self._above(cuboid)
+                also = f"name {named([above])}, too" if above else "name others"
                 raise PlanError(
                     f"{named([cuboid])} cannot be measured at survivors below "
                     f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
-                    f"have all its levels between them; {also}measure all cells "
+                    f"have all its levels between them; {also}, or measure all cells "
                     '(measure = "all")'
                 )
+            if (most := max(self.folded(cuboid))) > MOST_NODES:
+                raise PlanError(
+                    f"{named([cuboid])} has {most:,} rows or columns below {named(covers)}, and "
+                    "survivors are found among 2^31 at most: name coarser ones, or a chain of "
+                    "nested cuboids"
+                )
+
+    def folded(self, cuboid: Cuboid) -> tuple[int, int]:
+        """Return how many rows and columns survivors stand in below two cuboids; 0 below one."""
+        covers = self.margins[cuboid]
+        if len(covers) == 1:
+            return 0, 0
+        return folded_sizes(Fold(self.shape, cuboid, covers))
 
     def _above(self, cuboid: Cuboid) -> Cuboid | None:
         """Return what all margins of a cuboid have between them, unless it is that cuboid."""

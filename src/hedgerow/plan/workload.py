@@ -169,11 +169,13 @@ class Cuboids:
     def named(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboids that are named, and those of the chain if they are wanted too."""
         found = dict.fromkeys(tree.chain if self.chain else ())
-        named = [_named(tree, name) for name in self.given]
-        twice = [levels for levels in named if named.count(levels) > 1]
-        if twice:
-            raise PlanError(f"cuboid {tree.name_of(twice[0])!r} is named twice")
-        return tuple(sorted(found | dict.fromkeys(named), key=fineness))
+        named = dict[Levels, None]()
+        for name in self.given:
+            levels = _named(tree, name)
+            if levels in named:
+                raise PlanError(f"cuboid {tree.name_of(levels)!r} is named twice")
+            named[levels] = None
+        return tuple(sorted(found | named, key=fineness))
 
     def described(self) -> list[str]:
         """Return the names."""

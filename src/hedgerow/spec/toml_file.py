@@ -35,7 +35,8 @@ WORD = 64
 (the name of a cuboid) and of a path or query; parts of a key, and bits of a whole number."""
 
 _LONG = {"source", "areas", "query", "database", "directory", "release", "master"}
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_PART = r"""(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+"""Bare parts begin at no letter within a word: a search takes a long word once, not letterwise."""
 _LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
 _TO_FILL_IN = re.compile(r"<[^>]* [^>]*>")
 """A placeholder has at least two words in <…>: a column may be called <i>."""

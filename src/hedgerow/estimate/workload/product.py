@@ -18,6 +18,9 @@ from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import AGREED, CubeVariances, Product
 from hedgerow.estimate.workload.observed import Observed
 
+MOST_LEVELS = 4096
+"""Combinations of levels up to which cuboids may be such a product."""
+
 
 class ProductSolver:
     """Least squares along one axis after the other; see the module.
@@ -87,11 +90,12 @@ def axis_variances(observed: Observed) -> list[Floats] | None:
     """Return the factors of the variances: for each axis float64 (levels); None if there are none.
 
     The finest cuboid must be measured, with every combination of the levels at which it is coarser
-    along one axis alone; levels within the public cuboid may have any factor.
+    along one axis alone; levels within the public cuboid may have any factor. There may be
+    `MOST_LEVELS` combinations of levels.
     """
     shape, variances = observed.shape, observed.variances
     finest = shape.finest
-    if finest not in variances:
+    if finest not in variances or prod(axis.depth + 1 for axis in shape.axes) > MOST_LEVELS:
         return None
     known = shape.within(observed.public)
     factors = []

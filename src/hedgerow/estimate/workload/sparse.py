@@ -108,6 +108,13 @@ def check_covers(cuboid: Cuboid, covers: Sequence[Cuboid]) -> None:
         )
 
 
+def folded_sizes(fold: Fold) -> tuple[int, int]:
+    """Return how many rows and columns the cells below two covers have."""
+    cuboid, (one, other) = fold.cuboid, fold.groups
+    rows = _only(cuboid, (*fold.batch, *one))
+    return fold.shape.cells(rows), fold.shape.cells(_only(cuboid, other))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseFold:
     """The cells below positive counts of two covers: blocks of rows and columns.
@@ -128,10 +135,9 @@ class SparseFold:
         """Return the blocks below the settled counts of the fold's two covers."""
         batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
         row_axes, cuboid = (*batch, *one), fold.cuboid
-        sizes = fold.shape.cells(_only(cuboid, row_axes)), fold.shape.cells(_only(cuboid, other))
-        if max(sizes) > MOST_NODES:
+        if (most := max(folded_sizes(fold))) > MOST_NODES:
             raise EstimateError(
-                f"cuboid {cuboid} has {max(sizes):,} rows or columns below {first} and {second}; "
+                f"cuboid {cuboid} has {most:,} rows or columns below {first} and {second}; "
                 f"at most {MOST_NODES:,} can be measured below positive counts: measure all cells"
             )
         cells = []

@@ -46,6 +46,9 @@ from hedgerow.estimate.cube.variances import CHUNK, Product
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
 
+MOST_RESIDUALS = 1 << 12
+"""Sets of attributes that tables have at their detail, each table's own counted, at most."""
+
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class SpineSolver:
@@ -85,8 +88,15 @@ class SpineSolver:
 
     @staticmethod
     def fits(observed: Observed) -> bool:
-        """Return whether all axes but one at most occur at their total and one finer level."""
-        return _spine(observed) is not None
+        """Return whether all axes but one at most occur at their total and one finer level.
+
+        Beyond `MOST_RESIDUALS` sets of attributes they do not fit either.
+        """
+        spine = _spine(observed)
+        if spine is None:
+            return False
+        attributes = [len(table) - table.count(0) - (table[spine] > 0) for table in observed.tables]
+        return sum(1 << number for number in attributes) <= MOST_RESIDUALS
 
     @property
     def is_exact(self) -> bool:

@@ -107,7 +107,7 @@ class JointPass:
     def _measured(self, tables: Tables, exact: dict[Cuboid, Counts]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         joint = self._joint
-        cells = {c: joint.shape.cells(c) for c in joint.shape.cuboids() if c in joint.whole}
+        cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
         whole, done = sum(cells.values()), 0
         for cuboid, size in cells.items():
             levels, began = joint.levels(cuboid), perf_counter()

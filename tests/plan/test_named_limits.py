@@ -1,0 +1,86 @@
+"""Sizes beyond which named cuboids are refused by the plan, so that no charged release fails."""
+
+from math import prod
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.product import ProductSolver
+from hedgerow.estimate.workload.solvers import solver_of
+from hedgerow.estimate.workload.spine import SpineSolver
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.cost import BYTES_A_FOLDED_NODE, BYTES_A_NAMED_CELL, bytes_of_tables
+from hedgerow.release.execution import in_memory
+from tests.made import fixed_axis
+
+
+def axes(sizes):
+    """A tree of axes of one level, of so many nodes each."""
+    names = [f"x{i}" for i in range(len(sizes))]
+    return hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in zip(names, sizes, strict=True)])
+
+
+def planned(tree, *cuboids, measure=None):
+    """Cuboids are given as numbers of axes."""
+    names = [" × ".join(f"x{i}.level1" for i in cuboid) for cuboid in cuboids]
+    workload = hr.Cuboids(names)
+    return hr.make_plan(tree, budget=hr.Rho(100), workload=workload, measure=measure)
+
+
+def test_more_rows_than_survivors_can_be_found_among_are_refused_by_the_plan():
+    tree = axes([50_000, 50_000, 2])
+    with pytest.raises(hr.PlanError, match=r"has 2,500,000,000 rows or columns below 'x2.level1' "):
+        planned(tree, [0], [1], [0, 1], [2], [0, 1, 2], measure=hr.Survivors())
+
+
+def test_rows_and_columns_of_survivors_count_towards_the_memory():
+    plan = planned(axes([9000, 9000, 2]), [0], [1], [0, 1], [2], [0, 1, 2], measure=hr.Survivors())
+    joint = plan.joint
+    assert joint.folded((1, 1, 1)) == (81_000_000, 2)
+    held = sum(map(joint.shape.cells, joint.lattice.elements)) * BYTES_A_NAMED_CELL
+    assert bytes_of_tables(plan) == held + (81_000_000 + 2) * BYTES_A_FOLDED_NODE
+
+
+def test_cells_that_int64_does_not_number_are_refused_by_the_plan():
+    chain = [0], [0, 1], [0, 1, 2], [0, 1, 2, 3]
+    planned(axes([1 << 16, 1 << 16, 1 << 16, 1 << 14]), *chain, measure=hr.Survivors())
+    with pytest.raises(hr.PlanError, match=r"4,611,967,493,404,098,560 cells, and they are num"):
+        planned(axes([1 << 16, 1 << 16, 1 << 16, (1 << 14) + 1]), *chain, measure=hr.Survivors())
+
+
+def test_pairs_of_many_axes_are_released():
+    """There are 2^30 combinations of levels, and none is looked at that is not named."""
+    tree = axes([2] * 30)
+    plan = planned(tree, *([i, i + 1] for i in range(0, 30, 2)))
+    codes = np.random.default_rng(1).integers(0, 2, (30, 500)).astype(np.int32)
+    counts = hr.Counts.from_leaves(tree, tuple(codes), np.ones(500, dtype=np.int64))
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
+    assert len(release.content.nodes) == 1 + 15
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_closed_forms_are_for_few_combinations_of_levels(levels):
+    """Beyond 4,096 they would take longer than the general solver, and 2^20 of them for ever."""
+    each = [np.array([0, 2]), np.array([0, 1, 3])][:levels]
+    for many, fits in ((4 if levels == 2 else 12, True), (8 if levels == 2 else 14, False)):
+        shape = CubeShape.of([each] * many)
+        every = list(shape.cuboids()) if levels == 2 and fits else [(levels,) * many]
+        if levels == 2 and not fits:
+            every.append((1,) * many)
+        observed = Observed(shape, {c: 1.0 * prod(1 + k for k in c) for c in every})
+        closed = SpineSolver if levels == 1 else ProductSolver
+        assert closed.fits(observed) is fits
+        if not fits:
+            solver = solver_of(observed)
+            assert not isinstance(solver, SpineSolver | ProductSolver)
+            assert solver.mean(every[0]) > 0
+
+
+def test_a_name_given_a_million_times_is_refused_at_once():
+    """Each was compared with all others: hours for a manifest of 16 MB."""
+    workload = hr.Cuboids(["x0.level1", *["x1.level1"] * 1_000_000])
+    with pytest.raises(hr.PlanError, match=r"cuboid 'x1.level1' is named twice"):
+        hr.make_plan(axes([2, 2]), budget=hr.Rho(1), workload=workload)
