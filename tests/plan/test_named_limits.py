@@ -61,6 +61,16 @@ def test_pairs_of_many_axes_are_released():
     assert len(release.content.nodes) == 1 + 15
 
 
+def test_more_axes_than_arrays_have_are_refused_by_the_plan():
+    cuboids = [0, 1], [1, 2], [61]
+    plan = planned(axes([2] * 62), *cuboids)
+    counts = hr.Counts.from_leaves(plan.tree, (np.zeros(1, np.int32),) * 62, np.array([9]))
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(2))
+    assert len(release.cuboid(x0="level1")) > 0
+    with pytest.raises(hr.PlanError, match="over 62 axes at most, and this tree has 63"):
+        planned(axes([2] * 63), *cuboids)
+
+
 @pytest.mark.parametrize("levels", [1, 2])
 def test_closed_forms_are_for_few_combinations_of_levels(levels):
     """Beyond 4,096 they would take longer than the general solver, and 2^20 of them for ever."""

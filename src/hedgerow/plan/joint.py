@@ -45,6 +45,9 @@ Tables = dict[Cuboid, Float64]
 MOST_NUMBERED = 1 << 62
 """Cells that a cuboid may have: int64 numbers them."""
 
+MOST_AXES = 62
+"""Axes of named cuboids: NumPy's arrays have 64 at most, and vectors of tables one more."""
+
 SMALLEST = 1e-12
 """Records²: noise of a smaller variance is given this one where estimates are weighted."""
 
@@ -240,6 +243,11 @@ class PlannedCuboids(Joint):
             PlanError: tables that cannot be settled together, survivors below margins that do not
                 fit, or a workload that is too large.
         """
+        if len(tree.axes) > MOST_AXES:
+            raise PlanError(
+                f"named cuboids are estimated over {MOST_AXES} axes at most, and this tree has "
+                f'{len(tree.axes)}: leave some out, or use cuboids = "chain"'
+            )
         shape = shape_of_tree(tree, by_levels)
         own: dict[Cuboid, Levels] = {}
         for levels in by_levels:
