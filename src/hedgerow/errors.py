@@ -243,6 +243,14 @@ def machine_errors(subject: str) -> Iterator[None]:
 
 def did_you_mean(given: object, names: Iterable[str], cutoff: float = 0.65) -> str:
     """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
+    found = nearest(given, names, cutoff)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def nearest(given: object, names: Iterable[str], cutoff: float = 0.65) -> str | None:
+    """Return the known name that is most like the given one: the only one it begins, if any."""
     folded = {name.casefold(): name for name in names}
-    matches = difflib.get_close_matches(str(given).casefold(), folded, 1, cutoff)
-    return f"; did you mean {folded[matches[0]]!r}?" if matches else ""
+    text = str(given).casefold()
+    begun = [name for name in folded if len(text) > 2 and name.startswith(text)]
+    matches = begun if len(begun) == 1 else difflib.get_close_matches(text, folded, 1, cutoff)
+    return folded[matches[0]] if matches else None

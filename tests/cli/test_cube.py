@@ -69,7 +69,7 @@ REFUSED = {
     "an axis's level": (("table", "out", "--level", "region"), "--by origin=region"),
     "another method": (
         ("estimate", "out", "--method", "sparse"),
-        "other estimators are for cuboids",
+        "anything else is for cuboids",
     ),
     "no level": (("funds", "out", "--by", "origin=regoin", "--amount", "3"), "no level 'regoin'"),
     "no axis": (("funds", "out", "--by", "o=region", "--amount", "3"), "no axis is called 'o'"),

@@ -13,6 +13,7 @@ from hedgerow.release.release import read_release
 from hedgerow.spec.release_spec import ReleaseSpec
 
 OUTFLOWS = '["origin.municipality × destination.region", "destination.municipality"]'
+ALIKE = '["origin.region", "destination.region"]'
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,9 @@ def test_sums_of_a_table_have_intervals_and_others_a_sentence(run, folder, tmp_p
         code, _, err = run("table", folder / "out", *by, *more)
         assert code == 2
         assert "is no sum of what was released: the released tables are" in " ".join(err.split())
+    code, _, err = run("table", folder / "out", "--by", "dest=region")
+    assert code == 2
+    assert "did you mean 'destination'?" in err, "the only axis that begins so"
     code, _, err = run("table", folder / "out", "--depth", "1")
     assert code == 2
     assert "a workload of named cuboids has no depths" in err
@@ -63,6 +67,8 @@ def test_a_directory_is_verified_compared_shared_and_estimated_again(run, folder
     code, said, err = run("check", folder / "out")
     assert code == 0, said + err
     assert "destination.region: every count is the sum of those of destination.municipality" in said
+    own = "destination.municipality: every count is the sum of those of destination.municipality"
+    assert own not in said.replace("× destination", "× other"), "a table is no check of itself"
     assert run("account", folder / "out")[0] == 0
     code, said, err = run("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
     assert code == 0, err
@@ -70,6 +76,9 @@ def test_a_directory_is_verified_compared_shared_and_estimated_again(run, folder
     by = ("--by", "destination=municipality", "--amount", "1000")
     code, said, err = run("funds", folder / "out", *by)
     assert code == 0, err
+    assert "1,000 shared by destination.municipality" in said
+    by = (*by[:2], "--amount", "1000000.5")
+    assert "1,000,000.50 shared by" in run("funds", folder / "out", *by)[1]
     code, said, err = run("estimate", folder / "out", "--output", tmp_path / "own")
     assert code == 0
     differences = [line.split()[-3] for line in said.splitlines() if line.endswith("on average")]
@@ -79,7 +88,18 @@ def test_a_directory_is_verified_compared_shared_and_estimated_again(run, folder
 def test_shares_of_what_is_no_cuboid_of_the_workload_are_refused(run, folder):
     code, _, err = run("funds", folder / "out", "--by", "destination=province", "--amount", "3")
     assert code == 2
-    assert "the plan has no cuboid 'destination.province'" in " ".join(err.split())
+    words = " ".join(err.split())
+    assert "the plan has no cuboid 'destination.province' (a level of axis 'destination'" in words
+    assert "to share by another, name it in [workload] of a new release" in words
+
+
+def test_fairness_of_counts_that_are_alike_is_one_sentence(run, folder):
+    file = folder / "release.toml"
+    file.write_text(file.read_text().replace(OUTFLOWS, ALIKE))
+    code, said, err = run("plan", file, "--fairness")
+    assert code == 0, err
+    assert "All counts of a cuboid have the same variance." in said
+    assert "largest / least" not in said
 
 
 def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, folder):
@@ -105,7 +125,8 @@ def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, f
     assert sorted(of.values()) == [10, 16, 16, 16, 16]
     words = " ".join(said.split())
     assert "Left out:" in words
-    assert "no table that it releases contains origin.region × destination.province" in words
+    assert "6 of the cuboids, such as origin.region × destination.province and " in words
+    assert ", which no released table contains" in words
     outflow = errors.filter(pl.col("cuboid") == "origin.municipality")
     by_name = dict(outflow.select("setting", "rmse").rows())
     chain = next(value for name, value in by_name.items() if name.startswith("chain,"))

@@ -69,6 +69,18 @@ SENTENCES = {
             "one an axis, of home.region, home.town, work.region, work.town"
         ),
     ),
+    "levels without their axes": (
+        {"workload": listed("town x group"), "axes": AGE},
+        "of home.region, home.town, work.region, work.town, age.group, age.age\n",
+    ),
+    "a level without its axis": (
+        {"workload": listed("home.town × group"), "axes": AGE},
+        "; did you mean 'home.town × age.group'?",
+    ),
+    "a typo in one of two": (
+        {"workload": listed("home.twon × work.region")},
+        "; did you mean 'home.town × work.region'?",
+    ),
     "named twice": (
         {"workload": listed("home.town x work.town", "home.town * work.town")},
         "[workload] cuboid 'home.town × work.town' is named twice",
@@ -129,8 +141,50 @@ SENTENCES = {
         },
         (
             "'home.town × work.town' cannot be measured at survivors below 'work.region' and "
-            "'home.town'"
+            "'home.town': that takes one cuboid, or two that have all its levels between them; "
+            "name 'home.town × work.region', too, or measure all cells (measure = \"all\")"
         ),
+    ),
+    "two shares of a cuboid": (
+        {
+            "workload": listed("home.town × work.town", "home.town"),
+            "more": (
+                '[allocation]\nmethod = "shares"\nshares = {"home.town × work.town" = "1/3", '
+                '"work.town × home.town" = "1/3", "home.town" = "1/3"}'
+            ),
+        },
+        "cuboid 'home.town × work.town' has two shares",
+    ),
+    "a list of importances": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "optimal"\nimportance = [1, 2]',
+        },
+        (
+            "named cuboids take their importances by name, not as a list: importance = "
+            '{"work.town" = 10}'
+        ),
+    ),
+    "importances by axis": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "optimal"\nimportance = {home = [1, 2, 1]}',
+        },
+        'give them by name: importance = {"work.town" = 10}',
+    ),
+    "importance of what is not measured": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "optimal"\nimportance = {"home.region" = 2}',
+        },
+        "importance of 'home.region': the cuboids that can be measured are work.town, home.town",
+    ),
+    "a share of what is not measured": (
+        {
+            "workload": listed("home.town", "work.town"),
+            "more": '[allocation]\nmethod = "shares"\nshares = {"home.region" = 1}',
+        },
+        "are work.town, home.town; to measure another, name it in [workload]",
     ),
     "a table without a share": (
         {
@@ -182,7 +236,7 @@ def test_a_wrong_workload_gets_one_sentence(run, file, kind, tmp_path):
     code, out, err = run("plan", str(file(**given)))
     assert code == 2
     said = err.splitlines()[-1]
-    assert sentence in said
+    assert sentence in f"{said}\n"
     assert said.startswith("Error: ")
     assert "internal error" not in err
     assert not out

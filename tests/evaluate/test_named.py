@@ -87,7 +87,7 @@ def test_survivors_share_by_their_noisy_counts():
 
 def test_areas_of_no_cuboid_of_the_workload_are_refused():
     release = released(counts_of(), named(WORKLOADS["margins alone"]))
-    with pytest.raises(ReleaseError, match=r"the plan has no cuboid 'o\.level1' .*for its cuboids"):
+    with pytest.raises(ReleaseError, match=r"the plan has no cuboid 'o\.level1' .*by cuboids of"):
         share_intervals(release, "o.level1", Proportional(), 1.0)
 
 

@@ -84,10 +84,11 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
     rows = [_row(row, whole=whole) for row in frame.head(MOST_SHOWN).iter_rows(named=True)]
+    total = f"{amount:,.2f}".removesuffix(".00")
     stdout.print(
-        f"\n{amount:,g} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals"
+        f"\n{total} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals of what is "
+        "due by the true counts:\n"
     )
-    stdout.print("of what is due by the true counts:\n")
     rows = [tuple(map(visible, row)) for row in rows]  # labels come from the user's lists
     headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
     stdout.print(escape(aligned([headings, *rows])))

@@ -210,8 +210,10 @@ def _show_fairness(made: Plan) -> None:
     sentences = fairness_rows(made)
     for sentence in sentences:
         stdout.print(escape(sentence))
-    if not sentences:
-        frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+    frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+    if not sentences and not len(frame):
+        stdout.print("All counts of a cuboid have the same variance.")
+    elif not sentences:
         words = [
             (str(r["depth"]), r["cuboid"], f"{r['siblings'] or 0:,}", f"{r['families'] or 0:,}",
              f"{r['sd']:.4g}", f"{r['ratio']:.4f}")

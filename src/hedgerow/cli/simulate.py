@@ -98,8 +98,10 @@ def _simulated(
             progress=progress.on_fraction,
         )
     for name, cuboids in left_out_of(counts, settings).items():
-        reason = f"no table that it releases contains {', '.join(cuboids)}"
-        left_out.append(LeftOut(name, reason))
+        some = " and ".join(cuboids[:2])
+        if len(cuboids) > 2:
+            some = f"{len(cuboids)} of the cuboids, such as {some}"
+        left_out.append(LeftOut(name, f"{some}, which no released table contains"))
     return errors, left_out
 
 

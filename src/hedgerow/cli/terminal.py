@@ -180,7 +180,8 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
         f"table at once with 95 % confidence.{own} Counts may not be negative and must add up to "
         f"those above them, which moved these by more than noise explains. Use the unbiased "
-        f"estimate there, or plan a release whose tree refines these levels first."
+        f"estimate there, or plan a release that measures these sums: one whose tree refines these "
+        f"levels first, or whose [workload] names them."
     )
 
 

@@ -113,10 +113,10 @@ def _levels_of(release: Release, level: str) -> Levels:
         names, of_axis = ", ".join(plan.cuboids), axis_level(tree, level)
         if of_axis is None and levels is None:
             raise ReleaseError(f"no level is called {level!r}; there are {names}")
-        what = "off it" if of_axis is None else f"a level of axis {of_axis[0]!r} alone"
+        what = "" if of_axis is None else f" (a level of axis {of_axis[0]!r} alone)"
         raise ReleaseError(
-            f"the plan has no cuboid {level!r} ({what}), and shares are computed for its cuboids: "
-            f"{names}"
+            f"the plan has no cuboid {level!r}{what}; amounts are shared by cuboids of the plan "
+            f"alone: {names}; to share by another, name it in [workload] of a new release"
         )
     taken = {SHARE, AMOUNT} & {name for columns in release.columns.values() for name in columns}
     if taken:

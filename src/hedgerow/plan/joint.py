@@ -313,10 +313,12 @@ class PlannedCuboids(Joint):
                 )
             covers = [cover for cover in self.margins[cuboid] if any(cover)]
             if len(covers) > 2 or not covers or (len(covers) == 2 and join(*covers) != cuboid):
+                above = self._above(cuboid)
+                also = f"name {named([above])}, too" if above else "name others"
                 raise PlanError(
                     f"{named([cuboid])} cannot be measured at survivors below "
                     f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
-                    "have all its levels between them; name others, or measure all cells "
+                    f"have all its levels between them; {also}, or measure all cells "
                     '(measure = "all")'
                 )
             if (most := max(self.folded(cuboid))) > MOST_NODES:
@@ -332,6 +334,11 @@ class PlannedCuboids(Joint):
         if len(covers) == 1:
             return 0, 0
         return folded_sizes(Fold(self.shape, cuboid, covers))
+
+    def _above(self, cuboid: Cuboid) -> Cuboid | None:
+        """Return what all margins of a cuboid have between them, unless it is that cuboid."""
+        above = reduce(join, self.margins[cuboid])
+        return above if any(above) and above != cuboid else None
 
     @property
     def sparse(self) -> tuple[Cuboid, ...]:

@@ -5,13 +5,14 @@ stream, a file and a row in the forecast of its own. Which cuboids these are is 
 from the tree and the workload alone.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import EstimateError, PlanError, as_list, check_type, did_you_mean, kind_of
+from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
 from hedgerow.tables.tree import Levels, Tree
@@ -192,9 +193,21 @@ def _named(tree: Tree, name: str) -> Levels:
         ]
         raise PlanError(
             f"no cuboid is called {name[:100]!r}; put levels together with ×, one an axis, of "
-            f"{', '.join(levels_of)}{did_you_mean(name, levels_of)}"
+            f"{', '.join(levels_of)}{_nearest(tree, name, levels_of)}"
         )
     return levels
+
+
+def _nearest(tree: Tree, name: str, levels_of: Sequence[str]) -> str:
+    """Suggest the cuboid that a wrong name may mean: levels without axes, or with a typo."""
+    ends = [level.rpartition(".")[2] for level in levels_of]
+    words = re.split(r"\s*[×*,]\s*|\s+x\s+", name[:1000])
+    found = [
+        levels_of[ends.index(word)] if ends.count(word) == 1 else nearest(word, levels_of, 0.8)
+        for word in words
+    ]
+    levels = tree.named(" × ".join(map(str, found)))
+    return f"; did you mean {tree.name_of(levels)!r}?" if levels and any(levels) else ""
 
 
 WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}

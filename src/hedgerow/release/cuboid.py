@@ -138,8 +138,8 @@ def _table_with(plan: Plan, wanted: Levels) -> Levels:
         name, tables = plan.tree.name_of(wanted), " and ".join(map(plan.tree.name_of, plan.tables))
         several = "tables are" if len(plan.tables) > 1 else "table is"
         raise ReleaseError(
-            f"{name} is no sum of what was released: the released {several} {tables}, and no table "
-            f"that joins {name}; ask for a cuboid of one of them"
+            f"{name} is no sum of what was released: the released {several} {tables}; ask for a "
+            f"cuboid that one of them contains, or name this one in [workload] of a new release"
         )
     return table
 

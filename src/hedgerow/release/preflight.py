@@ -99,9 +99,10 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
     if not plan.is_chain and not (
         isinstance(estimator, Euclidean) and estimator.combine is not False
     ):
+        apart = ", combine = false" if estimator.combine is False else ""
         raise EstimateError(
             f'{plan.workload.noun} is settled by method = "euclidean" from combined estimates, got '
-            f'"{estimator.name}"; other estimators are for cuboids = "chain"'
+            f'"{estimator.name}"{apart}; anything else is for cuboids = "chain"'
         )
     scale = plan.strategy.scale if summed else 1
     every = plan.by_levels.values()

@@ -1,5 +1,6 @@
 """Allocations: which share of the budget each measured depth gets, from public facts alone."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -211,21 +212,23 @@ def importances(
     """Return one number for each of `Problem.depths`: float64 (depths), or raise a PlanError."""
     names = problem.names
     if importances_by_axis(importance) is not None:
-        raise PlanError('importances by axis go with the workload of a cube (cuboids = "cube")')
+        raise PlanError(
+            'importances by axis go with the workload of a cube (cuboids = "cube"); give them by '
+            f"name: importance = {{{json.dumps(names[0], ensure_ascii=False)} = 10}}"
+        )
     if importance is None:
         return np.ones(len(names))
     if isinstance(importance, PerLevel):
         cells = [problem.tree.cells(levels) for levels in problem.cuboids]
         return 1 / np.array(cells, dtype=np.float64)
     if isinstance(importance, Mapping):
-        unknown = [name for name in importance if name not in names]
-        if unknown:
-            raise PlanError(
-                f"importance of {unknown[0]!r}: the depths that can be measured are "
-                f"{', '.join(names)}"
-            )
-        numbers = [float(importance.get(name, 1)) for name in names]  # type: ignore[arg-type]
+        numbers = _by_name(problem, importance)
     else:
+        if isinstance(problem.workload, Cuboids):
+            raise PlanError(
+                "named cuboids take their importances by name, not as a list: importance = {"
+                f"{json.dumps(names[0], ensure_ascii=False)} = 10}}"
+            )
         numbers = [float(number) for number in importance]
         if len(numbers) != len(names):
             raise PlanError(
@@ -235,6 +238,21 @@ def importances(
     if not any(numbers):
         raise PlanError("importances must not all be 0; give 1 to each level that matters")
     return np.array(numbers)
+
+
+def _by_name(problem: Problem, given: Mapping[str, object]) -> list[float]:
+    """Return the importances that are given by name, 1 for the others."""
+    found = dict.fromkeys(problem.cuboids, 1.0)
+    for name, number in given.items():
+        levels = problem.tree.named(name)
+        if levels not in found:
+            kind = "depths" if isinstance(problem.workload, Chain) else "cuboids"
+            raise PlanError(
+                f"importance of {name[:100]!r}: the {kind} that can be measured are "
+                f"{', '.join(problem.names)}"
+            )
+        found[levels] = float(number)  # type: ignore[arg-type]
+    return list(found.values())
 
 
 def mean_importances(problem: Problem, importance: Importance, prior: Prior | None) -> list[float]:

@@ -227,8 +227,10 @@ def given_by_name(problem: Problem, given: Mapping[str, Fraction]) -> tuple[Frac
         if levels not in problem.cuboids:
             raise PlanError(
                 f"share of {name[:100]!r}: the cuboids that can be measured are "
-                f"{', '.join(cuboids)}"
+                f"{', '.join(cuboids)}; to measure another, name it in [workload]"
             )
+        if levels in found:
+            raise PlanError(f"cuboid {problem.tree.name_of(levels)!r} has two shares")
         if share:
             found[levels] = share
     tables = tables_of(problem.tree, problem.workload.cuboids(problem.tree))

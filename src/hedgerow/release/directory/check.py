@@ -211,10 +211,11 @@ def _named(plan: Plan, levels: Levels) -> str:
 
 
 def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:
-    """Yield each cuboid with every table that contains it, so that all are shown to agree."""
+    """Return each cuboid with every other table that contains it: all are shown to agree."""
     if _has_leaves(plan):
         return ((levels, plan.levels[-1]) for levels in plan.levels)
-    return ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
+    pairs = ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
+    return (pair for pair in pairs if pair[0] != pair[1])
 
 
 def _has_leaves(plan: Plan) -> bool:
