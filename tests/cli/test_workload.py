@@ -283,3 +283,16 @@ def test_the_picture_of_a_plan_has_every_named_cuboid(run, file, tmp_path):
     drawn = place.read_text()
     for name in ("home.town", "work.town", "home.region"):
         assert name in drawn
+
+
+def test_importances_take_names_in_any_spelling(file):
+    """An x for the ×, and levels in any order, as in the list and in shares."""
+
+    def shares(name):
+        more = f'[allocation]\nmethod = "optimal"\nimportance = {{"{name}" = 9}}'
+        workload = listed("home.town × work.town", "home.town", "work.town")
+        spec = ReleaseSpec(file(workload, more=more))
+        return spec.plan(spec.tree()).shares
+
+    assert shares("work.town x home.town") == shares("home.town × work.town")
+    assert shares("home.town × work.town") != shares("home.town")
