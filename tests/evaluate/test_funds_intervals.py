@@ -181,6 +181,6 @@ def test_a_level_of_one_of_several_axes_is_named_as_what_it_is():
     leaves = (np.arange(6, dtype=np.int32), np.zeros(6, dtype=np.int32))
     release = made_release(Counts.from_leaves(tree, leaves, np.full(6, 50)), "survivors", 1)
     with pytest.raises(
-        ReleaseError, match=r"no cuboid 'level2' \(a level of axis 'place' alone\), .*: total, pl"
+        ReleaseError, match=r"no cuboid 'level2' \(a level of axis 'place' alone\); .*: total, pl"
     ):
         share_intervals(release, "level2", Proportional(), 1.0)

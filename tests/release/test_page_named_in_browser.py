@@ -55,6 +55,10 @@ def check_picture(tab, made, levels, areas):
     if more.count():
         more.click()
     if len(split) == 1:
+        tab.wait_for_function(  # tiles are laid out again once the room for them is known
+            "(tiles) => document.querySelectorAll('.tile:not(.rest)').length === tiles",
+            arg=len(frame),
+        )
         labels = [tile.get_attribute("aria-label") for tile in tab.locator(".tile").all()]
         column = column_of(made, split[0], levels[split[0]])
         assert sorted(label.split(" (")[0] for label in labels) == sorted(

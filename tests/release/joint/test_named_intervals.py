@@ -58,14 +58,15 @@ def truth_of(counts, levels):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISE)
-@pytest.mark.parametrize("is_exact", [True, False], ids=["exact", "upper bounds"])
-@pytest.mark.parametrize("workload", [SPINE, CHAIN, GENERAL], ids=["spine", "chain", "general"])
+@pytest.mark.parametrize(
+    ("workload", "is_exact"),
+    [(SPINE, True), (CHAIN, True), (CHAIN, False), (GENERAL, True), (GENERAL, False)],
+    ids=["spine", "chain", "chain, upper bounds", "general", "general, upper bounds"],
+)
 def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     workload, is_exact, noise, monkeypatch
 ):
-    if not is_exact:
-        if workload is SPINE:
-            pytest.skip("one spine is always exact")
+    if not is_exact:  # a spine is always exact
         monkeypatch.setattr(general, "MOST_DENSE", 0)
     plan, counts = plan_of(workload, noise), table_of()
     joint = plan.joint
