@@ -19,7 +19,7 @@ from benchmarks.page import Benchmark, Ratio, publish, table
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
-from hedgerow.plan.joint import PlannedCuboids
+from hedgerow.plan.named import PlannedCuboids
 from studies.cube import CASES, DELTA
 from studies.page import DATA
 from studies.real_tables import trips_between

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.joint import PlannedCuboids
+from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.workload import Workload, tables_of
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.tree import Levels, Tree

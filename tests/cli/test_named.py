@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.estimate.workload import general
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
@@ -132,7 +133,29 @@ def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, f
     chain = next(value for name, value in by_name.items() if name.startswith("chain,"))
     beside = [v for n, v in by_name.items() if "chain" in n and not n.startswith("chain,")]
     assert len(beside) == 1
+    assert any(
+        name.startswith("chain with origin.municipality, destination.municipality, ")
+        for name in by_name
+    )
     assert beside[0] < chain / 2, "what margins beside a chain are for"
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_estimates_that_cannot_be_made_are_found_before_anything_is_signed(
+    run, folder, monkeypatch, command
+):
+    text = (folder / "release.toml").read_text()
+    margins = 'cuboids = ["origin.municipality", "destination.municipality"]\nchain = true'
+    start = text.index("cuboids = ")
+    (folder / "release.toml").write_text(text[:start] + margins + text[text.index("\n", start) :])
+    shutil.rmtree(folder / "out")
+    monkeypatch.setattr(general, "MOST_DENSE", 0)
+    assert run("plan", folder / "release.toml")[0] == 0
+    monkeypatch.setattr(general, "MOST_STEPS", 2)
+    code, _, err = run(command, folder / "release.toml")
+    assert code == 2
+    assert "do not settle within 1 steps" in " ".join(err.split())
+    assert not (folder / "out").exists()
 
 
 def test_a_plan_is_simulated_and_priced(run, folder):

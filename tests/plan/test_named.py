@@ -13,7 +13,7 @@ from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan import cuboids
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.named import NamedFacts
-from hedgerow.plan.forecast import forecast_matrix
+from hedgerow.plan.forecast import forecast_legend, forecast_matrix
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import tables_of
 
@@ -174,6 +174,18 @@ def test_two_tables_of_survivors_must_have_their_common_cuboid_named():
     plan = planned(*tables, *margins, "place.place2", tree=CENSUS, measure=hr.Survivors())
     assert set(map(plan.tree.name_of, plan.tables)) == {*tables}
     assert not any(map(plan.is_whole, plan.tables))
+
+
+def test_a_plan_warns_of_unmeasured_sums_that_survivors_would_tell_better():
+    tables = "place.place2 × race.race1", "place.place2 × age.age1"
+    options = {"tree": CENSUS, "measure": hr.Survivors()}
+    plan = planned(*tables, "age.age1", **options)
+    assert [plan.tree.name_of(plan.joint.levels(c)) for c in plan.joint.vague] == ["place.place2"]
+    legend = forecast_legend(plan, hr.forecast(plan))
+    assert "place.place2: not measured, and known worse than by the survivors" in legend
+    named = planned(*tables, "age.age1", "place.place2", **options)
+    assert named.joint.vague == ()
+    assert "not measured" not in forecast_legend(named, hr.forecast(named))
 
 
 def problem(plan, mechanism=hr.DiscreteGaussian):

@@ -165,7 +165,7 @@ def release(
     if spec.spark is None:
         check_memory(made, limit)
     if not made.is_chain:
-        with stage("rehearsing the estimates"):
+        with stage("checking that estimates can be made"):
             check_estimable(made)
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")

@@ -37,7 +37,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_combines, check_estimable
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 
@@ -85,6 +85,7 @@ def plan(
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     warn(made)
     check_combines(estimator, made)
+    check_estimable(made)
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
     simulated = _simulated(spec, made, simulate) if simulate else None

@@ -20,7 +20,7 @@ from hedgerow.estimate.workload.solvers import bytes_of_solver
 from hedgerow.plan.cuboids import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
-from hedgerow.plan.joint import PlannedCuboids
+from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels, Tree
 
@@ -228,8 +228,8 @@ def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> p
         sums at most), ``of`` (the depth they are of, by name), and the ``excess`` (records):
         *worst case over tables, approximate*, null where the error of the summands is unknown.
         Cuboids whose summands are public are left out, as sums of exact counts are exact. Of trees
-        with more than 4,096 cuboids those that refine one axis alone. Beside a chain there are
-        none: a cube has all cuboids, and who names cuboids names those that matter.
+        with more than 4,096 cuboids those that refine one axis alone. Of other workloads there
+        are none: a cube has all cuboids, and who names cuboids names those that matter.
     """
     tree = plan.tree
     if not plan.is_chain:

@@ -4,7 +4,7 @@ Where the shares of cuboids are a product over the axes, so are the variances of
 estimates are those of one axis after the other (`hedgerow.estimate.cube.estimates`): with s_a(k)
 the share of level k of axis a, cuboid c has a share in proportion to Π_a s_a(c_a). They are read
 back from the cuboids' shares: s_a(k) is to s_a(L) as the share of (…, L, k, L, …) is to that of the
-leaves. A cube with other shares is estimated as named cuboids are (`hedgerow.plan.joint`).
+leaves. A cube with other shares is estimated as named cuboids are (`hedgerow.plan.named`).
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -34,7 +34,8 @@ from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, PlannedCuboids, Tables, Variances, shape_of_tree
+from hedgerow.plan.joint import Joint, Tables, Variances, shape_of_tree
+from hedgerow.plan.named import PlannedCuboids
 from hedgerow.tables.tree import Levels, Tree
 
 AxisFactors = tuple[tuple[Fraction, ...], ...]

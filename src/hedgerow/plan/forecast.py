@@ -87,7 +87,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
     ``rmse``, as estimates that may not be negative stay near 0.
 
     Columns:
-        depth, cuboid, levels, cells: the depth is null beside a chain; the levels are one an axis;
+        depth, cuboid, levels, cells: the depth is null but for a chain; the levels are one an axis;
             cells is the number of possible ones.
         kind: ``measured``, ``summed``, ``public`` or ``unmeasured``.
         share, noise, noise_sd: of the budget (see `hedgerow.plan.plan.Plan.price_of_a_share`); the
@@ -248,6 +248,12 @@ _TARGETS = (
 )
 
 
+_VAGUE = (
+    "not measured, and known worse than by the survivors that must add up to it, so that these are "
+    "released with larger errors than shown; name it in [workload], too."
+)
+
+
 def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
     """Return what the headings mean, without a column that is blank at every measured depth."""
     measured = frame.filter(pl.col("noise").is_not_null())
@@ -255,7 +261,9 @@ def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
     legend = _ERRORS + ("" if blank else _EMPTY)
     if plan.is_chain:
         return legend
-    return f"{legend} {plan.joint.words}" + (_TARGETS if plan.joint.has_targets else "")
+    vague = " and ".join(plan.tree.name_of(plan.joint.levels(c)) for c in plan.joint.vague)
+    warning = f" {vague}: {_VAGUE}" if vague else ""
+    return f"{legend} {plan.joint.words}{warning}" + (_TARGETS if plan.joint.has_targets else "")
 
 
 def shares_are_relative(price: Fraction) -> str:
@@ -270,7 +278,7 @@ def shares_are_relative(price: Fraction) -> str:
 def forecast_table(frame: pl.DataFrame) -> str:
     """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text.
 
-    Beside a chain there is no column of depths.
+    Only a chain has a column of depths.
     """
     rows = [HEADINGS, *forecast_rows(frame)]
     if frame["depth"].null_count():
@@ -340,7 +348,7 @@ WORDS = {
 def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
     """Draw the expected errors, the shares and the empty cells seen above 0."""
     marks = "o-"
-    if frame["depth"].null_count():  # cuboids beside a chain are no sequence: unconnected
+    if frame["depth"].null_count():  # only a chain's are a sequence: unconnected
         marks, frame = "o", frame.with_columns(depth=pl.int_range(pl.len(), dtype=pl.Int64))
     with figure_for(path, (11, 4.6), PlanError) as figure:
         errors, percent = figure.subplots(1, 2)

@@ -5,51 +5,22 @@ translates. Nothing here is confidential.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    is_within,
-    is_within_any,
-    join,
-    maximal,
-    meet,
-)
-from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
-from hedgerow.estimate.workload.fold import Fold
-from hedgerow.estimate.workload.kept_sums import KeptSumsError
-from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
-from hedgerow.estimate.workload.settle import settle
-from hedgerow.estimate.workload.solvers import solver_of
-from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
-from hedgerow.noise.loss import precision_of
-from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Measured
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 Tables = dict[Cuboid, Float64]
-
-MOST_NUMBERED = 1 << 62
-"""Cells that a cuboid may have: int64 numbers them."""
-
-MOST_AXES = 62
-"""Axes of named cuboids: NumPy's arrays have 64 at most, and vectors of tables one more."""
-
-SMALLEST = 1e-12
-"""Records²: noise of a smaller variance is given this one where estimates are weighted."""
 
 
 class Variances(Protocol):
@@ -159,6 +130,11 @@ class Joint(ABC):
     def has_targets(self) -> bool:
         """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
 
+    @property
+    def vague(self) -> tuple[Cuboid, ...]:
+        """The unmeasured cuboids that survivors add up to, though these tell more of them."""
+        return ()
+
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the counts of a cuboid are public."""
         return is_within(cuboid, self.public)
@@ -209,274 +185,6 @@ class Joint(ABC):
         if self.is_answerable(cuboid):
             return self.variances_of(cuboid).at(cuboid, codes)
         return np.full(len(codes[0]), self.noise[cuboid])
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedCuboids(Joint):
-    """The cuboids that a workload names, what they have in common, and how they are estimated.
-
-    Attributes:
-        nominal: for each measured cuboid the variance of its noise if it were wide, records².
-        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
-    """
-
-    nominal: Mapping[Cuboid, float]
-    own_levels: Mapping[Cuboid, Levels]
-
-    @classmethod
-    def of(
-        cls,
-        tree: Tree,
-        by_levels: Mapping[Levels, CuboidPlan],
-        public: Levels | None,
-        whole: Iterable[Levels],
-    ) -> "PlannedCuboids":
-        """Return the cuboids of a plan.
-
-        Args:
-            tree: the public domain.
-            by_levels: what is done at each cuboid, coarse to fine.
-            public: the finest public one.
-            whole: those of which every cell is measured, public or a sum of such.
-
-        Raises:
-            PlanError: tables that cannot be settled together, survivors below margins that do not
-                fit, or a workload that is too large.
-        """
-        if len(tree.axes) > MOST_AXES:
-            raise PlanError(
-                f"named cuboids are estimated over {MOST_AXES} axes at most, and this tree has "
-                f'{len(tree.axes)}: leave some out, or use cuboids = "chain"'
-            )
-        shape = shape_of_tree(tree, by_levels)
-        own: dict[Cuboid, Levels] = {}
-        for levels in by_levels:
-            own.setdefault(shape.given(levels), levels)
-        found = cls(
-            shape,
-            {
-                shape.given(levels): max(what.mechanism.noise_variance, SMALLEST)
-                for levels, what in by_levels.items()
-                if isinstance(what, Measured)
-            },
-            None if public is None else shape.given(public),
-            frozenset(shape.given(levels) for levels in whole),
-            {
-                shape.given(levels): _nominal(what.mechanism)
-                for levels, what in by_levels.items()
-                if isinstance(what, Measured)
-            },
-            own,
-        )
-        found.check(tree)
-        return found
-
-    def check(self, tree: Tree) -> None:
-        """Raise a PlanError unless the cuboids can be estimated, and settled together."""
-
-        def named(cuboids: Iterable[Cuboid]) -> str:
-            return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
-
-        tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
-        if not tables:
-            raise PlanError(
-                "survivors are measured below cuboids that are measured whole, which have at most "
-                "2^26 cells, and none is named: name a coarser one"
-            )
-        for cuboid in self.cuboids:
-            known = self.is_public(cuboid) or is_within_any(cuboid, tables)
-            if cuboid not in self.noise if cuboid not in self.whole else not known:
-                raise PlanError(
-                    f"{named([cuboid])} belongs to several tables whose survivors are measured, "
-                    "and they must agree on it: name it, too, or measure all cells "
-                    '(measure = "all")'
-                )
-        try:
-            self.solver, self.lattice  # noqa: B018 - so that an impossible plan cannot exist
-        except KeptSumsError as error:
-            raise PlanError(
-                f"the sums of {named([error.cuboid])} by {named(error.sums)} cannot all be kept: "
-                "three margins of a table need not fit together; name one of them less, or use a "
-                'single table (cuboids = "cube")'
-            ) from None
-        except EstimateError as error:
-            raise PlanError(str(error)) from None
-        self._check_survivors(named)
-
-    def _check_survivors(self, named: Callable[[Iterable[Cuboid]], str]) -> None:
-        """Raise a PlanError unless survivors can be listed, below one cuboid or two."""
-        for cuboid in self.sparse:
-            if (cells := self.shape.cells(cuboid)) > MOST_NUMBERED:
-                raise PlanError(
-                    f"{named([cuboid])} has {cells:,} cells, and they are numbered up to 2^62: "
-                    "name a coarser one"
-                )
-            covers = [cover for cover in self.margins[cuboid] if any(cover)]
-            if len(covers) > 2 or not covers or (len(covers) == 2 and join(*covers) != cuboid):
-                above = self._above(cuboid)
-                also = f"name {named([above])}, too" if above else "name others"
-                raise PlanError(
-                    f"{named([cuboid])} cannot be measured at survivors below "
-                    f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
-                    f"have all its levels between them; {also}, or measure all cells "
-                    '(measure = "all")'
-                )
-            if (most := max(self.folded(cuboid))) > MOST_NODES:
-                raise PlanError(
-                    f"{named([cuboid])} has {most:,} rows or columns below {named(covers)}, and "
-                    "survivors are found among 2^31 at most: name coarser ones, or a chain of "
-                    "nested cuboids"
-                )
-
-    def folded(self, cuboid: Cuboid) -> tuple[int, int]:
-        """Return how many rows and columns survivors stand in below two cuboids; 0 below one."""
-        covers = self.margins[cuboid]
-        if len(covers) == 1:
-            return 0, 0
-        return folded_sizes(Fold(self.shape, cuboid, covers))
-
-    def _above(self, cuboid: Cuboid) -> Cuboid | None:
-        """Return what all margins of a cuboid have between them, unless it is that cuboid."""
-        above = reduce(join, self.margins[cuboid])
-        return above if any(above) and above != cuboid else None
-
-    @property
-    def sparse(self) -> tuple[Cuboid, ...]:
-        """The cuboids of which survivors are measured, coarse to fine."""
-        return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """What is settled of the cuboids that are measured whole."""
-        whole = [cuboid for cuboid in self.cuboids if cuboid in self.whole]
-        return Lattice.of(whole, maximal(whole), public=self.public)
-
-    @cached_property
-    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
-        """For each cuboid of which survivors are measured, the one or two that it lies below."""
-        return {
-            cuboid: maximal(
-                other for other in self.cuboids if other != cuboid and is_within(other, cuboid)
-            )
-            for cuboid in self.sparse
-        }
-
-    @property
-    def cuboids(self) -> tuple[Cuboid, ...]:
-        """The cuboids of the workload, each after all that are coarser."""
-        return tuple(self.own_levels)
-
-    def levels(self, cuboid: Cuboid) -> Levels:
-        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        if cuboid in self.own_levels:
-            return self.own_levels[cuboid]
-        return self.shape.first(cuboid)
-
-    @cached_property
-    def solver(self) -> Solver:
-        """What estimates all cuboids that are measured whole."""
-        noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
-        return solver_of(Observed(self.shape, noise, self.known))
-
-    def rehearse(self) -> None:
-        """Raise a PlanError unless the solver makes estimates, whatever the counts; once."""
-        self._rehearsed  # noqa: B018
-
-    @cached_property
-    def _rehearsed(self) -> bool:
-        try:
-            self.solver.rehearse()
-        except EstimateError as error:
-            raise PlanError(str(error)) from None
-        return True
-
-    @cached_property
-    def known(self) -> Cuboid | None:
-        """What is public of the measured tables: the public cuboid's own one may be none of them.
-
-        It is a level of one axis, so that its common coarsenings with tables are nested.
-        """
-        if self.public is None:
-            return None
-        tables = maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
-        return max((meet(self.public, table) for table in tables), key=sum)
-
-    def is_answerable(self, cuboid: Cuboid) -> bool:
-        """Return whether a cuboid is public or a sum of cells that are all measured."""
-        return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
-
-    def estimates(
-        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
-    ) -> Tables:
-        """Return the least-squares estimates of all that is settled, and the public counts."""
-        every = list(self.lattice.elements if wanted is None else wanted)
-        given = {c: table for c, table in tables.items() if c in self.noise}
-        found = Tables()
-        if self.public is not None:
-            exact = tables[self.public].astype(np.int64)
-            for cuboid in {*filter(self.is_public, every), *filter(None, [self.known])}:
-                known = summed(self.shape, exact, self.public, cuboid)
-                found[cuboid] = known.astype(np.float64)
-        if self.known is not None:
-            given[self.known] = found[self.known]
-        return found | self.solver.estimates(given, [c for c in every if c not in found])
-
-    def settled(
-        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
-    ) -> dict[Cuboid, Counts]:
-        """Return the counts of all that is settled."""
-        tables.clear()
-        return settle(self.shape, self.lattice, estimates, exact)
-
-    def variances_of(self, cuboid: Cuboid) -> Variances:
-        """Return the variances of all cuboids that are measured whole."""
-        del cuboid
-        return self.solver
-
-    def steps(self, cuboid: Cuboid) -> Steps | None:
-        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
-
-        That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
-        """
-        told = self.solver.observed
-        known = () if told.public is None else (told.public,)
-        if are_two_chains({*told.variances, *known, cuboid}):
-            return None if self.solver.is_exact else Steps(0.0, is_exact=False)
-        return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
-
-    def nominal_variance(self, cuboid: Cuboid) -> float:
-        """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
-        if self.is_public(cuboid):
-            return 0.0
-        return self._wide.mean(cuboid) if cuboid in self.whole else self.nominal[cuboid]
-
-    @cached_property
-    def _wide(self) -> Solver:
-        """The same solver under the variances of wide noise."""
-        wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
-        return solver_of(Observed(self.shape, wide, self.known))
-
-    def is_raw(self, cuboid: Cuboid) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts alone."""
-        own = self.noise.get(cuboid)
-        return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
-
-    @property
-    def words(self) -> str:
-        """How cuboids are estimated and what their variances are, in a sentence for users."""
-        errors = "; their errors are exact" if self.solver.is_exact else ""
-        return f"Cuboids are {self.solver.words}{errors}."
-
-    @property
-    def has_targets(self) -> bool:
-        """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
-        return any(len(covers) > 2 for covers in self.lattice.covers.values())
-
-
-def _nominal(mechanism: Mechanism) -> float:
-    """Return the variance of noise of this precision, were it wide: records²."""
-    price = mechanism.price
-    return float(price.variance / precision_of(mechanism) ** price.power)
 
 
 def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:

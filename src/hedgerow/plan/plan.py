@@ -34,7 +34,8 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
-from hedgerow.plan.joint import Joint, PlannedCuboids
+from hedgerow.plan.joint import Joint
+from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
@@ -269,7 +270,7 @@ class Plan:
 
     @cached_property
     def joint(self) -> Joint:
-        """The weights and variances of cuboids that are estimated together, beside a chain."""
+        """How cuboids are estimated together, in any workload but a chain."""
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths")
         given = self.tree, self.by_levels, self.public, self.whole

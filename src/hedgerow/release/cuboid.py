@@ -40,6 +40,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.tree.sums import sums_of_leaves
 from hedgerow.noise.bits import ReleaseKey
@@ -100,7 +101,7 @@ def cuboid_errors(
     wanted = levels_of(content.plan.tree, levels)
     if not content.plan.is_chain:
         table = _table_with(content.plan, wanted)
-        cuboid = _within(wanted, table)
+        cuboid = meet(wanted, table)  # which has its cells
         if content.plan.joint.is_answerable(content.plan.joint.shape.given(cuboid)):
             return _of_named(content, wanted, table, confidence)
         _check_bootstrap(content.plan, wanted, table)
@@ -144,16 +145,11 @@ def _table_with(plan: Plan, wanted: Levels) -> Levels:
     return table
 
 
-def _within(wanted: Levels, table: Levels) -> Levels:
-    """Return the coarsening of a table that has the cells of a cuboid which it contains."""
-    return tuple(map(min, wanted, table))
-
-
 def _of_named(
     content: Content, wanted: Levels, table: Levels, confidence: Confidence
 ) -> pl.DataFrame:
     """Return positive sums of a table, with least-squares estimates of the same sums."""
-    plan, cuboid = content.plan, _within(wanted, table)
+    plan, cuboid = content.plan, meet(wanted, table)
     joint, total = plan.joint, content.listed(plan.tree.cuboid(0)).counts.sum()
     codes, counts = _listed(content, wanted, table)
     given = joint.shape.given(cuboid)

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import PlanError, SpecError, TableError
+from hedgerow.errors import PlanError, SpecError, TableError, shorten
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
@@ -170,7 +170,11 @@ class WorkloadSection(Section):
         """The workload in words."""
         if isinstance(self.cuboids, str):
             return self.cuboids
-        return " and ".join(["chain"] * self.chain + [f"{len(self.cuboids)} cuboids"])
+        more = len(self.cuboids) - 2
+        named = ", ".join(map(shorten, self.cuboids[:2])) + (
+            f" and {more} more" if more > 0 else ""
+        )
+        return f"chain with {named}" if self.chain else named
 
 
 class BudgetSection(Section):

@@ -281,7 +281,7 @@ def test_a_workload_of_too_many_cells_is_refused(monkeypatch):
     monkeypatch.setattr(general, "MOST_CELLS", cells)
     GeneralSolver.of(observed)
     monkeypatch.setattr(general, "MOST_CELLS", cells - 1)
-    with pytest.raises(EstimateError, match=f"and this one has {cells}; leave out cuboids"):
+    with pytest.raises(EstimateError, match=f"and these have {cells}; leave out cuboids"):
         GeneralSolver.of(observed)
 
 

@@ -15,8 +15,8 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.evaluate.funds import Proportional
 from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.plan.cube import PlannedCube
-from hedgerow.plan.joint import PlannedCuboids
 from hedgerow.plan.make import read_plan
+from hedgerow.plan.named import PlannedCuboids
 from hedgerow.spec.allocation import release_file_lines
 from tests.estimate.workload.workloads import DenseWorkload
 from tests.made import random_tree
@@ -134,7 +134,7 @@ def test_a_cube_that_is_too_large_for_it_is_told_to_give_shares_by_axis(monkeypa
     plan = cube()
     monkeypatch.setattr(general, "MOST_CELLS", 100)
     assert replace(plan).joint.shape.cells((2, 2)) == 120
-    with pytest.raises(hr.PlanError, match=r"up to 100 cells.*; or give the shares .* by axis"):
+    with pytest.raises(hr.PlanError, match=r"up to 100 measured .*; or give the shares .* by axis"):
         any_shares(np.random.default_rng(7), plan)
 
 

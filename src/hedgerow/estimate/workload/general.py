@@ -75,8 +75,8 @@ class GeneralSolver:
         shape = observed.shape
         if (cells := sum(map(shape.cells, observed.variances))) > MOST_CELLS:
             raise EstimateError(
-                f"a workload beside a chain is estimated at once, up to {MOST_CELLS:,} cells, and "
-                f"this one has {cells:,}; leave out cuboids or levels"
+                f"cuboids are estimated together up to {MOST_CELLS:,} measured cells, and these "
+                f"have {cells:,}; leave out cuboids or levels"
             )
         if max(observed.variances.values()) > FARTHEST * min(observed.variances.values()):
             raise EstimateError(

@@ -224,7 +224,7 @@ def importances(
     if isinstance(importance, Mapping):
         numbers = _by_name(problem, importance)
     else:
-        if isinstance(problem.workload, Cuboids):
+        if problem.is_named:
             raise PlanError(
                 "named cuboids take their importances by name, not as a list: importance = {"
                 f"{json.dumps(names[0], ensure_ascii=False)} = 10}}"

@@ -41,7 +41,7 @@ from hedgerow.plan.workload import Workload, workload_for
 from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Levels, Tree
 
 Target = int | float | Fraction | Decimal
 
@@ -135,14 +135,10 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
             invariants=invariants,
         )
 
-    if problem.is_cube:
+    if problem.is_cube or problem.is_named:
         if prior is not None:
-            raise PlanError("a cube's shares rest on no prior: leave it out")
-        return _least_of_cube(problem, target, per_level or {}, importance, planned)
-    if problem.is_named:
-        if prior is not None:
-            raise PlanError("shares of named cuboids rest on no prior: leave it out")
-        return _least_of_named(problem, target, per_level or {}, importance, planned)
+            raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
+        return _least_of_joint(problem, target, per_level or {}, importance, planned)
     return planned(*_least(problem, target, per_level or {}, importance, prior))
 
 
@@ -173,69 +169,58 @@ def _least(
     return needed, shares
 
 
-def _least_of_cube(
+def _least_of_joint(
     problem: Problem,
     target: Target | None,
     per_cuboid: Mapping[str, Target],
     importance: Importance,
     planned: Callable[[Fraction, tuple[Fraction | None, ...]], Plan],
 ) -> Plan:
-    """Return the plan of a cube at the least budget.
+    """Return the plan of a cube or of named cuboids at the least budget.
 
     For given shares the variances of wide noise scale with 1/ρ, or 1/ε²; discrete noise has no more
     (Canonne, Kamath & Steinke 2020, Corollary 9, of the Gaussian), so it meets the targets too.
     """
     check_importance(importance)
-    facts, price = CubeFacts.of(problem), problem.mechanism.price
-    goals = {
-        facts.shape.given(problem.cuboids[i]): rmse**2
-        for i, rmse in _targets(problem, per_cuboid).items()
-    }
+    goals = {problem.cuboids[i]: r**2 for i, r in _targets(problem, per_cuboid).items()}
     goal = _goal(target, goals, importance)
-    by_axis = (
-        shares_for_targets(facts, goals) if goal is None else optimal_shares(facts, importance)
-    )
-    shares = problem.in_order(cuboid_shares(facts, by_axis))
-    unit = planned(Fraction(1), shares).cube
-    means = {c: unit.nominal_variance(c) for c in facts.measurable}
-    excess = [means[cuboid] / each for cuboid, each in goals.items()]
-    if goal is not None:
-        costs = cuboid_importances(facts, importance)
-        total = sum(w * float(facts.shape.cells(c)) * means[c] for c, w in costs.items())
-        excess.append(total / goal)
-    needed = Fraction(_round_up(max(excess) ** (1 / price.power)))
-    _check_size(needed)
-    return planned(needed, shares)
-
-
-def _least_of_named(
-    problem: Problem,
-    target: Target | None,
-    per_cuboid: Mapping[str, Target],
-    importance: Importance,
-    planned: Callable[[Fraction, tuple[Fraction | None, ...]], Plan],
-) -> Plan:
-    """Return the plan of named cuboids at the least budget, as for a cube."""
-    check_importance(importance)
-    goals = {i: rmse**2 for i, rmse in _targets(problem, per_cuboid).items()}
-    goal = _goal(target, goals, importance)
-    if goal is None:
-        costs = np.zeros(len(problem.cuboids))
-        costs[[*goals]] = [1 / each for each in goals.values()]
-        shares = optimal_for_targets(problem, costs)
-    else:
-        shares = optimal_named(problem, importance, "released")
+    find = _shares_of_cube if problem.is_cube else _shares_of_named
+    shares, weights = find(problem, goals if goal is None else None, importance)
     unit = planned(Fraction(1), shares).joint
-    every = [unit.shape.given(levels) for levels in problem.cuboids]
-    excess = [unit.nominal_variance(every[i]) / each for i, each in goals.items()]
+    means = {k: unit.nominal_variance(unit.shape.given(k)) for k in problem.cuboids}
+    excess = [means[levels] / each for levels, each in goals.items()]
     if goal is not None:
-        weights = importances_of_cuboids(problem, importance)
-        means = np.array([unit.nominal_variance(cuboid) for cuboid in every])
-        cells = np.array([float(unit.shape.cells(cuboid)) for cuboid in every])
-        excess.append(float((weights * cells * means).sum()) / goal)
+        cells = {k: float(problem.tree.cells(k)) for k in problem.cuboids}
+        excess.append(sum(weights[k] * cells[k] * means[k] for k in problem.cuboids) / goal)
     needed = Fraction(_round_up(max(excess) ** (1 / problem.mechanism.price.power)))
     _check_size(needed)
     return planned(needed, shares)
+
+
+def _shares_of_cube(
+    problem: Problem, goals: Mapping[Levels, float] | None, importance: Importance
+) -> tuple[tuple[Fraction | None, ...], dict[Levels, float]]:
+    """Return the shares for the targets of cuboids, or without them by importance; and that."""
+    facts = CubeFacts.of(problem)
+    if goals is None:
+        by_axis = optimal_shares(facts, importance)
+        weights = {facts.levels(c): w for c, w in cuboid_importances(facts, importance).items()}
+    else:
+        by_axis = shares_for_targets(facts, {facts.shape.given(k): v for k, v in goals.items()})
+        weights = {}
+    return problem.in_order(cuboid_shares(facts, by_axis)), weights
+
+
+def _shares_of_named(
+    problem: Problem, goals: Mapping[Levels, float] | None, importance: Importance
+) -> tuple[tuple[Fraction | None, ...], dict[Levels, float]]:
+    """Return the same of named cuboids."""
+    if goals is None:
+        weights = importances_of_cuboids(problem, importance).tolist()
+        shares = optimal_named(problem, importance, "released")
+        return shares, dict(zip(problem.cuboids, weights, strict=True))
+    costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
+    return optimal_for_targets(problem, costs), {}
 
 
 def _goal(

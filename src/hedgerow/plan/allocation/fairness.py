@@ -193,7 +193,7 @@ def fairness(plan: Plan) -> pl.DataFrame:
     ancestors differ), ``sd`` (records), and ``ratio``: variance to the least one above 0 at that
     depth (null where the depth is exact).
 
-    Beside a chain one row a measured cuboid, over all its cells: ``depth``, ``siblings`` and
+    Of other workloads one row a measured cuboid, over all its cells: ``depth``, ``siblings`` and
     ``families`` are null, and ``ratio`` is that of the largest variance to the least above 0; of a
     cuboid of more than 2²⁴ cells they are not looked at one by one, and it is left out.
 

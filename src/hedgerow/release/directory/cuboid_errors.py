@@ -47,7 +47,8 @@ class CuboidErrors:
 
         Args:
             plan: of the release.
-            levels: which; any that is a sum of cells that are all measured, beside a chain.
+            levels: a depth of a chain; of other workloads any cuboid that is a sum of cells that
+                are all measured.
             total: the released number of records.
         """
         if not plan.is_chain:

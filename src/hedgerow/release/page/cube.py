@@ -1,4 +1,4 @@
-"""The cuboids of a page beside a chain: margins first, then coarse to fine while they fit.
+"""The cuboids on a page of no chain: margins first, then coarse to fine while they fit.
 
 A *margin* here is a cuboid of one axis alone. The areas of a level that are used are the same in
 every cuboid with that level, as released counts agree on what they have in common; so a cell is one
@@ -207,7 +207,7 @@ def carry_cuboids(folder: Path, plan: Plan, listed: Mapping[Levels, int]) -> Car
 
     Args:
         folder: of the release.
-        plan: of the release, beside a chain.
+        plan: of the release; no chain.
         listed: how many counts the file of each cuboid lists.
 
     Raises:

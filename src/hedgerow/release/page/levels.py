@@ -148,7 +148,7 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     A pair that the workload does not have is blank, or called a sum of a table where it is one.
 
     Args:
-        plan: of two axes, beside a chain.
+        plan: over two axes; no chain.
         expected: its forecast, row by row.
     """
     tree, cells = plan.tree, {}
