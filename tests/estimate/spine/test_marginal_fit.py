@@ -16,7 +16,7 @@ def fitted(family, tolerance=1e-9, most=200_000):
         (here.extents, here.residual),
         (family.row_start, family.slot),
         (here.turned(family.z), family.covariance),
-        (family.above.astype(float), family.low.astype(float), family.high.astype(float)),
+        (family.above.astype(float), family.low.astype(float), family.high.astype(float), (True, 0.0)),
         (tolerance, most),
         y,
     )

@@ -12,7 +12,8 @@ def rounded(family, tolerance=1e-3, most=2000):
     here = family.residuals
     y, out = np.zeros_like(family.z), np.zeros(family.z.shape, dtype=np.int64)
     rows = family.row_start, family.slot
-    bounds = family.above.astype(float), family.low.astype(float), family.high.astype(float)
+    limits = (each.astype(float) for each in (family.above, family.low, family.high))
+    bounds = (*limits, (True, 0.0))
     given = here.turned(family.z), family.covariance
     fit_family((here.extents, here.residual), rows, given, bounds, (tolerance, most), y)
     cells = here.sum_place, here.weights

@@ -46,7 +46,7 @@ def fit_family(
     cells: tuple[Ints, Int32],
     rows: tuple[Ints, Ints],
     given: tuple[Floats, Floats],
-    bounds: tuple[Floats, Floats, Floats],
+    bounds: tuple[Floats, Floats, Floats, tuple[bool, float]],
     stop: tuple[float, int],
     y: Floats,
 ) -> int:
@@ -58,8 +58,9 @@ def fit_family(
             the node above of which a row is a part.
         given: float64 (rows, W): estimates in coordinates, records; and for each child float64
             (residuals, its rows, its rows), one behind the other: their covariance, records².
-        bounds: float64 (rows of the node, W): its counts; and float64 (rows) each: the least and
-            largest sums of a row's cells.
+        bounds: float64 (rows of the node, W): its counts; float64 (rows) each: the least and
+            largest sums of a row's cells; and (True, 0.0). Or, for a root, as one child of a node
+            whose counts are not known but for being 0: (False, the sum of all, nan if unknown).
         stop: the tolerance, records, and the largest number of rounds.
         y: float64 (rows, W): out, cells; not negative and within bounds to rounding error, sums
             kept to the tolerance.
@@ -67,7 +68,7 @@ def fit_family(
     extents, residual = cells
     row_start, slot = rows
     z, covariance = given
-    above, low, high = bounds
+    above, low, high, (is_family, total) = bounds
     tolerance, most = stop
     residuals = 1
     for _ in extents:
@@ -81,7 +82,10 @@ def fit_family(
     x, q, u = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
 
     _invert_sums(damped, row_start, slot, joint)
-    _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
+    if is_family:
+        _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
+    else:
+        _keep_total(residual, z, damped, total, q, x)
     for row in range(len(x)):
         turn_row(x[row], extents)
         project_row(x[row], above[slot[row]], low[row], high[row], y[row])
@@ -99,7 +103,10 @@ def fit_family(
             turn_row(q[row], extents)
             for k in range(x.shape[1]):
                 q[row, k] -= z[row, k]
-        _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
+        if is_family:
+            _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
+        else:
+            _keep_total(residual, z, damped, total, q, x)
         apart, moved = 0.0, 0.0
         squares = np.zeros(4)
         for row in range(len(x)):
@@ -220,6 +227,30 @@ def _keep_sums(
             for j in range(m):
                 for k in range(width):
                     x[first + i, k] += own[residual[k], i, j] * share[slot[first + j], k]
+
+
+@kernel
+def _keep_total(
+    residual: Int32, z: Floats, damped: Floats, total: float, q: Floats, x: Floats
+) -> None:
+    """Write x = z + D (q + λw), wᵀx the total: w is √W at each group's first coordinate."""
+    groups, width = x.shape
+    own = damped.reshape(len(damped) // groups**2, groups, groups)
+    for i in range(groups):
+        for k in range(width):
+            x[i, k] = z[i, k]
+            for j in range(groups):
+                x[i, k] += own[residual[k], i, j] * q[j, k]
+    if np.isnan(total):
+        return
+    root, missing, whole = sqrt(width), total, 0.0
+    for i in range(groups):
+        missing -= root * x[i, 0]
+        for j in range(groups):
+            whole += width * own[0, i, j]
+    for i in range(groups):
+        for j in range(groups):
+            x[i, 0] += own[0, i, j] * root * missing / whole
 
 
 @kernel

@@ -162,6 +162,86 @@ def _improve(slopes: Slopes, here: Ints, k: int, limits: Limits, out: Int64) -> 
 
 
 @kernel
+def round_root(
+    cells: tuple[Int32, Floats],
+    row_start: Ints,
+    given: tuple[Floats, Floats],
+    bounds: tuple[Int64, Int64, Int64],
+    wanted: int,
+    fit: Floats,
+    out: Int64,
+) -> None:
+    """Write whole counts of the root near its fit; as `round_family`, but for the sums.
+
+    Args:
+        cells: as `round_family` has them.
+        row_start: int64 (2): 0 and the number of rows.
+        given: as `round_family` has them.
+        bounds: int64 (rows, W): above 0 where counts may be; the least and largest sums of rows.
+        wanted: the sum of all, feasible; -1 where it may be any.
+        fit: float64 (rows, W).
+        out: int64 (rows, W): the counts.
+    """
+    free, low, high = bounds
+    limits = low, high, np.zeros(len(out), dtype=np.int64)
+    total = limits[2]
+    for row in range(len(out)):
+        for k in range(out.shape[1]):
+            out[row, k] = max(np.int64(np.floor(fit[row, k] + 1e-9)), 0) if free[row, k] > 0 else 0
+            total[row] += out[row, k]
+    slopes = slopes_at(cells[0], cells[1], row_start, given, out)
+    for row in range(len(out)):
+        while total[row] < low[row]:
+            _, k, _ = _cheapest(slopes, free, limits, out, 1, row)
+            move(slopes, row, k, 1, total, out)
+        while total[row] > high[row]:
+            _, k, _ = _cheapest(slopes, free, limits, out, -1, row)
+            move(slopes, row, k, -1, total, out)
+    while wanted >= 0 and total.sum() != wanted:
+        unit = 1 if total.sum() < wanted else -1
+        row, k, _ = _cheapest(slopes, free, limits, out, unit, -1)
+        move(slopes, row, k, unit, total, out)
+    for _ in range(MOST_SWEEPS * out.size):
+        row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
+        back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
+        if wanted < 0 and min(adding, removing) < 0:
+            if adding < removing:
+                move(slopes, row, k, 1, total, out)
+            else:
+                move(slopes, back, other, -1, total, out)
+            continue
+        if wanted < 0 or row < 0 or back < 0:
+            break
+        before = adding
+        move(slopes, row, k, 1, total, out)
+        after = unit_cost(slopes, back, other, -1)
+        if before + after >= -GAIN * (abs(before) + abs(after)):
+            move(slopes, row, k, -1, total, out)
+            break
+        move(slopes, back, other, -1, total, out)
+
+
+@kernel
+def _cheapest(
+    slopes: Slopes, free: Int64, limits: Limits, out: Int64, unit: int, only: int
+) -> tuple[int, int, float]:
+    """Return the row, the cell and the cost of the cheapest unit of all rows, or of one."""
+    low, high, total = limits
+    best, cell, cheapest = -1, -1, np.inf
+    for row in range(len(out)):
+        if only >= 0 and row != only:
+            continue
+        if only < 0 and (total[row] >= high[row] if unit > 0 else total[row] <= low[row]):
+            continue
+        for k in range(out.shape[1]):
+            if free[row, k] > 0 and (unit > 0 or out[row, k] > 0):
+                cost = unit_cost(slopes, row, k, unit)
+                if cost < cheapest:
+                    best, cell, cheapest = row, k, cost
+    return best, cell, cheapest
+
+
+@kernel
 def unit_cost(slopes: Slopes, row: int, k: int, unit: int) -> float:
     """Return what one record more (``unit`` 1) or less (-1) in a cell adds to the objective."""
     place, slope, _, own, _, _, _ = slopes
