@@ -16,7 +16,12 @@ def fitted(family, tolerance=1e-9, most=200_000):
         (here.extents, here.residual),
         (family.row_start, family.slot),
         (here.turned(family.z), family.covariance),
-        (family.above.astype(float), family.low.astype(float), family.high.astype(float), (True, 0.0)),
+        (
+            family.above.astype(float),
+            family.low.astype(float),
+            family.high.astype(float),
+            (True, 0.0),
+        ),
         (tolerance, most),
         y,
     )
@@ -31,9 +36,7 @@ def optimum(family):
         root @ cvxpy.vec(x[first:last] - family.z[first:last], order="C")
         for root, (first, last) in zip(roots, pairwise(family.row_start), strict=True)
     ]
-    sums = [
-        cvxpy.sum(x[family.slot == s], axis=0) == above[s] for s in range(len(family.above))
-    ]
+    sums = [cvxpy.sum(x[family.slot == s], axis=0) == above[s] for s in range(len(family.above))]
     rows = cvxpy.sum(x, axis=1)
     limits = [rows >= family.low, rows <= np.minimum(family.high, above.sum())]
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(cvxpy.hstack(apart))), sums + limits)

@@ -28,7 +28,9 @@ def test_estimates_are_those_of_a_dense_solver(seed):
     found, _ = run_whole(model, tables, total)
     for level, table in found.items():
         expected = dense.detail(level) @ x
-        np.testing.assert_allclose(table, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max()))
+        np.testing.assert_allclose(
+            table, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
+        )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -62,7 +64,9 @@ def test_variances_of_any_labels_are_those_of_a_dense_solver(seed):
         found = forms.at(level, asked[:, 0], asked[:, 1])
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * scale)
         if pairs:
-            assert forms.mean(level) == pytest.approx(np.mean(expected), rel=1e-9, abs=1e-12 * scale)
+            assert forms.mean(level) == pytest.approx(
+                np.mean(expected), rel=1e-9, abs=1e-12 * scale
+            )
             assert forms.largest(level) == pytest.approx(max(expected), rel=1e-8, abs=1e-12 * scale)
 
 
@@ -90,8 +94,17 @@ def test_counts_keep_sums_zeros_bounds_and_the_total(seed):
     deepest = np.arange(len(support.group[2]))
     node = np.repeat(np.arange(support.spine.sizes[2]), np.diff(support.start[2]))
     slack = rng.integers(0, 3, size=(2, len(deepest)))
-    bounds = (2, node, support.group[2].astype(np.int64), np.maximum(truth[2] - slack[0], 0), truth[2] + slack[1])
-    zeros = rng.random([a.sizes[-1] for i, a in enumerate(model.shape.axes) if i != model.spine_axis]) < 0.2
+    bounds = (
+        2,
+        node,
+        support.group[2].astype(np.int64),
+        np.maximum(truth[2] - slack[0], 0),
+        truth[2] + slack[1],
+    )
+    zeros = (
+        rng.random([a.sizes[-1] for i, a in enumerate(model.shape.axes) if i != model.spine_axis])
+        < 0.2
+    )
     if zeros.any():
         moved = np.moveaxis(zeros, model.group_axis - (model.group_axis > model.spine_axis), 0)
         moved.reshape(len(moved), -1)[:, 0] = False

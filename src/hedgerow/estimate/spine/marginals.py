@@ -126,7 +126,9 @@ class Marginals:
                 f"the deepest level of the spine must measure every attribute at its finest level: "
                 f"the cuboid {shape.finest}; nothing else tells all cells apart"
             )
-        residuals = Residuals(tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis)))
+        residuals = Residuals(
+            tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis))
+        )
         tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
         allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
