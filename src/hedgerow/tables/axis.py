@@ -57,6 +57,7 @@ class Axis:
     child_start: tuple[Int64, ...]
     not_stated: str | None = None
     from_table: bool = False
+    attribute: bool = False
 
     def __post_init__(self) -> None:
         check_names(self.name, self.levels, self.columns)
@@ -115,6 +116,10 @@ class Axis:
     def depth(self) -> int:
         """The number of levels below everything."""
         return len(self.levels)
+
+    def leaf_frame(self) -> pl.DataFrame:
+        """Return one row a leaf: its codes, coarsest level first."""
+        return pl.DataFrame(self.path(self.depth, np.arange(self.size(self.depth), dtype=np.int32)))
 
     def size(self, level: int) -> int:
         """Return the number of nodes of a level; level 0 has one."""

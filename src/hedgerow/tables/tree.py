@@ -131,6 +131,12 @@ class Tree:
         return tuple(steps)
 
     @property
+    def spine(self) -> int | None:
+        """The one axis that is no attribute."""
+        found = [a for a, axis in enumerate(self.axes) if not axis.attribute]
+        return found[0] if len(found) == 1 < len(self.axes) else None
+
+    @property
     def depth(self) -> int:
         """T, the depth of the leaves."""
         return len(self.steps)
