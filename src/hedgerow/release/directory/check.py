@@ -42,6 +42,7 @@ from hedgerow.release.directory.measurements import (
     read_counts,
     released_columns,
 )
+from hedgerow.release.directory.public_files import public_files
 from hedgerow.release.directory.stored import (
     check_hash,
     noise_variances,
@@ -155,6 +156,7 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
+    wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
     wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
