@@ -29,7 +29,7 @@ from hedgerow.plan.public_rows import (
     check_ancestors,
     spine_axis,
 )
-from hedgerow.tables.axis import LONGEST_LEVEL
+from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.database import Query
 from hedgerow.tables.public_table import read_public_table
 from hedgerow.tables.sources import describe_source, is_file

@@ -291,7 +291,7 @@ def _group_axis(tree: Tree, rows: Sequence[PublicRows]) -> int | None:
     axes = attribute_axes(tree)
     if len(axes) == 1:
         return axes[0]
-    columns = {a: set(tree.axes[a].leaf_frame().columns) for a in axes}
+    columns = {a: set(tree.axes[a].columns) for a in axes}
     named = {name: table for table in rows for name in table.attributes}
     told = [a for a in axes if columns[a] & set(named)]
     if len(told) > 1:

@@ -139,11 +139,16 @@ def spine_axis(tree: Tree) -> Axis:
     """Return the axis that is no attribute.
 
     Raises:
-        PlanError: there is none, or no attribute beside it.
+        PlanError: there is none, or no attribute beside it; or it is a product of columns.
     """
     if tree.spine is None:
         raise PlanError(SPINE)
-    return tree.axes[tree.spine]
+    spine = tree.axes[tree.spine]
+    if spine.product is not None:
+        raise PlanError(
+            f"{SECTION} needs a hierarchy for its spine, and axis {spine.name!r} is a product"
+        )
+    return spine
 
 
 def attribute_axes(tree: Tree) -> list[int]:
@@ -154,7 +159,7 @@ def attribute_axes(tree: Tree) -> list[int]:
 def attribute_columns(tree: Tree) -> list[str]:
     """Return the columns of the attributes, axis by axis."""
     axes = (tree.axes[a] for a in attribute_axes(tree))
-    return [column for axis in axes for column in axis.leaf_frame().columns]
+    return [column for axis in axes for column in axis.columns]
 
 
 def node_numbers(axis: Axis, level: int, codes: pl.Series) -> Int64:
