@@ -16,12 +16,16 @@ import polars as pl
 
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape, Ints
-from hedgerow.estimate.spine.support import Bounds
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.plan.facts import Fact, Zeros
 from hedgerow.plan.placed import Flags, PlacedTables, combinations
-from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown
+from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
 from hedgerow.tables.tree import Tree
 
+FREE = (
+    "Public facts, from public files and rules. They say nothing of the confidential table: they "
+    "cost nothing, and do not restrict the promise."
+)
 MOST_LEAVES = 1 << 24
 """Attribute cells that rules may speak of."""
 
@@ -115,6 +119,41 @@ def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
         has = nodes.astype(np.int64), groups.astype(np.int64)
     shapes, told = (placed.shape, placed.tree), (placed.axis, placed.group_of)
     return Known(*shapes, *told, zeros, has, placed.bounds, least, most)
+
+
+def describe_facts(tree: Tree, facts: Sequence[Fact], known: Known) -> str:
+    """Return what is public, in lines: a table or rule each, and what they leave together."""
+    leaves = _attribute_leaves(tree)
+    lines = [FREE]
+    for fact in facts:
+        if isinstance(fact, Zeros):
+            empty = int(_by_rule(fact, leaves).sum())
+            lines.append(
+                f"  {SECTION} zeros {fact.words}: {empty:,} of {len(leaves):,} attribute cells "
+                f"{'holds' if empty == 1 else 'hold'} nobody"
+            )
+        else:
+            lines.append(f"  {fact.subject}: {'; '.join(_words(tree, fact, leaves))}")
+    lines.append(
+        f"Together, {known.open_cells:,} of {known.cells:,} finest cells may hold records."
+    )
+    return "\n".join(lines)
+
+
+def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:
+    """Return what a public table says, in clauses."""
+    spine = spine_axis(tree)
+    places = spine.size(spine.columns.index(rows.level[0]) + 1) if rows.level else 1
+    cells = places * (leaves.select(rows.attributes).n_unique() if rows.attributes else 1)
+    words = [rows.words]
+    if rows.zeros is not None:
+        empty = len(rows.frame) if rows.zeros == "listed" else cells - len(rows.frame)
+        words.append(f"{empty:,} of {cells:,} cells hold nobody")
+    for kind, there in (("lower", rows.low > 0), ("upper", rows.high < UNBOUNDED)):
+        number = int(np.count_nonzero(there))
+        if number:
+            words.append(f"{number:,} {kind} bound{'' if number == 1 else 's'}")
+    return words
 
 
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:

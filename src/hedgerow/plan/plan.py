@@ -36,7 +36,7 @@ from hedgerow.plan.describe import (
 from hedgerow.plan.facts import Fact
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint
-from hedgerow.plan.known import Known, known_cells
+from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
@@ -177,6 +177,11 @@ class Plan:
     def known(self) -> Known | None:
         """What public facts say, in numbers; None where there is none."""
         return known_cells(self.tree, self.facts) if self.facts else None
+
+    @property
+    def public_facts(self) -> str:
+        """What public files say, in lines; nothing where there are none."""
+        return "" if self.known is None else describe_facts(self.tree, self.facts, self.known)
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:
@@ -322,7 +327,8 @@ class Plan:
     def __str__(self) -> str:
         """Return the table that `hedgerow plan` shows, and what is promised."""
         expected = forecast(self)
-        parts = forecast_table(expected), forecast_matrix(self, expected), str(self.promise)
+        tables = forecast_table(expected), forecast_matrix(self, expected)
+        parts = *tables, str(self.promise), self.public_facts
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
