@@ -14,9 +14,7 @@ from tests.refused import refused
 from tests.tables.test_product import AGES, KINDS, RACES, person
 
 AREAS = {"county": ["A", "A", "B"], "block": ["A1", "A2", "B1"]}
-GROUPS = dict(
-    zip(zip(RACES["hispanic"], RACES["cenrace"], strict=True), RACES["group"], strict=True)
-)
+GROUPS = {(h, c): g for h, c, g in zip(*RACES.values(), strict=True)}
 
 
 def tree(**options):

@@ -144,6 +144,31 @@ class Coupled:
             found[level] = z[level] + self.squares.times_combined(level, nodes, moved)
         return {level: found[level] for level in part.levels}
 
+    def final(self, level: int) -> tuple[Ints, Floats]:
+        """Return F, the covariance of every node's estimate from everything, at a level.
+
+        Returns:
+            int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
+            matrices row-major, each of as many rows as its node has groups, records².
+        """
+        return self._matrices(level, self.squares.final[level])
+
+    def combined(self, level: int) -> tuple[Ints, Floats]:
+        """Return C, the covariance of what every node's subtree says; as `final`."""
+        return self._matrices(level, self.squares.combined[level])
+
+    def _matrices(self, level: int, values: Floats) -> tuple[Ints, Floats]:
+        """Return the matrices of a level, diagonal ones where there is a number a row."""
+        rows = self.support.start[level]
+        sizes = np.diff(rows)
+        start = np.concatenate(([0], np.cumsum(sizes**2)))
+        if isinstance(self.squares, BlockSquares):
+            return start, values
+        node = np.repeat(np.arange(len(sizes)), sizes)
+        found = np.zeros(int(start[-1]))
+        found[start[node] + (np.arange(len(values)) - rows[node]) * (sizes[node] + 1)] = values
+        return start, found
+
     def variances(self, level: int, nodes: Ints, weights: Floats) -> Floats:
         """Return aᵀF a, the variances of sums over a node's groups: float64 (sums).
 
@@ -152,13 +177,9 @@ class Coupled:
             nodes: int64 (sums): the node of each.
             weights: float64 (sums, groups): a; groups that a node does not have are left out.
         """
-        found, start, group = np.zeros(len(nodes)), self.support.start[level], self.support.group
-        final = self.squares.final[level]
-        if isinstance(self.squares, RowSquares):
-            _sum_rows(nodes, (start, group[level]), final, weights, found)
-        else:
-            at = self.squares.start[level]
-            _sum_blocks(nodes, (start, at, group[level]), final, weights, found)
+        found, here = np.zeros(len(nodes)), self.support
+        layout = here.start[level], here.group[level]
+        _write_forms(nodes, layout, self.final(level), weights, found)
         return found
 
     def _at_root(self, z: Floats, total: Floats | None) -> Floats:
@@ -206,26 +227,19 @@ def _add_rows(parent: Ints, first: int, below: Floats, above: Floats) -> None:
 
 
 @kernel
-def _sum_rows(
-    nodes: Ints, layout: tuple[Ints, Int32], final: Floats, weights: Floats, found: Floats
-) -> None:
-    """Add up a² times the variance of every row."""
-    start, group = layout
-    for i in range(len(nodes)):
-        for row in range(start[nodes[i]], start[nodes[i] + 1]):
-            found[i] += weights[i, group[row]] ** 2 * final[row]
-
-
-@kernel
-def _sum_blocks(
-    nodes: Ints, layout: tuple[Ints, Ints, Int32], final: Floats, weights: Floats, found: Floats
+def _write_forms(
+    nodes: Ints,
+    layout: tuple[Ints, Int32],
+    final: tuple[Ints, Floats],
+    weights: Floats,
+    found: Floats,
 ) -> None:
     """Add up aᵀF a of every node."""
-    start, at, group = layout
+    (rows, group), (start, entries) = layout, final
     for i in range(len(nodes)):
-        first, k = start[nodes[i]], start[nodes[i] + 1] - start[nodes[i]]
+        first, k = rows[nodes[i]], rows[nodes[i] + 1] - rows[nodes[i]]
         for p in range(k):
             for q in range(k):
-                entry = final[at[nodes[i]] + p * k + q]
+                entry = entries[start[nodes[i]] + p * k + q]
                 both = weights[i, group[first + p]] * weights[i, group[first + q]]
                 found[i] += both * entry
