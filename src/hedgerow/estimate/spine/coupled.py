@@ -135,14 +135,52 @@ class Coupled:
         else:
             found = {part.root: above}
         for level in range(max(part.root, 0) + 1, part.last + 1):
-            nodes_above = self.support.nodes(part, level - 1)
-            gap = found[level - 1] - self._sums(part, level - 1, z[level])
-            moved = self.squares.over_family(level - 1, nodes_above, gap)
-            nodes = self.support.nodes(part, level)
-            rows, first = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
-            moved = moved[self.support.parent[level][rows] - first.start]
-            found[level] = z[level] + self.squares.times_combined(level, nodes, moved)
+            found[level] = self.step(part, level, z[level], found[level - 1])
         return {level: found[level] for level in part.levels}
+
+    def step(self, part: Part, level: int, z: Floats, above: Floats) -> Floats:
+        """Return the estimates of one level of a part, x: float64 (rows, coordinates).
+
+        Args:
+            part: a part of the spine.
+            level: of the part, below its first one if it is the top.
+            z: of `up`, at this level.
+            above: the estimates of the level above (rows, coordinates).
+        """
+        nodes, nodes_above = (self.support.nodes(part, k) for k in (level, level - 1))
+        rows, upper = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
+        gap = above - self._sums(part, level - 1, z)
+        moved = self.squares.over_family(level - 1, nodes_above, gap)
+        moved = moved[self.support.parent[level][rows] - upper.start]
+        return z + self.squares.times_combined(level, nodes, moved)
+
+    def final(self, level: int) -> tuple[Ints, Floats]:
+        """Return F, the covariance of every node's estimate from everything, at a level.
+
+        Returns:
+            int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
+            matrices row-major, each of as many rows as its node has groups, records².
+        """
+        nodes = range(self.support.spine.sizes[level])
+        return self._matrices(level, nodes, self.squares.final[level])
+
+    def combined(self, level: int, nodes: range) -> tuple[Ints, Floats]:
+        """Return C, the covariance of what the subtrees of some nodes say; as `final`, from 0."""
+        return self._matrices(level, nodes, self.squares.combined[level])
+
+    def _matrices(self, level: int, nodes: range, values: Floats) -> tuple[Ints, Floats]:
+        """Return the matrices of some nodes, diagonal ones where there is a number a row."""
+        rows = self.support.start[level][nodes.start : nodes.stop + 1]
+        sizes = np.diff(rows)
+        start = np.concatenate(([0], np.cumsum(sizes**2)))
+        if isinstance(self.squares, BlockSquares):
+            first = int(self.squares.start[level][nodes.start])
+            return start, values[first : first + int(start[-1])]
+        node = np.repeat(np.arange(len(sizes)), sizes)
+        found = np.zeros(int(start[-1]))
+        place = np.arange(rows[0], rows[-1]) - rows[node]
+        found[start[node] + place * (sizes[node] + 1)] = values[rows[0] : rows[-1]]
+        return start, found
 
     def variances(self, level: int, nodes: Ints, weights: Floats) -> Floats:
         """Return aᵀF a, the variances of sums over a node's groups: float64 (sums).
@@ -152,13 +190,9 @@ class Coupled:
             nodes: int64 (sums): the node of each.
             weights: float64 (sums, groups): a; groups that a node does not have are left out.
         """
-        found, start, group = np.zeros(len(nodes)), self.support.start[level], self.support.group
-        final = self.squares.final[level]
-        if isinstance(self.squares, RowSquares):
-            _sum_rows(nodes, (start, group[level]), final, weights, found)
-        else:
-            at = self.squares.start[level]
-            _sum_blocks(nodes, (start, at, group[level]), final, weights, found)
+        found, here = np.zeros(len(nodes)), self.support
+        layout = here.start[level], here.group[level]
+        _write_forms(nodes, layout, self.final(level), weights, found)
         return found
 
     def _at_root(self, z: Floats, total: Floats | None) -> Floats:
@@ -206,26 +240,19 @@ def _add_rows(parent: Ints, first: int, below: Floats, above: Floats) -> None:
 
 
 @kernel
-def _sum_rows(
-    nodes: Ints, layout: tuple[Ints, Int32], final: Floats, weights: Floats, found: Floats
-) -> None:
-    """Add up a² times the variance of every row."""
-    start, group = layout
-    for i in range(len(nodes)):
-        for row in range(start[nodes[i]], start[nodes[i] + 1]):
-            found[i] += weights[i, group[row]] ** 2 * final[row]
-
-
-@kernel
-def _sum_blocks(
-    nodes: Ints, layout: tuple[Ints, Ints, Int32], final: Floats, weights: Floats, found: Floats
+def _write_forms(
+    nodes: Ints,
+    layout: tuple[Ints, Int32],
+    final: tuple[Ints, Floats],
+    weights: Floats,
+    found: Floats,
 ) -> None:
     """Add up aᵀF a of every node."""
-    start, at, group = layout
+    (rows, group), (start, entries) = layout, final
     for i in range(len(nodes)):
-        first, k = start[nodes[i]], start[nodes[i] + 1] - start[nodes[i]]
+        first, k = rows[nodes[i]], rows[nodes[i] + 1] - rows[nodes[i]]
         for p in range(k):
             for q in range(k):
-                entry = final[at[nodes[i]] + p * k + q]
+                entry = entries[start[nodes[i]] + p * k + q]
                 both = weights[i, group[first + p]] * weights[i, group[first + q]]
                 found[i] += both * entry
