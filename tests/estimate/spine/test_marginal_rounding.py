@@ -15,16 +15,14 @@ def rounded(family, tolerance=1e-3, most=2000):
     rows = family.row_start, family.slot
     limits = (each.astype(float) for each in (family.above, family.low, family.high))
     given = here.turned(family.z), family.covariance
-    fit_family(
-        (here.extents, here.residual), rows, given, (*limits, (True, 0.0)), (tolerance, most), y
-    )
+    fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
     near = 1 + np.eye(family.groups)
     round_family((here.sum_place, near), rows, (family.above, family.low, family.high), y, out)
     return y, out
 
 
 def marginals(family, table):
-    """Every marginal of every child, of each group and of all: a list of (rows or children, cells)."""
+    """Every marginal of each row and then of each child: a list of (rows or children, cells)."""
     here, found = family.residuals, []
     children = np.repeat(np.arange(len(family.blocks)), np.diff(family.row_start))
     whole = np.zeros((len(family.blocks), here.width))
@@ -75,7 +73,7 @@ def test_no_unit_moved_between_two_children_comes_nearer_in_all_marginals(seed):
 
 
 def test_no_marginal_is_rounded_by_much():
-    """Each marginal is within a record of the fit's (root mean square), however many cells it sums."""
+    """Half a record, root mean square, however many cells it sums; independent rounding: 2."""
     rng, squares, counts = np.random.default_rng(3), {}, {}
     for _ in range(40):
         family = random_family(rng, sizes=(2, 2, 9), children=8, groups=2, scale=2.0, bounded=False)
@@ -83,5 +81,4 @@ def test_no_marginal_is_rounded_by_much():
         for number, each in enumerate(marginals(family, out - y)):
             squares[number] = squares.get(number, 0.0) + (each**2).sum()
             counts[number] = counts.get(number, 0) + each.size
-    print([round(float((squares[n] / counts[n]) ** 0.5), 3) for n in squares])
-    assert all(squares[n] / counts[n] < 0.8**2 for n in squares)
+    assert all(squares[n] / counts[n] < 0.5**2 for n in squares)

@@ -20,6 +20,7 @@ from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginal_fit import fit_family
 from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
+from hedgerow.estimate.spine.marginal_steps import Runs
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.residuals import Residuals
 from hedgerow.estimate.spine.support import Support
@@ -30,8 +31,8 @@ TOLERANCE = 0.02
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
-Cells: TypeAlias = tuple[Ints, Int32, Int32, Floats]
-"""The extents, residuals and sums' places of `Residuals`; and float64 (groups, groups): how many
+Cells: TypeAlias = tuple[Ints, Runs, Int32, Floats]
+"""The extents, runs and sums' places of `Residuals`; and float64 (groups, groups): how many
 levels of their tree have two groups in one cell."""
 Rows: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
@@ -105,7 +106,7 @@ def settle_root(
             f"the public number of records, {total}, is outside the public bounds of its groups, "
             f"which sum to {low.sum()} at least and {high.sum()} at most"
         )
-    extents, residual, place, near = _cells(support, residuals)
+    extents, runs, place, near = _cells(support, residuals)
     matrices = np.array([0, residuals.count * len(low) ** 2])
     covariance = _covariances(squares, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
@@ -114,7 +115,7 @@ def settle_root(
     known = False, nan if total is None else float(total)
     limits = free.astype(np.float64), low.astype(np.float64), high.astype(np.float64)
     stop = TOLERANCE, MOST_ROUNDS
-    fit_family((extents, residual), rows, (said, covariance), (*limits, known), stop, fit)
+    fit_family((extents, runs), rows, (said, covariance), (*limits, known), stop, fit)
     here = np.ascontiguousarray(near[np.ix_(support.group[0], support.group[0])])
     round_root((place, here), (free, low, high), -1 if total is None else total, fit, out)
     return out
@@ -126,7 +127,7 @@ def _cells(support: Support, residuals: Residuals) -> Cells:
     for level in range(tree.depth + 1):
         cell = tree.ancestors(tree.depth, level)
         near += cell[:, None] == cell[None, :]
-    return residuals.extents, residuals.residual, residuals.sum_place, near
+    return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
 def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Ints) -> Floats:
@@ -176,7 +177,7 @@ def _settle_range(
     last: int,
 ) -> None:
     """Fit and round a range of families."""
-    extents, residual, place, near = cells
+    extents, runs, place, near = cells
     child_start, row_start, upper_start, parent, matrices, group = rows
     said, covariance, above, out = tables
     for f in range(first, last):
@@ -197,7 +198,7 @@ def _settle_range(
             counts.astype(np.float64), low.astype(np.float64), high.astype(np.float64),
             (True, 0.0),
         )  # fmt: skip
-        fit_family((extents, residual), own, (said[r:s], matrix), bounds, stop, fit)
+        fit_family((extents, runs), own, (said[r:s], matrix), bounds, stop, fit)
         groups = group[upper_start[f] : upper_start[f + 1]]
         here = np.empty((len(groups), len(groups)))
         for i in range(len(groups)):

@@ -39,7 +39,7 @@ Limits: TypeAlias = tuple[Int64, Int64, Int64]
 MOST_SWEEPS = 50
 """Rounds over all cells in search of better units; a few are usual."""
 GAIN = 1e-9
-"""What a move must gain, of the scale of its own cost: floats cannot send it back and forth."""
+"""What a move must gain, of its own costs: floats cannot send it back and forth."""
 
 
 @kernel
@@ -63,14 +63,8 @@ def round_family(
         fit: float64 (rows, W): of `fit_family`.
         out: int64 (rows, W): the counts.
     """
-    row_start, slot = rows
-    above, low, high = bounds
-    limits = low, high, np.zeros(len(out), dtype=np.int64)
-    for row in range(len(out)):
-        for k in range(out.shape[1]):
-            floor = np.int64(np.floor(fit[row, k] + 1e-9)) if above[slot[row], k] > 0 else 0
-            out[row, k] = max(floor, 0)
-            limits[2][row] += out[row, k]
+    slot, (above, low, high) = rows[1], bounds
+    limits = low, high, _floors(fit, above, slot, out)
     slopes = slopes_at(cells, rows, fit, out)
     members, member_start = _rows_of_slots(slot, len(above))
     for s in range(len(above)):
@@ -180,14 +174,9 @@ def round_root(
         out: int64 (rows, W): the counts.
     """
     free, low, high = bounds
-    limits = low, high, np.zeros(len(out), dtype=np.int64)
-    total = limits[2]
-    for row in range(len(out)):
-        for k in range(out.shape[1]):
-            out[row, k] = max(np.int64(np.floor(fit[row, k] + 1e-9)), 0) if free[row, k] > 0 else 0
-            total[row] += out[row, k]
     rows = np.array([0, len(out)]), np.arange(len(out))
-    slopes = slopes_at(cells, rows, fit, out)
+    total = _floors(fit, free, rows[1], out)
+    limits, slopes = (low, high, total), slopes_at(cells, rows, fit, out)
     for row in range(len(out)):
         while total[row] < low[row]:
             _, k, _ = _cheapest(slopes, free, limits, out, 1, row)
@@ -200,23 +189,45 @@ def round_root(
         row, k, _ = _cheapest(slopes, free, limits, out, unit, -1)
         move(slopes, row, k, unit, total, out)
     for _ in range(MOST_SWEEPS * out.size):
-        row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
-        back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
-        if wanted < 0 and min(adding, removing) < 0:
-            if adding < removing:
-                move(slopes, row, k, 1, total, out)
-            else:
-                move(slopes, back, other, -1, total, out)
-            continue
-        if wanted < 0 or row < 0 or back < 0:
+        if not _improve_root(slopes, free, limits, wanted, out):
             break
-        before = adding
-        move(slopes, row, k, 1, total, out)
-        after = unit_cost(slopes, back, other, -1)
-        if before + after >= -GAIN * (abs(before) + abs(after)):
-            move(slopes, row, k, -1, total, out)
-            break
-        move(slopes, back, other, -1, total, out)
+
+
+@kernel
+def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out: Int64) -> bool:
+    """Put, take or, where the sum is kept, move the unit that gains most, if one gains."""
+    row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
+    back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
+    total = limits[2]
+    if wanted < 0:
+        if min(adding, removing) >= -GAIN:
+            return False
+        if adding < removing:
+            move(slopes, row, k, 1, total, out)
+        else:
+            move(slopes, back, other, -1, total, out)
+        return True
+    if row < 0 or back < 0:
+        return False
+    move(slopes, row, k, 1, total, out)
+    after = unit_cost(slopes, back, other, -1)
+    if adding + after >= -GAIN * (abs(adding) + abs(after)):
+        move(slopes, row, k, -1, total, out)
+        return False
+    move(slopes, back, other, -1, total, out)
+    return True
+
+
+@kernel
+def _floors(fit: Floats, above: Int64, slot: Ints, out: Int64) -> Int64:
+    """Write floors of a fit, 0 where ``above`` is; return the sums of rows: int64 (rows)."""
+    total = np.zeros(len(out), dtype=np.int64)
+    for row in range(len(out)):
+        for k in range(out.shape[1]):
+            floor = np.int64(np.floor(fit[row, k] + GAIN))
+            out[row, k] = floor if above[slot[row], k] > 0 and floor > 0 else 0
+            total[row] += out[row, k]
+    return total
 
 
 @kernel
@@ -246,7 +257,7 @@ def unit_cost(slopes: Slopes, row: int, k: int, unit: int) -> float:
     half = 0.0
     for marginal in range(len(place)):
         half += slope[row, place[marginal, k]]
-    return 2 * unit * half + len(place) * near[slot[row], slot[row]]
+    return float(2 * unit * half + len(place) * near[slot[row], slot[row]])
 
 
 @kernel
