@@ -177,7 +177,7 @@ def tree():
 
 
 VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3),
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(),
     st.sampled_from(["A", "A1", "A2", "B1", "a", "b", "c", "listed", "unlisted", "n", "block"]),
     st.lists(st.integers(), max_size=2),
 )  # fmt: skip
