@@ -29,8 +29,8 @@ ODD = [
 MAKERS: list[Any] = [
     hr.Optimal, hr.Fair, hr.Shares, hr.QueryShares, hr.Quantiles, hr.Tree, hr.Ranges,
     hr.Ranges.equal_width, hr.Query, hr.Prior, ForDistribution, hr.AddRemove, hr.Replace,
-    hr.Rho, hr.Epsilon, hr.EpsilonDelta, hr.DiscreteGaussian, hr.DiscreteLaplace, hr.make_plan, hr.plan_distribution,
-    hr.Chebyshev, hr.Euclidean, hr.Sparse,
+    hr.Rho, hr.Epsilon, hr.EpsilonDelta, hr.DiscreteGaussian, hr.DiscreteLaplace, hr.make_plan,
+    hr.plan_distribution, hr.Chebyshev, hr.Euclidean, hr.Sparse,
 ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from hedgerow.plan.cuboids import (
     protection,
     usual_measure,
 )
+from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain, Workload, workload_for
@@ -35,15 +36,15 @@ from hedgerow.release.preflight import usual_method
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
-from hedgerow.spec.release_file import (
+from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     AxisSection,
-    ReleaseFile,
-    budget_of,
     listed_axis,
-    neighbours_of,
     numeric_axis,
+    product_axis,
 )
+from hedgerow.spec.public_section import public_fact
+from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
@@ -114,6 +115,17 @@ class ReleaseSpec:
         """From ``[[invariant]]``."""
         return [Invariant(given.axis, given.level) for given in self.file.invariant]
 
+    @property
+    def public(self) -> list[Zeros | PublicTable]:
+        """From ``[[public]]``; no file is read yet."""
+        folder = self.path.parent
+        for given in self.file.public:
+            if given.source is not None and self.table.shares_files(folder / given.source):
+                raise SpecError(
+                    "[[public]] source is the confidential table itself; name a public file"
+                )
+        return [public_fact(given, folder) for given in self.file.public]
+
     def protection(self, tree: Tree) -> Protection:
         """Return who is protected, and what neighbours agree on."""
         return protection(tree, self.workload(tree), self.neighbours, self.invariants)
@@ -146,7 +158,7 @@ class ReleaseSpec:
         """The plan of a distribution over one numeric axis, where the file asks for one."""
         axis, measure = self.file.axis[0], self.file.estimate.measure
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
-        if not alone or not axis.is_numeric or measure == Survivors.name:
+        if not alone or axis.attribute or not axis.is_numeric or measure == Survivors.name:
             return None
         if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
             measure = "all"  # the method needs a tree
@@ -171,6 +183,12 @@ class ReleaseSpec:
     def _axis(self, axis: AxisSection) -> Axis:
         if self._designed is not None:
             return self._designed.tree.axes[0]
+        if axis.is_product:
+            if any(self.table.shares_files(self.path.parent / each) for each in axis.lists or []):
+                raise SpecError(
+                    "a list is the confidential table itself; name public lists, one a factor"
+                )
+            return product_axis(axis, self.path.parent)
         if axis.is_numeric:
             return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:
@@ -193,7 +211,7 @@ class ReleaseSpec:
         return within("[workload]", workload_for, tree, given)
 
     def plan(self, tree: Tree) -> Plan:
-        """Return the plan of ``[privacy]``, ``[workload]``, ``[allocation]``, ``[[invariant]]``."""
+        """Return the plan of the file, with the public files that it names read."""
         return make_plan(
             tree,
             budget=budget_of(self.file.privacy),
@@ -203,6 +221,7 @@ class ReleaseSpec:
             workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
+            public=self.public,
         )
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
@@ -222,6 +241,7 @@ class ReleaseSpec:
             workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
+            public=self.public,
         )
         return replace(plan, allocation=Shares.name)
 

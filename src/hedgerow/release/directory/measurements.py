@@ -34,6 +34,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
+from hedgerow.release.directory.public_files import write_facts
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Levels, Tree
 
@@ -126,6 +127,7 @@ class ReleaseFiles:
             (folder / name).mkdir()
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
+        write_facts(folder, plan.facts)
         self._folder, self._plan = folder, plan
         self._counts: dict[Levels, GrowingFile[Nodes]] = {}
         self._noisy = {
@@ -216,8 +218,12 @@ def released_columns(
 
 
 def write_domain(path: Path, axis: Axis) -> None:
-    """Write the public list of an axis: one row a leaf in tree order, one column a level."""
-    schema = pa.schema([pa.field(level, pa.string(), nullable=False) for level in axis.levels])
+    """Write the public list of an axis: one row a leaf in tree order, one column a level.
+
+    Of a product axis there is one column for each column of its lists.
+    """
+    names = axis.levels if axis.product is None else axis.columns
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in names])
     leaves = axis.size(axis.depth)
     with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):
