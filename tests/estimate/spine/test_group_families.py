@@ -225,8 +225,8 @@ def test_the_root_comes_near_the_optimum_over_whole_counts(is_known):
             every = every[every.sum(axis=1) == total]
         best = min((e - z) @ p @ (e - z) for e in every)
         ratios.append(((y - z) @ p @ (y - z) + 1) / (best + 1))
-    assert max(ratios) < 1.5
-    assert np.mean(ratios) < 1.01
+    assert max(ratios) < 1.05
+    assert np.mean(ratios) < 1.001
 
 
 def test_the_root_takes_estimates_of_any_size():
