@@ -1,6 +1,7 @@
 """Public facts: what rules and files say, in numbers, against brute force; what is refused."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -424,6 +425,13 @@ def test_facts_need_a_spine_and_no_chain():
         ):
             planned(rule, tree=tree, workload=workload)
     assert planned(rule, workload=hr.Cuboids(["place.tract", "person.hhgq"])).facts == (rule,)
+    with pytest.raises(PlanError, match="goes with cuboids"):
+        replace(planned(workload=hr.Chain()), facts=(rule,))
+
+
+def test_a_chain_reads_no_public_file():
+    with pytest.raises(PlanError, match="goes with cuboids"):
+        planned(PublicTable("/nowhere.csv", "listed"), workload=hr.Chain())
 
 
 def test_too_many_groups_and_attribute_cells_are_refused(monkeypatch):

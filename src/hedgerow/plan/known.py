@@ -105,8 +105,6 @@ def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
             zeros |= _by_rule(fact, leaves)
         elif not fact.level and fact.zeros is not None:
             zeros |= _by_list(fact, leaves)
-    if zeros.all():
-        raise PlanError(f"{SECTION} rules leave nobody anywhere; correct them")
     placed = PlacedTables.of(
         tree, [table for table in rows if table.level or table.numbers], leaves
     )

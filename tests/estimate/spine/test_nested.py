@@ -215,3 +215,10 @@ def test_trees_need_variances(own):
     axis = AxisShape.of([np.array([0, 2])])
     with pytest.raises(EstimateError, match="a variance above 0, and the last one a finite one"):
         GroupTrees.of(axis, 0, np.zeros(2, dtype=bool), own)
+
+
+def test_rests_of_a_part_above_the_deepest_level_need_what_is_below():
+    model = random_census(5, depth=2)
+    for below in (None, np.zeros(1 + model.support.cells(1, every(model, 1)))):
+        with pytest.raises(EstimateError, match="needs what is below"):
+            model.rests.up(Part.top(1), {}, below)
