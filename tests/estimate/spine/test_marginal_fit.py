@@ -29,20 +29,28 @@ def fitted(family, tolerance=1e-9, most=200_000):
     return y, rounds
 
 
-def optimum(family):
-    """The same program, solved by an interior point method: cells (rows, W)."""
-    x, above = cvxpy.Variable(family.z.shape, nonneg=True), family.above
+def solved(family, constraints):
+    """The program with some constraints, by an interior point method: cells (rows, W)."""
+    x = cvxpy.Variable(family.z.shape, nonneg=True)
     roots = [np.linalg.cholesky(family.precision(c)).T for c in range(len(family.blocks))]
     apart = [
         root @ cvxpy.vec(x[first:last] - family.z[first:last], order="C")
         for root, (first, last) in zip(roots, pairwise(family.row_start), strict=True)
     ]
-    sums = [cvxpy.sum(x[family.slot == s], axis=0) == above[s] for s in range(len(family.above))]
     rows = cvxpy.sum(x, axis=1)
-    limits = [rows >= family.low, rows <= np.minimum(family.high, above.sum())]
-    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(cvxpy.hstack(apart))), sums + limits)
+    limits = [rows >= family.low, rows <= np.minimum(family.high, 1000 + family.low.sum())]
+    square = cvxpy.Minimize(cvxpy.sum_squares(cvxpy.hstack(apart)))
+    problem = cvxpy.Problem(square, [*constraints(x), *limits])
     problem.solve(cvxpy.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return x.value
+
+
+def optimum(family):
+    """The solution with the sums of the node above."""
+    slots = range(len(family.above))
+    return solved(
+        family, lambda x: [cvxpy.sum(x[family.slot == s], axis=0) == family.above[s] for s in slots]
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -81,3 +89,25 @@ def test_a_row_is_projected_to_the_nearest(seed):
     elif on.any():  # an equal shift of what is positive, and no smaller one of the rest
         np.testing.assert_allclose(apart[on], apart[on][0], atol=1e-9)
         assert (-point[free][~on] >= apart[on][0] - 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_fit_of_a_root_is_the_optimum_with_its_total_or_without(seed):
+    rng = np.random.default_rng(seed)
+    family = random_family(rng, children=1)
+    here, free = family.residuals, (family.above > 0).astype(float)
+    total = float(family.above.sum()) if seed % 2 else np.nan
+    y = np.zeros_like(family.z)
+    fit_family(
+        (here.extents, here.runs),
+        (family.row_start, family.slot),
+        (here.turned(family.z), family.covariance),
+        (free, family.low.astype(float), family.high.astype(float), (False, total)),
+        (1e-9, 200_000),
+        y,
+    )
+    zeros = lambda x: [cvxpy.multiply(1 - free, x) == 0]  # noqa: E731
+    with_total = lambda x: [*zeros(x), cvxpy.sum(x) == total]  # noqa: E731
+    expected = solved(family, zeros if np.isnan(total) else with_total)
+    np.testing.assert_allclose(y, expected, atol=1e-4)
+    assert np.isnan(total) or y.sum() == pytest.approx(total, abs=1e-7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.estimate.spine.marginal_fit import fit_family
-from hedgerow.estimate.spine.marginal_rounding import round_family
+from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
 from tests.estimate.spine.random_families import random_family
 
 
@@ -82,3 +82,39 @@ def test_no_marginal_is_rounded_by_much():
             squares[number] = squares.get(number, 0.0) + (each**2).sum()
             counts[number] = counts.get(number, 0) + each.size
     assert all(squares[n] / counts[n] < 0.5**2 for n in squares)
+
+
+def rounded_root(family, wanted):
+    """A root's whole counts near a point, and where they may be above 0."""
+    free = (family.above > 0).astype(np.int64)
+    point = np.maximum(family.z, 0) * free
+    out, near = np.zeros(point.shape, dtype=np.int64), 1 + np.eye(family.groups)
+    bounds = free, family.low, family.high
+    round_root((family.residuals.sum_place, near), bounds, wanted, point, out)
+    return point, out, free
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_root_keeps_its_total_zeros_and_bounds(seed):
+    family = random_family(np.random.default_rng(seed), children=1)
+    wanted = int(family.above.sum()) if seed % 2 else -1
+    _, out, free = rounded_root(family, wanted)
+    assert (out >= 0).all()
+    assert (out[free == 0] == 0).all()
+    assert (out.sum(axis=1) >= family.low).all()
+    assert (out.sum(axis=1) <= family.high).all()
+    assert wanted < 0 or out.sum() == wanted
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_unit_more_or_less_brings_a_root_nearer(seed):
+    family = random_family(np.random.default_rng(seed), children=1)
+    point, out, free = rounded_root(family, -1)
+    best, total = distance(family, out - point), out.sum(axis=1)
+    for row, k in np.argwhere(free):
+        for unit in (1, -1):
+            other = out.copy()
+            other[row, k] += unit
+            inside = family.low[row] <= total[row] + unit <= family.high[row]
+            if other[row, k] >= 0 and inside:
+                assert distance(family, other - point) >= best - 1e-6
