@@ -68,6 +68,26 @@ def test_the_fit_is_the_optimum(seed):
     assert (y.sum(axis=1) <= family.high + 1e-7).all()
 
 
+def test_a_fit_that_stops_early_has_sums_as_near_as_the_tolerance_says():
+    """The sum of all cells of a child is measured far better than a cell; tolerance 0.02."""
+    farthest = []
+    for seed in range(10):
+        family = random_family(
+            np.random.default_rng(seed), sizes=(2, 2, 40), groups=3, children=4, scale=4.0,
+            bounded=False,
+        )  # fmt: skip
+        for block in family.blocks:
+            groups = block.shape[1]
+            block[:] = 20 * np.eye(groups)
+            block[0] = np.linalg.inv(np.eye(groups) / 20 + 40)
+        y, _ = fitted(family, tolerance=0.02)
+        exact, _ = fitted(family, tolerance=1e-5)
+        children = np.repeat(np.arange(4), np.diff(family.row_start))
+        sums = np.bincount(children, (y - exact).sum(axis=1))
+        farthest.append(np.abs(sums).max())
+    assert max(farthest) < 0.08
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_a_row_is_projected_to_the_nearest(seed):
     rng = np.random.default_rng(seed)

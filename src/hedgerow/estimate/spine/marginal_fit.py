@@ -24,7 +24,7 @@ projection; where only the detail is measured well, that is the solution.
 
 *When it stops.* When |x - y| and what a round moves y are both below the tolerance, the latter
 times max(1, ρ · the largest variance): a small step along what is measured badly may have a long
-way to go. And when the sums of rows are near, too: these may be measured far better than cells.
+way to go. And when the sums of rows and of children are near: these may be measured far better.
 
 Source: Boyd et al. (2011), Distributed optimization and statistical learning via the alternating
 direction method of multipliers, sections 3.3, 3.4 and 5.2.
@@ -56,7 +56,7 @@ CHECK = 4
 FIRST_BALANCE = 8
 """Rounds before ρ is balanced first, a multiple of `CHECK`; then after twice as many each time."""
 SUM_TOLERANCE = 4.0
-"""How near the sum of a row must come, in tolerances of a cell."""
+"""How near the sums of a row and of a child must come, in tolerances of a cell."""
 
 Bounds: TypeAlias = tuple[Floats, Floats, Floats, tuple[bool, float]]
 """See `fit_family`."""
@@ -110,7 +110,7 @@ def fit_family(
             continue
         before = y.copy()
         _project(rows[1], bounds, x, q, y, u)
-        apart, moved, factor = _progress(x, y, before, u)
+        apart, moved, factor = _progress(rows[0], x, y, before, u)
         if apart <= stop[0] and moved * max(1.0, rho * largest) <= stop[0]:
             return number
         if number == balance:
@@ -212,18 +212,23 @@ def _shift(x: Floats, variance: Floats, here: Ints, k: int, wanted: float) -> fl
 
 
 @kernel
-def _progress(x: Floats, y: Floats, before: Floats, u: Floats) -> tuple[float, float, float]:
+def _progress(
+    row_start: Ints, x: Floats, y: Floats, before: Floats, u: Floats
+) -> tuple[float, float, float]:
     """Return |x - y|, how far y has moved, and by what to multiply ρ to bring them into balance."""
     apart, moved = 0.0, 0.0
     gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
-    for row in range(len(x)):
-        total = 0.0
-        for k in range(x.shape[1]):
-            gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
-            apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
-            gaps, steps = gaps + gap * gap, steps + step * step
-            sizes, pulls = sizes + y[row, k] ** 2, pulls + u[row, k] ** 2
-        apart = max(apart, abs(total) / SUM_TOLERANCE)
+    for c in range(len(row_start) - 1):
+        whole = 0.0
+        for row in range(row_start[c], row_start[c + 1]):
+            total = 0.0
+            for k in range(x.shape[1]):
+                gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
+                apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
+                gaps, steps = gaps + gap * gap, steps + step * step
+                sizes, pulls = sizes + y[row, k] ** 2, pulls + u[row, k] ** 2
+            apart, whole = max(apart, abs(total) / SUM_TOLERANCE), whole + total
+        apart = max(apart, abs(whole) / SUM_TOLERANCE)
     if gaps == 0 or steps == 0:
         return apart, moved, 1.0
     factor = sqrt(sqrt((gaps / sizes) / (steps / pulls)))

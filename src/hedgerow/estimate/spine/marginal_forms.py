@@ -94,7 +94,8 @@ class MarginalForms:
         found, first = np.zeros(len(every)), np.zeros(len(every), dtype=np.int64)
         for residual, each in enumerate(self.squares):
             _add_traces(every, first, self._layout(each, level), whole[residual], found)
-        pairs = _count_pairs(self.support.start[level], self.support.group[level], self.has)
+        kinds, times = np.unique(self.has, axis=0, return_counts=True)
+        pairs = _count_pairs(self.support.start[level], self.support.group[level], kinds, times)
         return float(found.sum() / pairs) if pairs else 0.0
 
     def largest(self, level: int) -> float:
@@ -161,13 +162,13 @@ def _add_traces(
 
 
 @kernel
-def _count_pairs(start: Ints, group: Int32, has: NDArray[np.bool_]) -> int:
-    """Return how many pairs of a node and a sum have a cell."""
-    found = 0
+def _count_pairs(start: Ints, group: Int32, kinds: NDArray[np.bool_], times: Ints) -> int:
+    """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
+    found = np.int64(0)
     for n in range(len(start) - 1):
-        for s in range(len(has)):
+        for s in range(len(kinds)):
             for row in range(start[n], start[n + 1]):
-                if has[s, group[row]]:
-                    found += 1
+                if kinds[s, group[row]]:
+                    found += times[s]
                     break
-    return found
+    return int(found)

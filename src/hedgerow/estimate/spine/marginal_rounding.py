@@ -60,11 +60,11 @@ def round_family(
             the node above of which a row is a part.
         bounds: int64 (rows of the node, W): its counts; and int64 (rows) each: the least and the
             largest sums of a row's cells, feasible together.
-        fit: float64 (rows, W): of `fit_family`.
+        fit: float64 (rows, W): of `fit_family`; not negative, 0 where ``above`` is.
         out: int64 (rows, W): the counts.
     """
     slot, (above, low, high) = rows[1], bounds
-    limits = low, high, _floors(fit, above, slot, out)
+    limits = low, high, _floors(fit, out)
     slopes = slopes_at(cells, rows, fit, out)
     members, member_start = _rows_of_slots(slot, len(above))
     for s in range(len(above)):
@@ -170,12 +170,12 @@ def round_root(
         cells: as `round_family` has them.
         bounds: int64 (rows, W): above 0 where counts may be; the least and largest sums of rows.
         wanted: the sum of all, feasible; -1 where it may be any.
-        fit: float64 (rows, W).
+        fit: float64 (rows, W): not negative, 0 where counts must be.
         out: int64 (rows, W): the counts.
     """
     free, low, high = bounds
     rows = np.array([0, len(out)]), np.arange(len(out))
-    total = _floors(fit, free, rows[1], out)
+    total = _floors(fit, out)
     limits, slopes = (low, high, total), slopes_at(cells, rows, fit, out)
     for row in range(len(out)):
         while total[row] < low[row]:
@@ -219,13 +219,12 @@ def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out:
 
 
 @kernel
-def _floors(fit: Floats, above: Int64, slot: Ints, out: Int64) -> Int64:
-    """Write floors of a fit, 0 where ``above`` is; return the sums of rows: int64 (rows)."""
+def _floors(fit: Floats, out: Int64) -> Int64:
+    """Write the floors of a fit, and return the sums of rows: int64 (rows)."""
     total = np.zeros(len(out), dtype=np.int64)
     for row in range(len(out)):
         for k in range(out.shape[1]):
-            floor = np.int64(np.floor(fit[row, k] + GAIN))
-            out[row, k] = floor if above[slot[row], k] > 0 and floor > 0 else 0
+            out[row, k] = np.int64(np.floor(fit[row, k] + GAIN))
             total[row] += out[row, k]
     return total
 
