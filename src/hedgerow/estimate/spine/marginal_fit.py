@@ -1,0 +1,230 @@
+"""The counts of a family that fit all its marginals best, before they are made whole.
+
+The children c of a node have estimates z_c (groups × cells) from their own subtrees, of covariance
+C_c: in the coordinates of `Residuals` a small matrix over the child's groups for each residual.
+Given the node's counts n, find
+
+    min Σ_c (x_c - z_c)ᵀ C_c⁻¹ (x_c - z_c),   x ≥ 0, 0 where n is 0,   Σ_c x_c = n cell by cell,
+                                              low_cg ≤ Σ_k x_cgk ≤ high_cg.
+
+*Method.* Alternating directions of multipliers: x keeps the sums, its copy y the rest, u is what
+their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
+
+    x_c = z_c + D_c (y_c - u_c - z_c + λ),   Σ_c x_c = n,   λ = (Σ_c D_c)⁻¹ (n - Σ_c …),
+    y_c = the nearest point to x_c + u_c that is not negative and within bounds,
+    u_c ← u_c + x_c - y_c.
+
+The first is done residual by residual, without a matrix larger than the groups; the second is a
+water-filling, row by row (`hedgerow.estimate.spine.marginal_steps`). Steps are over-relaxed, and ρ
+is balanced now and then.
+
+*Where it begins.* At the conditional estimate (x in the limit ρ → 0), projected cell by cell as if
+cells were independent with the variance of the finest residual, and at the multipliers of that
+projection; where only the detail is measured well, that is the solution.
+
+*When it stops.* When |x - y| and what a round moves y are both below the tolerance, the latter
+times max(1, ρ · the largest variance): a small step along what is measured badly may have a long
+way to go. And when the sums of rows are near, too: these may be measured far better than cells.
+
+Source: Boyd et al. (2011), Distributed optimization and statistical learning via the alternating
+direction method of multipliers, sections 3.3, 3.4 and 5.2.
+"""
+
+from math import sqrt
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.spine.marginal_steps import (
+    Runs,
+    dampen,
+    finest_variances,
+    invert_sums,
+    keep_sums,
+    keep_total,
+    project_row,
+    variance_range,
+)
+from hedgerow.estimate.spine.residuals import turn
+from hedgerow.kernels import kernel
+
+RELAXED = 1.6
+"""Over-relaxation of x, between 1 (none) and 2."""
+CHECK = 4
+"""Rounds from one look at whether it may stop to the next."""
+FIRST_BALANCE = 8
+"""Rounds before ρ is balanced first, a multiple of `CHECK`; then after twice as many each time."""
+SUM_TOLERANCE = 4.0
+"""How near the sum of a row must come, in tolerances of a cell."""
+
+Bounds: TypeAlias = tuple[Floats, Floats, Floats, tuple[bool, float]]
+"""See `fit_family`."""
+
+
+@kernel
+def fit_family(
+    cells: tuple[Ints, Runs],
+    rows: tuple[Ints, Ints],
+    given: tuple[Floats, Floats],
+    bounds: Bounds,
+    stop: tuple[float, int],
+    y: Floats,
+) -> int:
+    """Write the fitted counts of a family, and return the number of rounds.
+
+    Args:
+        cells: the sizes of the attributes; and the runs of coordinates of one residual.
+        rows: int64 (children + 1): where the rows of a child begin; and int64 (rows): the row of
+            the node above of which a row is a part.
+        given: float64 (rows, W): estimates in coordinates, records; and for each child float64
+            (residuals, its rows, its rows), one behind the other: their covariance, records².
+        bounds: float64 (rows of the node, W): its counts; float64 (rows) each: the least and
+            largest sums of a row's cells; and (True, 0.0). Or, for a root, as one child of a node
+            whose counts are not known but for being 0: (False, the sum of all, nan if unknown).
+        stop: the tolerance, records, and the largest number of rounds.
+        y: float64 (rows, W): out, cells; not negative and within bounds to rounding error, sums
+            kept to the tolerance.
+    """
+    extents, known = cells[0], bounds[0].copy()
+    turn(known, extents)
+    residuals = 1 << len(extents)
+    joint = np.empty((residuals, len(known), len(known)))
+    smallest, largest = variance_range(given[1], rows[0], residuals)
+    rho, damped = 1 / sqrt(smallest * largest), given[1].copy()
+    x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
+    invert_sums(damped, rows, joint)
+    _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+    _begin(rows, given[1], bounds, rho, x, y, u)
+
+    balance = FIRST_BALANCE
+    dampen(given[1], rows[0], residuals, rho, damped)
+    invert_sums(damped, rows, joint)
+    for number in range(1, stop[1] + 1):
+        _subtract(y, u, q)
+        turn(q, extents)
+        _subtract(q, given[0], q)
+        _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+        if number % CHECK:
+            _project(rows[1], bounds, x, q, y, u)
+            continue
+        before = y.copy()
+        _project(rows[1], bounds, x, q, y, u)
+        apart, moved, factor = _progress(x, y, before, u)
+        if apart <= stop[0] and moved * max(1.0, rho * largest) <= stop[0]:
+            return number
+        if number == balance:
+            balance, rho = 2 * balance, rho * factor
+            u /= factor
+            dampen(given[1], rows[0], residuals, rho, damped)
+            invert_sums(damped, rows, joint)
+    return stop[1]
+
+
+@kernel
+def _keep(
+    cells: tuple[Ints, Runs],
+    rows: tuple[Ints, Ints],
+    z: Floats,
+    matrices: tuple[Floats, Floats],
+    known: tuple[Floats, tuple[bool, float]],
+    q: Floats,
+    x: Floats,
+) -> None:
+    """Write the x nearest to the estimates and to y - u that keeps the sums, as cells."""
+    if known[1][0]:
+        keep_sums(cells[1], rows, z, matrices, known[0], q, x)
+    else:
+        keep_total(cells[1], z, matrices[0], known[1][1], q, x)
+    turn(x, cells[0])
+
+
+@kernel
+def _subtract(one: Floats, other: Floats, out: Floats) -> None:
+    """Write the difference of two tables."""
+    for row in range(len(out)):
+        for k in range(out.shape[1]):
+            out[row, k] = one[row, k] - other[row, k]
+
+
+@kernel
+def _project(slot: Ints, bounds: Bounds, x: Floats, q: Floats, y: Floats, u: Floats) -> None:
+    """Write y and u of the next round; q is used up."""
+    above, low, high, _ = bounds
+    for row in range(len(x)):
+        for k in range(x.shape[1]):
+            q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
+        project_row(q[row], above[slot[row]], low[row], high[row], y[row])
+        for k in range(x.shape[1]):
+            u[row, k] = q[row, k] - y[row, k]
+
+
+@kernel
+def _begin(
+    rows: tuple[Ints, Ints],
+    covariance: Floats,
+    bounds: Bounds,
+    rho: float,
+    x: Floats,
+    y: Floats,
+    u: Floats,
+) -> None:
+    """Write y and u from the conditional estimate x, as if cells were independent.
+
+    With v the variances of the finest residual, each cell's counts become max(0, x + va), a such
+    that they sum to the node's; ρu is then min(0, x + va)/v, and x/v where n is 0.
+    """
+    slot, (above, low, high, (is_family, _)) = rows[1], bounds
+    variance = finest_variances(covariance, rows[0])
+    for s in range(len(above)):
+        here = np.flatnonzero(slot == s)
+        for k in range(x.shape[1]):
+            if is_family and above[s, k] > 0:
+                shift = _shift(x, variance, here, k, above[s, k])
+                for child in here:
+                    x[child, k] += variance[child] * shift
+    for row in range(len(x)):
+        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
+        for k in range(x.shape[1]):
+            pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]
+            u[row, k] = pull / (rho * variance[row])
+
+
+@kernel
+def _shift(x: Floats, variance: Floats, here: Ints, k: int, wanted: float) -> float:
+    """Return the a with Σ max(0, x + va) = wanted, above 0: Newton's method from above."""
+    total, weight = 0.0, 0.0
+    for row in here:
+        total += x[row, k]
+        weight += variance[row]
+    shift = (wanted - total) / weight
+    for _ in here:
+        total, weight = 0.0, 0.0
+        for row in here:
+            if x[row, k] + variance[row] * shift > 0:
+                total += x[row, k]
+                weight += variance[row]
+        better = (wanted - total) / weight
+        if better >= shift:
+            break
+        shift = better
+    return shift
+
+
+@kernel
+def _progress(x: Floats, y: Floats, before: Floats, u: Floats) -> tuple[float, float, float]:
+    """Return |x - y|, how far y has moved, and by what to multiply ρ to bring them into balance."""
+    apart, moved = 0.0, 0.0
+    gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
+    for row in range(len(x)):
+        total = 0.0
+        for k in range(x.shape[1]):
+            gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
+            apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
+            gaps, steps = gaps + gap * gap, steps + step * step
+            sizes, pulls = sizes + y[row, k] ** 2, pulls + u[row, k] ** 2
+        apart = max(apart, abs(total) / SUM_TOLERANCE)
+    if gaps == 0 or steps == 0:
+        return apart, moved, 1.0
+    factor = sqrt(sqrt((gaps / sizes) / (steps / pulls)))
+    return apart, moved, min(max(factor, 0.2), 5.0)
