@@ -203,7 +203,7 @@ class NamedErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, key = self.plan.joint, _key(seed)
+        joint, key = as_tables(self.plan.joint), _key(seed)
         noise = {}
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Measured) and self.plan.is_whole(levels):

@@ -20,6 +20,7 @@ from hedgerow.estimate.workload.solvers import bytes_of_solver
 from hedgerow.plan.cuboids import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.plan.joint import as_tables
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels, Tree
@@ -155,7 +156,7 @@ def _below_margins(plan: Plan, levels: Levels, alive: Mapping[Levels, int]) -> i
 
     Rows and columns of positive margins are taken to be spread evenly over the blocks.
     """
-    joint = plan.joint
+    joint = as_tables(plan.joint)
     covers = joint.margins[joint.shape.given(levels)]
     count = prod(alive[joint.levels(cover)] for cover in covers)
     if len(covers) == 1:

@@ -34,7 +34,7 @@ from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Tables, Variances, shape_of_tree
+from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.tables.tree import Levels, Tree
 
@@ -60,7 +60,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedCube(Joint):
+class PlannedCube(JointTables):
     """What a plan decides for a cube whose shares are a product over its axes.
 
     Attributes:
@@ -181,7 +181,7 @@ def planned_cube(
     whole: Iterable[Levels],
     *,
     all_levels: bool,
-) -> Joint:
+) -> JointTables:
     """Return the cube of a plan: axis after axis, or as named cuboids if shares are no product.
 
     Args:

@@ -15,7 +15,7 @@ from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.sparse import survivors_below
-from hedgerow.plan.joint import Joint
+from hedgerow.plan.joint import Joint, as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
@@ -70,7 +70,7 @@ def _survivors(
     joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    covers = joint.margins[cuboid]
+    covers = as_tables(joint).margins[cuboid]
     margins = {cover: released[joint.levels(cover)] for cover in covers}
     counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
     survivors = survivors_below(joint.shape, cuboid, covers, counted)
