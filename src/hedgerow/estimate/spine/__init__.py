@@ -1,0 +1,1 @@
+"""Estimates and whole counts of a census: a spine that is cut into jobs, and groups beside it."""

@@ -1,0 +1,244 @@
+"""The measured cells of a cuboid along a spine: which there are, and how detail falls into them.
+
+A cuboid is a spine level with an attribute cuboid. The attribute cuboid's cells lie below *coarse
+cells*, the nodes of a level of the groups' tree, in runs of as many as each coarse cell has. At a
+node those coarse cells are measured below which the node has a group. The flat table of some nodes
+is: node by node, the coarse cells that are there, ascending, the cells within each. Noise streams
+and files have that order.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Ints
+from hedgerow.estimate.spine.support import Support
+from hedgerow.kernels import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of one cuboid of a spine.
+
+    Attributes:
+        support: which nodes have which groups.
+        level: of the spine.
+        coarse: the level b <= G of the groups' tree whose nodes are the coarse cells.
+        width: int64 (nodes of tree level b): cells within each coarse cell.
+        place: int32 (detail cells of all groups, group by group): to which cell within its coarse
+            cell a detail cell adds; -1 for none.
+
+    Raises:
+        EstimateError: arrays that do not fit the support.
+    """
+
+    support: Support
+    level: int
+    coarse: int
+    width: Ints
+    place: Int32
+
+    def __post_init__(self) -> None:
+        """Check that places lie within widths."""
+        cells, nodes = int(self.support.widths.sum()), self.support.tree.sizes[self.coarse]
+        if len(self.width) != nodes or len(self.place) != cells:
+            raise EstimateError(
+                f"a cuboid needs the widths of {nodes} coarse cells and the places of {cells} "
+                f"detail cells, got {len(self.width)} and {len(self.place)}"
+            )
+        group = np.repeat(np.arange(self.support.groups), self.support.widths)
+        if (self.place >= self.width[self._coarse_cell[group]]).any() or (self.place < -1).any():
+            raise EstimateError("the place of a detail cell must lie within its coarse cell")
+
+    @cached_property
+    def _coarse_cell(self) -> Int32:
+        """The coarse cell of each group: int32 (groups)."""
+        tree = self.support.tree
+        return tree.ancestors(tree.depth, self.coarse).astype(np.int32)
+
+    @cached_property
+    def _offset(self) -> Ints:
+        """Where each coarse cell's cells begin within the attribute cuboid: int64."""
+        return np.concatenate(([0], np.cumsum(self.width)))
+
+    @cached_property
+    def _group_of(self) -> Int32:
+        """The group of each detail cell: int32 (detail cells of all groups)."""
+        return np.repeat(np.arange(self.support.groups, dtype=np.int32), self.support.widths)
+
+    @cached_property
+    def is_detail(self) -> bool:
+        """Whether the cuboid is the detail itself, cell by cell."""
+        here = self.support
+        own = np.arange(len(self.place)) - np.repeat(here.offset[:-1], here.widths)
+        return (
+            self.coarse == here.tree.depth
+            and np.array_equal(self.width, here.widths)
+            and np.array_equal(self.place, own)
+        )
+
+    def count(self, nodes: range) -> int:
+        """Return the number of measured cells of a range of nodes."""
+        return int(self.start(nodes)[-1])
+
+    def start(self, nodes: range) -> Ints:
+        """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
+        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        rows = self._rows(nodes)
+        _count_cells(rows, self._coarse_cell, self.width, start)
+        return np.cumsum(start, out=start)
+
+    def sums(self, detail: NDArray[Any], nodes: range) -> NDArray[Any]:
+        """Return the flat table of a range of nodes: the sums of their detail.
+
+        Args:
+            detail: float64 or int64, the detail layout of the nodes at the cuboid's spine level.
+            nodes: of that level.
+
+        Returns:
+            Of the same type (cells), records; ``detail`` itself where the cuboid is the detail.
+
+        Raises:
+            EstimateError: a detail of another length.
+        """
+        expected = self.support.cells(self.level, nodes)
+        if len(detail) != expected:
+            raise EstimateError(f"a detail table needs {expected} cells here, got {len(detail)}")
+        if self.is_detail:
+            return detail
+        out = np.zeros(self.count(nodes), dtype=detail.dtype)
+        layout = self._coarse_cell, self.width, self.support.offset, self.place
+        _sum_detail(self._rows(nodes), layout, detail, out)
+        return out
+
+    def add(self, out: Int64, nodes: range, node: Int32, cell: Int32, values: Int64) -> None:
+        """Add counts to a flat table, in place, modulo 2**64.
+
+        Args:
+            out: int64 (cells), the flat table of the nodes.
+            nodes: of the cuboid's spine level.
+            node: int32 (counts): the node of each, numbered over the whole level.
+            cell: int32 (counts): the detail cell of each, numbered over all groups; counts of -1,
+                of groups that the node does not have and of nodes outside are left out.
+            values: int64 (counts), records.
+        """
+        layout = self._coarse_cell, self.width, self._group_of, self.place
+        _add_counts(self._rows(nodes), layout, self.start(nodes), (node, cell, values), out)
+
+    def located(self, places: Ints, nodes: range) -> tuple[Ints, Ints]:
+        """Return the node and the attribute cuboid's cell of places in the nodes' flat table.
+
+        Args:
+            places: int64 (places).
+            nodes: of the cuboid's spine level.
+
+        Returns:
+            int64 (places) both: nodes numbered over the whole level, cells over the attribute
+            cuboid with all its coarse cells.
+        """
+        start = self.start(nodes)
+        node = np.searchsorted(start, places, side="right") - 1
+        cell = np.empty(len(places), dtype=np.int64)
+        layout = self._coarse_cell, self.width, self._offset
+        _locate(self._rows(nodes), layout, node, places - start[node], cell)
+        return node + nodes.start, cell
+
+    def _rows(self, nodes: range) -> tuple[int, Ints, Int32]:
+        """Return the first node, and of all nodes of a range where rows begin, and all groups."""
+        start = self.support.start[self.level][nodes.start : nodes.stop + 1]
+        return nodes.start, start, self.support.group[self.level]
+
+
+@kernel
+def _count_cells(rows: tuple[int, Ints, Int32], coarse: Int32, width: Ints, start: Ints) -> None:
+    """Write the number of cells of each node behind its place."""
+    _, row_start, group = rows
+    for n in range(len(row_start) - 1):
+        last = -1
+        for row in range(row_start[n], row_start[n + 1]):
+            here = coarse[group[row]]
+            if here != last:
+                start[n + 1] += width[here]
+                last = here
+
+
+@kernel
+def _sum_detail(
+    rows: tuple[int, Ints, Int32],
+    layout: tuple[Int32, Ints, Ints, Int32],
+    detail: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """Add every detail cell to its cell."""
+    _, row_start, group = rows
+    coarse, width, offset, place = layout
+    base, at = 0, 0
+    for n in range(len(row_start) - 1):
+        last = -1
+        for row in range(row_start[n], row_start[n + 1]):
+            g = group[row]
+            if last >= 0 and coarse[g] != last:
+                base += width[last]
+            last = coarse[g]
+            for i in range(offset[g], offset[g + 1]):
+                if place[i] >= 0:
+                    out[base + place[i]] += detail[at]
+                at += 1
+        if last >= 0:
+            base += width[last]
+
+
+@kernel
+def _add_counts(
+    rows: tuple[int, Ints, Int32],
+    layout: tuple[Int32, Ints, Int32, Int32],
+    start: Ints,
+    given: tuple[Int32, Int32, Int64],
+    out: Int64,
+) -> None:
+    """Add each count to its cell, if there is one."""
+    first, row_start, group = rows
+    coarse, width, group_of, place = layout
+    nodes, cells, values = given
+    for i in range(len(nodes)):
+        n, cell = nodes[i] - first, cells[i]
+        if cell < 0 or n < 0 or n >= len(start) - 1 or place[cell] < 0:
+            continue
+        base, last = start[n], -1
+        for row in range(row_start[n], row_start[n + 1]):
+            here = coarse[group[row]]
+            if last >= 0 and here != last:
+                base += width[last]
+            last = here
+            if group[row] == group_of[cell]:
+                out[base + place[cell]] += values[i]
+                break
+
+
+@kernel
+def _locate(
+    rows: tuple[int, Ints, Int32],
+    layout: tuple[Int32, Ints, Ints],
+    nodes: Ints,
+    within: Ints,
+    cell: Ints,
+) -> None:
+    """Write the cell of each place, given its node and its place within the node's cells."""
+    _, row_start, group = rows
+    coarse, width, offset = layout
+    for i in range(len(nodes)):
+        left, last = within[i], -1
+        for row in range(row_start[nodes[i]], row_start[nodes[i] + 1]):
+            here = coarse[group[row]]
+            if here == last:
+                continue
+            if left < width[here]:
+                cell[i] = offset[here] + left
+                break
+            left -= width[here]
+            last = here

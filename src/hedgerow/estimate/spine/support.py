@@ -1,0 +1,218 @@
+"""Which nodes of a spine have which groups, and within what bounds: public facts alone.
+
+A *group* is a node of the deepest attribute level for which public facts differ from place to place
+(the kinds of quarters of a census). A node has some of the groups, which are its *rows*; a node
+above has those that some node below it has. Below a group stand its *cells*, the finest attribute
+cells of it, of which there are as many wherever the group is.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape, Ints
+from hedgerow.estimate.spine.part import Part
+from hedgerow.kernels import kernel
+
+UNBOUNDED = 1 << 53
+"""Records: an upper bound that bounds nothing."""
+
+Bounds: TypeAlias = tuple[int, Ints, Ints, Ints, Ints]
+"""A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The rows of every node of a spine, their cells and bounds.
+
+    The *detail layout* of some nodes of a level is a flat array: node by node, row by row (group),
+    then the group's cells in the order of the attribute's leaves.
+
+    Attributes:
+        spine: the axis that is cut into jobs; its deepest level is L.
+        tree: the attribute levels 0..G, the nodes of level G being the groups.
+        widths: int64 (groups): cells of a group; 0 where a group is nowhere.
+        start: for each spine level int64 (nodes + 1): where the rows of a node begin.
+        group: for each spine level int32 (rows): the groups of a node, ascending.
+        parent: for each spine level int64 (rows): the row of the same group at the node's parent,
+            counted over the whole level above; for level 0 zeros.
+        low: for each spine level int64 (rows): the least count of a row, records.
+        high: for each spine level int64 (rows): the largest count of a row, `UNBOUNDED` for none.
+        cell: for each spine level int64 (rows + 1): where the cells of a row begin in the detail
+            layout of the whole level.
+    """
+
+    spine: AxisShape
+    tree: AxisShape
+    widths: Ints
+    start: tuple[Ints, ...]
+    group: tuple[Int32, ...]
+    parent: tuple[Ints, ...]
+    low: tuple[Ints, ...]
+    high: tuple[Ints, ...]
+    cell: tuple[Ints, ...]
+
+    @classmethod
+    def of(
+        cls,
+        spine: AxisShape,
+        tree: AxisShape,
+        widths: Ints,
+        has: tuple[Ints, Ints] | None,
+        bounds: Iterable[Bounds] = (),
+    ) -> "Support":
+        """Return the support of a spine from what is known of its deepest level, and bounds.
+
+        Args:
+            spine: the shape of the axis that is cut into jobs.
+            tree: the shape of the attribute levels 0..G.
+            widths: int64 (groups): cells of each group; 0 removes a group everywhere.
+            has: nodes of the deepest spine level and groups that these may have, int64 (pairs)
+                both, in any order; None for all groups at all nodes.
+            bounds: at any levels and several of a row if need be. What the children's bounds imply
+                is added: a row has at least the sum of its children's least counts, and at most
+                that of their largest.
+
+        Raises:
+            EstimateError: no node has a group, numbers of nodes or groups that do not exist, or
+                bounds that contradict each other or the absence of a group.
+        """
+        groups = tree.sizes[-1]
+        widths = np.ascontiguousarray(widths, dtype=np.int64)
+        if len(widths) != groups or (widths < 0).any():
+            raise EstimateError(f"each of {groups} groups needs a number of cells from 0 on")
+        keys = [_deepest_keys(spine.sizes[-1], widths, has)]
+        parent = [np.zeros(len(keys[0]), dtype=np.int64)]
+        for level in range(spine.depth, 0, -1):
+            above = spine.parents(level)[keys[0] // groups] * groups + keys[0] % groups
+            found, parent[0] = np.unique(above, return_inverse=True)
+            keys.insert(0, found)
+            parent.insert(0, np.zeros(len(found), dtype=np.int64))
+        each = zip(keys, spine.sizes, strict=True)
+        counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
+        group = tuple((k % groups).astype(np.int32) for k in keys)
+        low, high = _tightened(keys, parent, groups, bounds)
+        return cls(
+            spine, tree, widths, tuple(_starts(c) for c in counts), group, tuple(parent),
+            low, high, tuple(_starts(widths[g]) for g in group),
+        )  # fmt: skip
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return len(self.widths)
+
+    @property
+    def offset(self) -> Ints:
+        """Where the cells of each group begin among those of all groups: int64 (groups + 1)."""
+        return _starts(self.widths)
+
+    def rows(self, level: int, nodes: range) -> slice:
+        """Return which rows of a level belong to a range of its nodes."""
+        start = self.start[level]
+        return slice(int(start[nodes.start]), int(start[nodes.stop]))
+
+    def cells(self, level: int, nodes: range) -> int:
+        """Return the length of the detail layout of a range of nodes."""
+        rows = self.rows(level, nodes)
+        return int(self.cell[level][rows.stop] - self.cell[level][rows.start])
+
+    def cell_start(self, level: int) -> Ints:
+        """Return where the cells of each row begin in the whole level's detail layout."""
+        return self.cell[level]
+
+    def below(self, level: int, nodes: range, deeper: int) -> range:
+        """Return the nodes of a deeper level below a range of nodes."""
+        first, last = nodes.start, nodes.stop
+        for k in range(level, deeper):
+            child_start = self.spine.child_start[k]
+            first, last = int(child_start[first]), int(child_start[last])
+        return range(first, last)
+
+    def nodes(self, part: Part, level: int) -> range:
+        """Return the nodes of a part at one of its levels, or at the level of its roots."""
+        return self.below(max(part.root, 0), part.nodes, level)
+
+    def parts_below(self, cut: int) -> list[Part]:
+        """Return a part a node of a level, each down to the deepest level."""
+        nodes = range(self.spine.sizes[cut])
+        return [Part(cut, range(n, n + 1), self.spine.depth) for n in nodes]
+
+
+def _deepest_keys(nodes: int, widths: Ints, has: tuple[Ints, Ints] | None) -> Ints:
+    """Return the pairs of nodes and groups, as node · groups + group, ascending."""
+    groups = len(widths)
+    if has is None:
+        every = np.flatnonzero(widths > 0)
+        keys = (np.arange(nodes)[:, None] * groups + every).ravel()
+    else:
+        node, group = (np.asarray(each, dtype=np.int64) for each in has)
+        _check_numbers("node", node, nodes)
+        _check_numbers("group", group, groups)
+        keep = widths[group] > 0
+        keys = np.unique(node[keep] * groups + group[keep])
+    if len(keys) == 0:
+        raise EstimateError("public facts leave no cell at all: no node has a group with cells")
+    return keys
+
+
+def _check_numbers(what: str, given: Ints, size: int) -> None:
+    """Raise unless all numbers are below a size."""
+    wrong = given[(given < 0) | (given >= size)]
+    if len(wrong) > 0:
+        raise EstimateError(f"there is no {what} {wrong[0]}; the numbers are 0 to {size - 1}")
+
+
+def _starts(counts: Ints) -> Ints:
+    """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+def _tightened(
+    keys: Sequence[Ints], parent: Sequence[Ints], groups: int, bounds: Iterable[Bounds]
+) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+    """Return the bounds of all rows, those of the rows below included.
+
+    Raises:
+        EstimateError: they contradict each other.
+    """
+    low = [np.zeros(len(each), dtype=np.int64) for each in keys]
+    high = [np.full(len(each), UNBOUNDED, dtype=np.int64) for each in keys]
+    for level, nodes, group, least, most in bounds:
+        wanted = nodes * groups + group
+        row = np.minimum(np.searchsorted(keys[level], wanted), len(keys[level]) - 1)
+        there = keys[level][row] == wanted
+        for at in np.flatnonzero(~there & (least > 0))[:1]:
+            raise _contradiction(level, int(wanted[at]), groups, int(least[at]), 0)
+        np.maximum.at(low[level], row[there], np.minimum(least[there], UNBOUNDED))
+        np.minimum.at(high[level], row[there], most[there])
+    for level in range(len(keys) - 1, -1, -1):
+        if level < len(keys) - 1:
+            least, most = np.zeros_like(low[level]), np.zeros_like(high[level])
+            _sum_up(parent[level + 1], low[level + 1], least)
+            _sum_up(parent[level + 1], high[level + 1], most)
+            np.maximum(low[level], least, out=low[level])
+            np.minimum(high[level], most, out=high[level])
+        for at in np.flatnonzero(low[level] > high[level])[:1]:
+            key = int(keys[level][at])
+            raise _contradiction(level, key, groups, int(low[level][at]), int(high[level][at]))
+    return tuple(low), tuple(high)
+
+
+def _contradiction(level: int, key: int, groups: int, low: int, high: int) -> EstimateError:
+    """Return the error for a row whose bounds no count meets."""
+    return EstimateError(
+        f"public bounds contradict each other: group {key % groups} of node {key // groups} of "
+        f"spine level {level} must have at least {low} and at most {high}"
+    )
+
+
+@kernel
+def _sum_up(parent: Ints, below: Ints, above: Ints) -> None:
+    """Add what is below to the rows above; sums stop at `UNBOUNDED`."""
+    for row in range(len(parent)):
+        above[parent[row]] = min(above[parent[row]] + below[row], UNBOUNDED)
