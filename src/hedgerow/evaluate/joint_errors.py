@@ -26,6 +26,7 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.joint import as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels
 

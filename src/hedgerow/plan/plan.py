@@ -23,6 +23,7 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
     check_running_sums,
     check_size,
+    goes_along_spine,
     measurable,
     protection,
     public_cuboid,
@@ -37,6 +38,7 @@ from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.spine import planned_spine
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
@@ -273,6 +275,8 @@ class Plan:
         """How cuboids are estimated together, in any workload but a chain."""
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths")
+        if goes_along_spine(self.tree, self.workload):
+            return planned_spine(self.tree, self.by_levels, self.public, self.known)
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
             return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))

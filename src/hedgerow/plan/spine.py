@@ -20,24 +20,30 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.errors import EstimateError
+from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.model import Forms, Model
+from hedgerow.estimate.spine.nested import Nested
 from hedgerow.estimate.spine.part import Part
-from hedgerow.plan.joint import Joint, Variances
+from hedgerow.plan.cube import axis_factors, product_variances
+from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
+from hedgerow.plan.known import Known
+from hedgerow.plan.joint import Joint, Variances, shape_of_tree
+from hedgerow.plan.named import SMALLEST
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 MOST_HELD = 1 << 26
 """Cells above the cut, at most: they are held in memory, in half a dozen tables."""
 WORTH_A_JOB = 1 << 19
 """Cells of a job, at least: beside them its overhead is small."""
+BYTES_A_CELL = 64
+"""Of a cell that is held: noise, estimates on the way and made, counts, and as many again."""
 UNCUT = 1 << 20
 """Cells of the finest level up to which a spine is not cut."""
-MOST_MEASURED = 1 << 36
-"""Cells of a cuboid that may be measured along a spine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +74,25 @@ class PlannedSpine(Joint):
     @cached_property
     def cut(self) -> int:
         """The level of the spine whose nodes are the roots of jobs; its depth where it is uncut."""
-        support, deepest = self.model.support, self.shape.axes[0].depth
-        sizes = [support.cells(k, range(self.shape.axes[0].sizes[k])) for k in range(deepest + 1)]
-        if sizes[-1] <= UNCUT:
+        deepest = self.shape.axes[0].depth
+        if self.held[-1] <= UNCUT:
             return deepest
-        return max((k for k in range(deepest) if sum(sizes[: k + 1]) <= MOST_HELD), default=0)
+        return max((k for k in range(deepest) if sum(self.held[: k + 1]) <= MOST_HELD), default=0)
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """The number of detail cells at each level of the spine that facts do not rule out."""
+        return tuple(int(start[-1]) for start in self.model.support.cell)
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory that the top and two jobs at once take."""
+        largest = max((self._cells_in(part) for part in self.jobs), default=0)
+        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + 2 * largest)
+
+    def _cells_in(self, part: Part) -> int:
+        support = self.model.support
+        return sum(support.cells(level, support.nodes(part, level)) for level in part.levels)
 
     @property
     def top(self) -> Part:
@@ -135,6 +155,10 @@ class PlannedSpine(Joint):
     @cached_property
     def _starts(self) -> dict[Cuboid, Int64]:
         return {}
+
+    def possible_cells(self, cuboid: Cuboid) -> int:
+        """Return how many cells of a cuboid public facts do not rule out."""
+        return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
 
     def is_row_by_row(self, cuboid: Cuboid) -> bool:
         """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""
@@ -220,7 +244,7 @@ class PlannedSpine(Joint):
     @property
     def has_targets(self) -> bool:
         """Whether some settled sums are kept nearly: those of marginals that do not nest."""
-        return not self.model.nests
+        return isinstance(self.model, Marginals)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,11 +287,6 @@ class SpineVariances(Variances):
         raise EstimateError("covariances of estimates along a spine are not kept")
 
 
-def goes_along_spine(tree: Tree, workload: Workload) -> bool:
-    """Return whether a release goes along a spine: attributes are set beside one axis."""
-    return tree.spine is not None and not isinstance(workload, Chain)
-
-
 def planned_spine(
     tree: Tree, by_levels: Mapping[Levels, CuboidPlan], public: Levels | None, known: Known
 ) -> PlannedSpine:
@@ -299,8 +318,14 @@ def planned_spine(
         model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
     except EstimateError as error:
         raise PlanError(str(error)) from None
-    leaves = _detail_leaves(shape, model, known)
-    return PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
+    leaves = _detail_leaves(shape, model, known.group_axis)
+    found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
+    if (cells := found.held[-1]) > MOST_CELLS:
+        raise PlanError(
+            f"this plan would measure {cells:,} cells at the finest level of the spine, more than "
+            f"2**32: say what nobody can be in ([[public]]), or leave out a level"
+        )
+    return found
 
 
 def _check(tree: Tree, public: Levels | None) -> None:
@@ -334,10 +359,10 @@ def _nested(
     return Nested.of(
         shape.axes[0],
         shape.axes[1],
-        shape.axes[1].given[known.group_level],
+        known.group_level,
         known.has,
-        known.bounds_in(shape.axes[0]),
-        known.zero,
+        known.bounds,
+        known.zeros,
         spine,
         attribute,
         total_known=public is not None,
@@ -358,8 +383,8 @@ def _marginals(
         0,
         known.group_axis,
         known.has,
-        known.bounds_in(shape.axes[0]),
-        known.zero,
+        known.bounds,
+        known.zeros,
         noise,
         total_known=public is not None,
     )
@@ -367,4 +392,11 @@ def _marginals(
 
 def _detail_leaves(shape: CubeShape, model: Model, group_axis: int | None) -> Int32:
     """Return the attribute leaf that each detail cell is: int32 (detail cells of all groups)."""
-    raise NotImplementedError
+    if isinstance(model, Nested):
+        return model.detail_leaves
+    sizes = [axis.sizes[-1] for axis in shape.axes[1:]]
+    every = np.arange(prod(sizes), dtype=np.int32).reshape(sizes)
+    if group_axis is None:
+        return every.ravel()
+    by_group = np.moveaxis(every, group_axis - 1, 0).reshape(sizes[group_axis - 1], -1)
+    return by_group[model.support.widths > 0].ravel()

@@ -37,6 +37,7 @@ from hedgerow.release.directory.stored import (
     verified_release,
 )
 from hedgerow.release.page.report import write_report
+from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Levels, Tree
 
@@ -197,6 +198,8 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
+        if is_off_tree(self.plan, levels):
+            return attribute_sums(self.content, levels, confidence)
         columns, tree = self._columns(levels), self.plan.tree
         wanted = levels_of(tree, levels)
         if confidence is None:

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.descent.jobs import UpwardEstimate
+from hedgerow.release.descent.jobs import Told
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Noisy
@@ -48,16 +48,16 @@ class DiskCache:
     folder: Path
     axes: int
 
-    def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
-        """Return what these jobs tell of their roots."""
+    def up(self, jobs: range, work: Callable[[], Told]) -> Told:
+        """Return what these jobs tell of their roots: arrays of one length."""
         path = self._path("up", jobs)
         if not path.exists():
-            estimate, variance = work()
+            told = work()
             with _written_whole(path) as file:
-                _write(file, pa.table({"estimate": estimate, "variance": variance}))
+                _write(file, pa.table({f"told{i}": each for i, each in enumerate(told)}))
         with _opened(path) as file:
             table = pa.ipc.open_stream(file).read_all()
-        return table["estimate"].to_numpy(), table["variance"].to_numpy()
+        return cast("Told", tuple(column.to_numpy() for column in table.columns))
 
     def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs, to be read one cuboid at a time."""

@@ -12,7 +12,7 @@ that is done again draws the same noise: its stream's place is the cuboid's leve
 root (`hedgerow.release.descent.source.Drawn`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -93,6 +93,38 @@ class SpinePass:
         yield from self._from_jobs(above)
         self.progress.on_fraction(1.0)
 
+    def estimates_at(self, level: int) -> Iterator[tuple[range, Float64]]:
+        """Yield the estimates of a level of the spine, some nodes after the other.
+
+        Returns:
+            Which nodes, and float64 (their cells, detail layout), records.
+        """
+        joint, model = self.joint, self.joint.model
+        told = self._told()
+        top, estimates = joint.top, self._top_estimates(told)
+        if level <= joint.cut:
+            yield model.support.nodes(top, level), estimates[level]
+            return
+        for part in joint.jobs:
+            noisy = as_floats(self._drawn(part))
+            upward, above = model.up(part, noisy), estimates[joint.cut][self._roots(part)]
+            yield (
+                model.support.nodes(part, level),
+                model.estimates(part, upward, above, None)[level],
+            )
+
+    def _top_estimates(self, told: Float64) -> Tables:
+        joint, model, part = self.joint, self.joint.model, self.joint.top
+        noisy = as_floats(self._drawn(part))
+        upward, total = model.up(part, noisy, told if joint.jobs else None), self._total()
+        return model.estimates(part, upward, None, None if total is None else float(total))
+
+    def _roots(self, part: Part) -> slice:
+        """Return where the cells of a job's roots lie among those of all nodes of the cut."""
+        support = self.joint.model.support
+        rows, start = support.rows(part.root, part.nodes), support.cell_start(part.root)
+        return slice(int(start[rows.start]), int(start[rows.stop]))
+
     # --- up ---------------------------------------------------------------------------------------
 
     def _told(self) -> Float64:
@@ -113,16 +145,16 @@ class SpinePass:
         """Return what some jobs tell of their roots, one after the other."""
         model, every = self.joint.model, [np.empty(0)]
         for part in parts:
-            every.append(model.up(part, self._noisy(part, self._drawn(part))).told)
+            every.append(model.up(part, as_floats(self._drawn(part))).told)
         return np.concatenate(every)
 
     # --- the top ----------------------------------------------------------------------------------
 
-    def _from_top(self, told: Float64) -> "Results":
+    def _from_top(self, told: Float64) -> Generator[Found, None, Above]:
         """Yield the results of the top; return what is below it given."""
         joint, model, part = self.joint, self.joint.model, self.joint.top
         noisy = self._drawn(part)
-        upward = model.up(part, self._noisy(part, noisy), told if joint.jobs else None)
+        upward = model.up(part, as_floats(noisy), told if joint.jobs else None)
         total = self._total()
         known = None if total is None else float(total)
         estimates = model.estimates(part, upward, None, known)
@@ -153,11 +185,9 @@ class SpinePass:
 
     def released(self, part: Part, above: Above) -> Iterator[Found]:
         """Yield the results of one job, given what is above it."""
-        model, support = self.joint.model, self.joint.model.support
-        rows, start = support.rows(part.root, part.nodes), support.cell_start(part.root)
-        here = slice(int(start[rows.start]), int(start[rows.stop]))
+        model, here = self.joint.model, self._roots(part)
         noisy = self._drawn(part)
-        upward = model.up(part, self._noisy(part, noisy))
+        upward = model.up(part, as_floats(noisy))
         estimates = model.estimates(part, upward, above.estimates[here], None)
         counts = model.settle(part, upward, above.counts[here], None)
         yield from self._found(part, noisy, estimates, counts)
@@ -190,11 +220,6 @@ class SpinePass:
         clip(noisy)
         self.progress.on_cells(len(noisy))
         return noisy
-
-    @staticmethod
-    def _noisy(part: Part, drawn: dict[Cuboid, Int64]) -> dict[Cuboid, Float64]:
-        del part
-        return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
 
     def _found(
         self, part: Part, noisy: dict[Cuboid, Int64], estimates: Tables, counts: Counts
@@ -236,10 +261,13 @@ class SpinePass:
         return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
 
 
+def as_floats(drawn: dict[Cuboid, Int64]) -> dict[Cuboid, Float64]:
+    """Return noisy counts as floats."""
+    return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
+
+
 def runs_of(jobs: int) -> list[range]:
     """Return consecutive jobs in at most `RUNS` runs of about as many jobs each."""
     edges = np.unique(np.linspace(0, jobs, min(jobs, RUNS) + 1).astype(int)).tolist()
     return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
-
-Results = Iterator[Found]
