@@ -318,7 +318,7 @@ def planned_spine(
         model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
     except EstimateError as error:
         raise PlanError(str(error)) from None
-    leaves = _detail_leaves(shape, model, known.group_axis)
+    leaves = _detail_leaves(shape, model, _group_axis(shape, known))
     found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
     if (cells := found.held[-1]) > MOST_CELLS:
         raise PlanError(
@@ -381,13 +381,19 @@ def _marginals(
     return Marginals.of(
         shape,
         0,
-        known.group_axis,
+        _group_axis(shape, known),
         known.has,
         known.bounds,
         known.zeros,
         noise,
         total_known=public is not None,
     )
+
+
+def _group_axis(shape: CubeShape, known: Known) -> int | None:
+    """Return the attribute axis of the groups: the facts', or the one that has several levels."""
+    several = [a for a, axis in enumerate(shape.axes) if a and axis.depth > 1]
+    return known.group_axis or (several[0] if several else None)
 
 
 def _detail_leaves(shape: CubeShape, model: Model, group_axis: int | None) -> Int32:

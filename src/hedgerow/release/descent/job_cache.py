@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -69,7 +70,7 @@ class DiskCache:
                     seconds.append(result.seconds)
                     _write(file, _survivors(result))
                     if result.noisy is not None:
-                        _write(file, pa.table({"noisy": result.noisy}))
+                        _write(file, pa.table({"noisy": _narrow(result.noisy)}))
         return _Results(path, self.axes, seconds)
 
     def _path(self, way: str, jobs: range) -> Path:
@@ -94,7 +95,8 @@ class _Results:
                 levels, measured = (json.loads(table.schema.metadata[name]) for name in METADATA)
                 noisy: Noisy | None = None
                 if measured:
-                    noisy = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
+                    kept = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
+                    noisy = kept if kept.dtype == np.float64 else kept.astype(np.int64)
                 seconds = self.seconds[i] if self.seconds else 0.0
                 yield Found(tuple(levels), _nodes(table, self.axes), noisy, seconds)
 
@@ -120,6 +122,16 @@ def _survivors(result: Found) -> pa.Table:
     known = (result.levels, result.noisy is not None)
     metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _narrow(noisy: Noisy) -> NDArray[Any]:
+    """Return whole numbers in the narrowest type that holds them; others as they are."""
+    if noisy.dtype != np.int64 or not len(noisy):
+        return noisy
+    low, high = int(noisy.min()), int(noisy.max())
+    kinds = (np.int8, np.int16, np.int32)
+    fits = (k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return noisy.astype(next(fits, np.int64))
 
 
 def _nodes(table: pa.Table, axes: int) -> Nodes:
