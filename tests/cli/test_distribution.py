@@ -15,7 +15,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples.incomes import write_incomes
 from hedgerow.release.distribution.distribution import read_distribution
-from hedgerow.spec.release_file import AxisSection
+from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.release_spec import ReleaseSpec
 
 

@@ -126,3 +126,73 @@ def test_the_digest_changes_with_the_axes_their_columns_and_the_order():
     digests = {tree.digest for tree in (base, *others)}
     assert len(digests) == 1 + len(others)
     assert Tree([diseases(), sexes()], ["disease", "sex"]).digest == base.digest
+
+
+def with_attributes(refine=None, spines=("disease",)):
+    """A spine of two levels between attributes of one and two levels."""
+    areas = {"region": ["N", "S"], "town": ["N1", "S1"]}
+    axes = [
+        Axis.from_frame("sex", {"sex": ["f", "m"]}, ["sex"], attribute="sex" not in spines),
+        Axis.from_frame(
+            "disease", {"chapter": ["A", "B"], "code": ["A1", "B1"]}, ["chapter", "code"],
+            attribute="disease" not in spines,
+        ),
+        Axis.from_frame("home", areas, ["region", "town"], attribute="home" not in spines),
+    ]  # fmt: skip
+    return Tree(axes, refine)
+
+
+def test_the_spine_is_the_one_axis_that_is_no_attribute():
+    assert with_attributes().spine == 1
+    assert with_attributes(spines=("home",)).spine == 2
+    assert two_axes().spine is None
+    assert not two_axes().is_spine_first
+
+
+@pytest.mark.parametrize("spines", [(), ("sex", "home")])
+def test_attributes_need_one_spine(spines):
+    with pytest.raises(TableError, match="one axis that is none, the spine, got") as caught:
+        with_attributes(spines=spines)
+    assert ("'sex' and 'home'" if spines else "attributes alone") in str(caught.value)
+
+
+def test_the_whole_spine_is_refined_before_the_attributes_alternate():
+    tree = with_attributes()
+    assert tree.steps == ((1, 1), (1, 2), (0, 1), (2, 1), (2, 2))
+    assert with_attributes(["home", "sex", "disease"]).steps == (
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (0, 1),
+        (2, 2),
+    )
+    assert tree.is_spine_first
+
+
+def test_every_step_given_may_leave_the_spine_for_later():
+    steps = ["disease.chapter", "sex.sex", "disease.code", "home.region", "home.town"]
+    assert not with_attributes(steps).is_spine_first
+    steps[1:3] = steps[2:0:-1]
+    assert with_attributes(steps).is_spine_first
+
+
+def test_an_attribute_changes_the_digest():
+    spines = [("sex",), ("disease",), ("home",)]
+    assert len({with_attributes(spines=each).digest for each in spines}) == 3
+
+
+def test_a_cuboid_of_a_level_that_joins_columns_is_found_by_its_name():
+    lists = [{"a": ["1", "2"]}, {"b": ["1", "2"]}, {"c": ["1", "2"]}]
+    person = Axis.from_product("person", lists, ["a", "b × c"])
+    tree = Tree([sexes(), person])
+    for levels in ((0, 2), (1, 2), (1, 1), (0, 1)):
+        assert tree.named(tree.name_of(levels)) == levels
+    assert tree.named("sex.sex x person.b*c") == (1, 2)
+    assert tree.named("person.b") is None
+    alone = Tree([person])
+    assert [alone.named(name) for name in ("a", "b × c", "a × b × c", "b")] == [
+        (1,),
+        (2,),
+        None,
+        None,
+    ]

@@ -30,6 +30,8 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
                 "from_table": axis.from_table,
                 "sha256": axis.digest,
             }
+            | ({"attribute": True} if axis.attribute else {})
+            | ({} if axis.product is None else {"told": list(axis.product.told)})
             for axis in tree.axes
         ],
         "refine": [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],

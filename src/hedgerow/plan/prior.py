@@ -66,7 +66,8 @@ class Prior:
     ) -> "Prior":
         """Return a prior from a file (or a data frame) for releases over a tree.
 
-        The areas are those that the file names, so all columns of every axis must be in it.
+        The areas are those that the file names, so all columns of every axis must be in it; those
+        of a product axis are its lists'.
 
         Args:
             tree: the release's; it gives axes, levels and the order of refinement.
@@ -168,13 +169,29 @@ def _grouped(counts: Int64) -> tuple[Int64, Int64]:
 
 
 def _axis_of(axis: Axis, source: Any, columns: Sequence[str]) -> Axis:
+    """Return an axis of the codes that a file names; a product axis as it is."""
+    if axis.product is not None:
+        return axis
     areas = read_areas(source, columns, repeated=True)
     areas = areas.rename(dict(zip(columns, axis.levels, strict=True)))
-    return Axis.from_frame(axis.name, areas, axis.levels, columns=columns, from_table=True)
+    return Axis.from_frame(
+        axis.name,
+        areas,
+        axis.levels,
+        columns=columns,
+        from_table=True,
+        attribute=axis.attribute,
+    )
 
 
 def _columns(tree: Tree, given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     columns_of = {axis.name: axis.columns for axis in tree.axes}
+    for axis in tree.axes:
+        if axis.product is not None and tuple(given.get(axis.name, axis.columns)) != axis.columns:
+            raise PlanError(
+                f"columns of the prior: axis {axis.name!r} is a product; its columns are called as "
+                f"in its lists"
+            )
     for name, columns in given.items():
         if name not in columns_of or len(columns) != len(columns_of[name]):
             axes = ", ".join(f"{axis.name} ({axis.depth})" for axis in tree.axes)

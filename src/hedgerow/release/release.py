@@ -130,7 +130,7 @@ class Release:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The label columns of each axis, coarsest level first."""
+        """The label columns of each axis, in the order in which its levels tell them."""
         return {axis.name: list(axis.columns) for axis in self.plan.tree.axes}
 
     def level(
@@ -232,7 +232,7 @@ class Release:
                     f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
                     f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
                 )
-            columns += axis.columns[: axis.levels.index(level) + 1]
+            columns += axis.columns_of(axis.level_number(level))
         return columns
 
     def measurements(self, depth: int | None = None, *, level: str | None = None) -> Int64:

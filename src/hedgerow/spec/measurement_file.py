@@ -7,13 +7,8 @@ from pydantic import Field, model_validator
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.release.reestimate.external import Measurements
-from hedgerow.spec.release_file import (
-    AREAS_OF_TABLE,
-    AxisSection,
-    TreeSection,
-    listed_axis,
-    refuse_release_file,
-)
+from hedgerow.spec.axis_section import AREAS_OF_TABLE, AxisSection, listed_axis, product_axis
+from hedgerow.spec.release_file import TreeSection, refuse_release_file
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import open_database, translate_duckdb_errors
@@ -75,6 +70,8 @@ def _depth(tree: Tree, level: str) -> int:
 
 
 def _axis(axis: AxisSection, folder: Path) -> Axis:
+    if axis.is_product:
+        return product_axis(axis, folder)
     if axis.areas == AREAS_OF_TABLE:
         raise TableError("areas: there is no table here; name the public list of areas")
     return listed_axis(axis, folder / axis.areas)

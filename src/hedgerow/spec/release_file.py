@@ -1,29 +1,19 @@
-"""The sections of a release file, and the axes, neighbours and budget that they describe."""
+"""The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from hedgerow.distribution.bins import coded_axis
-from hedgerow.distribution.plan import ForDistribution
-from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import PlanError, SpecError, TableError, shorten
+from hedgerow.errors import PlanError, SpecError, shorten
 from hedgerow.noise.loss import InEpsilon
-from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
+from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, within
-from hedgerow.tables.axis import Axis, check_names
-from hedgerow.tables.read import Query, read_areas
-from hedgerow.text import exact
-
-AREAS_OF_TABLE = "table"
 
 if TYPE_CHECKING:
     MechanismName = str
@@ -39,93 +29,6 @@ class TableSection(Section):
     query: str | None = None
     count: str | None = None
     unit: str | None = None
-
-
-Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
-"""A number; infinity and NaN are refused later, with their own message."""
-
-
-class AxisSection(Section):
-    """``[[axis]]``: one hierarchy and its public list of areas, or a numeric column in bins."""
-
-    name: str
-    levels: list[str] = Field(default_factory=list)
-    columns: list[str] | None = None
-    areas: str = Field(default="", min_length=1)
-    not_stated: str | None = None
-    low: Bound | None = None
-    high: Bound | None = None
-    bins: int | None = None
-    edges: list[Bound] | None = None
-    out_of_bounds: Literal["clamp", "refuse"] | None = None
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it is a numeric column, not a hierarchy."""
-        given = (self.low, self.high, self.bins, self.edges, self.out_of_bounds)
-        return any(value is not None for value in given)
-
-    @property
-    def column(self) -> str:
-        """The one column of the table that holds a numeric axis."""
-        columns = [self.name] if self.columns is None else self.columns
-        if len(columns) != 1:
-            raise SpecError(f"columns: a numeric axis has one column, got {len(columns)}")
-        return columns[0]
-
-    @property
-    def ranges(self) -> Ranges:
-        """The bins of a numeric axis."""
-        if self.levels or self.areas or self.not_stated is not None:
-            raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
-        outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
-        if self.edges is not None:
-            if width != (None, None, None):
-                raise SpecError("give low, high and bins, or edges, not both")
-            edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
-            return Ranges(self.name, edges, outside)
-        if self.low is None or self.high is None or self.bins is None:
-            raise SpecError("a numeric axis needs low, high and bins, or edges")
-        low, high = _number(self.low, "low"), _number(self.high, "high")
-        return Ranges.equal_width(self.name, low, high, self.bins, out_of_bounds=outside)
-
-
-def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
-    """Return the axis of a numeric column: the best tree over its bins for cumulative counts."""
-    ranges, _ = section.ranges, section.column
-    return coded_axis(ranges, ForDistribution().design(ranges.bins, mechanism).branching)
-
-
-def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
-    """Return the axis of a section from its list of areas, or from the table's own codes."""
-    if axis.is_numeric:
-        raise SpecError(
-            "low, high, bins and edges are for tables of numbers, and noisy counts are not"
-        )
-    for key in ("levels", "areas"):
-        if key not in axis.model_fields_set:
-            raise SpecError(f"{key} is missing")
-    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
-    columns = axis.columns if of_table and axis.columns else axis.levels
-    areas = read_areas(source, columns, repeated=of_table)
-    return Axis.from_frame(
-        axis.name,
-        areas.rename(dict(zip(columns, axis.levels, strict=True))),
-        axis.levels,
-        columns=axis.columns,
-        not_stated=axis.not_stated,
-        from_table=of_table,
-    )
-
-
-def _number(given: Bound, name: str) -> Fraction:
-    """Return the exact number, or raise if it is too large for a double."""
-    number = exact(given, name, TableError)
-    try:
-        float(number)
-    except OverflowError:
-        raise TableError(f"{name} is too large for a number with 53 bits") from None
-    return number
 
 
 class TreeSection(Section):

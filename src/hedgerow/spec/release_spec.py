@@ -35,15 +35,14 @@ from hedgerow.release.preflight import usual_method
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
-from hedgerow.spec.release_file import (
+from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     AxisSection,
-    ReleaseFile,
-    budget_of,
     listed_axis,
-    neighbours_of,
     numeric_axis,
+    product_axis,
 )
+from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
@@ -146,7 +145,7 @@ class ReleaseSpec:
         """The plan of a distribution over one numeric axis, where the file asks for one."""
         axis, measure = self.file.axis[0], self.file.estimate.measure
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
-        if not alone or not axis.is_numeric or measure == Survivors.name:
+        if not alone or axis.attribute or not axis.is_numeric or measure == Survivors.name:
             return None
         if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
             measure = "all"  # the method needs a tree
@@ -171,6 +170,12 @@ class ReleaseSpec:
     def _axis(self, axis: AxisSection) -> Axis:
         if self._designed is not None:
             return self._designed.tree.axes[0]
+        if axis.is_product:
+            if any(self.table.shares_files(self.path.parent / each) for each in axis.lists or []):
+                raise SpecError(
+                    "a list is the confidential table itself; name public lists, one a factor"
+                )
+            return product_axis(axis, self.path.parent)
         if axis.is_numeric:
             return numeric_axis(axis, self.mechanism)
         if axis.areas == AREAS_OF_TABLE:

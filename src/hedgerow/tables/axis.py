@@ -1,10 +1,9 @@
 """An axis: one hierarchy of nested levels, from a public list of areas."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,20 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, did_you_mean
-from hedgerow.tables.sources import as_arrow, as_codes, in_order
-from hedgerow.text import check_name
+from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
+from hedgerow.tables.areas import complete, nest
+from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
+from hedgerow.tables.product import (
+    Order,
+    Product,
+    combinations,
+    distinct_rows,
+    nest_product,
+)
+from hedgerow.tables.sources import as_arrow, as_codes, read_areas
 
-MAX_LEVELS = 64
 LARGEST_SIZE = (1 << 31) - 1
 """Nodes of a level: they are numbered in 32 bits."""
-LONGEST_NAME = 100
-"""Of an axis, in bytes: a file is called by it."""
-LONGEST_LEVEL = 500
-"""Of a level or column, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +38,17 @@ class Axis:
     Attributes:
         name: of the axis.
         levels: L names, coarsest first.
-        columns: L names: what the table and the release call the levels.
-        labels: for each level 1..L the codes of its nodes.
+        columns: what the table and the release call the levels, one name a level; of a product
+            axis the columns of its lists, in the order in which the levels tell them.
+        labels: for each level 1..L the codes of its nodes, each once; of a product axis the codes
+            of all columns that the level tells, joined.
         child_start: for each level k in 0..L-1, int64 (nodes of level k, and one): the children of
             node j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
         not_stated: the leaf that takes records whose code is not in the list, if any.
         from_table: the list was taken from the table itself and is declared public; the promise
             then says that it reveals which codes the table holds.
+        attribute: it stands beside the spine, the one axis that is cut into jobs.
+        product: of a product axis what each level tells (see `from_product`); else None.
 
     Example:
         >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
@@ -57,9 +63,12 @@ class Axis:
     child_start: tuple[Int64, ...]
     not_stated: str | None = None
     from_table: bool = False
+    attribute: bool = False
+    product: Product | None = None
 
     def __post_init__(self) -> None:
-        check_names(self.name, self.levels, self.columns)
+        told = None if self.product is None else self.product.told
+        check_names(self.name, self.levels, self.columns, told)
         if self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
                 f"axis {self.name!r}: not_stated = {self.not_stated!r} must be one of the "
@@ -80,6 +89,7 @@ class Axis:
         columns: Sequence[str] | None = None,
         not_stated: str | None = None,
         from_table: bool = False,
+        attribute: bool = False,
     ) -> "Axis":
         """Return an axis from a public list of areas, one row a leaf.
 
@@ -93,6 +103,7 @@ class Axis:
             columns: what the table calls them; by default the same names.
             not_stated: the leaf for records outside the list; without it they are an error.
             from_table: the list is the table's own, declared public; its rows may repeat an area.
+            attribute: whether the axis stands beside a spine.
 
         Raises:
             TableError: a missing column or code, an area with two parents, an area listed twice.
@@ -107,9 +118,87 @@ class Axis:
         check_names(name, levels, columns)
         subject = f"the list of areas of axis {name!r}"
         codes = as_codes(pl.DataFrame(as_arrow(areas, subject)), list(levels), subject)
-        paths = _complete(codes, subject)
-        labels, child_start = _nest(paths, subject, repeated=from_table)
-        return cls(name, levels, columns, labels, child_start, not_stated, from_table)
+        paths = complete(codes, subject)
+        labels, child_start = nest(paths, subject, repeated=from_table)
+        return cls(name, levels, columns, labels, child_start, not_stated, from_table, attribute)
+
+    @classmethod
+    def from_product(
+        cls, name: str, lists: Sequence[Any], product: Sequence[str], *, attribute: bool = False
+    ) -> "Axis":
+        """Return the axis of all combinations of the rows of public lists.
+
+        A record is found by its codes in the lists' columns, which the table must have under the
+        same names; a column that the others tell (the group that a race belongs to) may be left
+        out there.
+
+        Args:
+            name: of the axis.
+            lists: data frames or CSV or Parquet files, one row a leaf of its factor, all columns
+                codes.
+            product: the order of refinement, one entry a level: a column, or several joined by ×.
+                A last name that is no column, such as ``"detail"``, stands for all that are left.
+            attribute: whether the axis stands beside a spine.
+
+        Raises:
+            TableError: a list that is none, a column in two lists, an entry that is no column, a
+                column that is told twice or never, or more than 2²¹ leaves.
+
+        Example:
+            >>> race = {"race": ["1", "2", "3"], "group": ["a", "b", "b"]}
+            >>> lists = [{"age": ["minor", "adult"]}, race]
+            >>> person = hr.Axis.from_product("person", lists, ["age", "group", "detail"])
+            >>> person
+            Axis(person: 2 age, 4 group, 6 detail)
+            >>> person.columns_of(2)
+            ('age', 'group')
+        """
+        check_axis_name(name)
+        subject = f"axis {name!r}"
+        fitting = "a list of public lists, one a factor"
+        if isinstance(lists, Mapping) or hasattr(lists, "__arrow_c_stream__"):
+            raise TableError(f"{subject}: lists must be {fitting}, got one; write [list]")
+        given = as_list(f"{subject}: lists", lists, fitting, TableError)
+        order = as_list(f"{subject}: product", product, "a list of columns", TableError)
+        check_entries(name, order)
+        frames = [
+            read_areas(each, None, role=f"list {number} of {subject}")
+            for number, each in enumerate(given, start=1)
+        ]
+        leaves = combinations(frames, subject)
+        ordered = Order.of(order, leaves.columns, subject)
+        leaves = leaves.select(ordered.columns)
+        return cls.from_leaves(name, leaves, ordered.levels, ordered.told, attribute=attribute)
+
+    @classmethod
+    def from_leaves(
+        cls,
+        name: str,
+        leaves: pl.DataFrame,
+        levels: Sequence[str],
+        told: Sequence[int],
+        *,
+        attribute: bool = False,
+    ) -> "Axis":
+        """Return the product axis whose `leaf_frame` has the rows of a frame, in any order.
+
+        Args:
+            name: of the axis.
+            leaves: text codes, one row a leaf, the columns in the order in which they are told.
+            levels: L names, coarsest first.
+            told: for each level how many columns it and the levels above it tell.
+            attribute: whether the axis stands beside a spine.
+
+        Raises:
+            TableError: no leaf, two leaves with the same codes, or names that none can have.
+        """
+        columns, levels, told = tuple(leaves.columns), tuple(levels), tuple(told)
+        check_names(name, levels, columns, told)
+        subject = f"axis {name!r}"
+        if leaves.is_empty() or leaves.null_count().sum_horizontal()[0]:
+            raise TableError(f"{subject} needs leaves, each with a code in every column")
+        labels, child_start, product = nest_product(leaves, levels, told, subject)
+        return cls(name, levels, columns, labels, child_start, attribute=attribute, product=product)
 
     @property
     def depth(self) -> int:
@@ -154,11 +243,80 @@ class Axis:
         found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
         return found
 
+    def columns_of(self, level: int) -> tuple[str, ...]:
+        """Return the columns that a level and the levels above it tell."""
+        told = level if self.product is None or level == 0 else self.product.told[level - 1]
+        return self.columns[:told]
+
+    def _words(self, level: int) -> tuple[pl.Series, ...]:
+        """Return the codes of a level's nodes in the columns that it is the first to tell."""
+        if self.product is None:
+            return (self.labels[level - 1].alias(self.columns[level - 1]),)
+        first = len(self.columns_of(level - 1))
+        return self.product.words[first : len(self.columns_of(level))]
+
+    def keys(self, level: int) -> pl.DataFrame:
+        """Return the codes that tell the nodes of a level apart, one row a node.
+
+        They are those of the level's own column; of a product axis, of all columns that it tells.
+        """
+        if self.product is None:
+            return pl.DataFrame(self._words(level))
+        return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
+
+    def leaf_frame(self) -> pl.DataFrame:
+        """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""
+        return pl.DataFrame(self.path(self.depth, np.arange(self.size(self.depth), dtype=np.int32)))
+
+    def parts(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Int32]:
+        """Return the combinations of codes in some columns, and which of them each leaf has.
+
+        Args:
+            columns: in any order; a level stands for the columns that it is the first to tell, and
+                ``axis.`` may stand before each.
+
+        Returns:
+            combinations: one row each, the columns as given, sorted by the first, then the next;
+            number: int32 (leaves), the row of each leaf's combination.
+
+        Raises:
+            TableError: no column, or one that the axis does not have.
+
+        Example:
+            >>> lists = [{"sex": ["f", "m"]}, {"age": ["old", "young"]}]
+            >>> person = hr.Axis.from_product("person", lists, ["sex", "detail"])
+            >>> combinations, number = person.parts(["age"])
+            >>> combinations["age"].to_list(), number.tolist()
+            (['old', 'young'], [0, 1, 0, 1])
+        """
+        chosen = self._named(as_list("columns", columns, "a list of columns", TableError))
+        return distinct_rows(self.leaf_frame().select(chosen))
+
+    def _named(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of names, each once."""
+        found = dict[str, None]()
+        for given in names:
+            bare = given.removeprefix(f"{self.name}.") if isinstance(given, str) else given
+            if bare in self.columns:
+                found[bare] = None
+            elif bare in self.levels:
+                level = self.levels.index(bare) + 1
+                above = len(self.columns_of(level - 1))
+                found |= dict.fromkeys(self.columns_of(level)[above:])
+            else:
+                raise TableError(
+                    f"axis {self.name!r} has no column {kind_of(given)}; it has "
+                    f"{', '.join(self.columns)}{did_you_mean(bare, self.columns)}"
+                )
+        if not found:
+            raise TableError(f"axis {self.name!r}: name at least one column")
+        return list(found)
+
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        series = []
+        series = list[pl.Series]()
         for k in range(level, 0, -1):
-            series.append(self.labels[k - 1].gather(nodes).alias(self.columns[k - 1]))
+            series += [words.gather(nodes) for words in reversed(self._words(k))]
             nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
                 np.int32
             )
@@ -167,103 +325,18 @@ class Axis:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
-        whole = hashlib.sha256(
-            repr((self.name, self.levels, self.not_stated, self.from_table)).encode()
-        )
-        for labels, start in zip(self.labels, self.child_start, strict=True):
-            lengths = labels.str.len_bytes().cast(pl.Int64).to_numpy()
-            text = pa.array(labels.to_arrow(), pa.large_string()).buffers()[2] or b""
-            for block in (lengths.tobytes(), bytes(text), start.tobytes()):
-                whole.update(len(block).to_bytes(8, "little"))
-                whole.update(block)
+        told = None if self.product is None else self.product.told
+        kind = (self.attribute, told) if self.attribute or told else ()
+        facts = (self.name, self.levels, self.not_stated, self.from_table, *kind)
+        whole = hashlib.sha256(repr(facts).encode())
+
+        def add(block: bytes) -> None:
+            whole.update(len(block).to_bytes(8, "little"))
+            whole.update(block)
+
+        for level, start in enumerate(self.child_start, start=1):
+            for words in self._words(level):
+                add(words.str.len_bytes().cast(pl.Int64).to_numpy().tobytes())
+                add(bytes(pa.array(words.to_arrow(), pa.large_string()).buffers()[2] or b""))
+            add(start.tobytes())
         return whole.hexdigest()
-
-
-def check_names(name: str, levels: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Raise unless the names can be those of an axis, its levels and columns."""
-    check_name(name, "an axis's name", LONGEST_NAME, TableError)
-    if not set(name).isdisjoint("./\\"):
-        raise TableError(f"an axis needs a name without dots and slashes, got {name!r}")
-    if not 1 <= len(levels) <= MAX_LEVELS:
-        raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
-    if len(columns) != len(levels):
-        raise TableError(
-            f"axis {name!r} has {len(levels)} levels and {len(columns)} columns; "
-            f"name one column a level"
-        )
-    for names, kind in ((levels, "level"), (columns, "column")):
-        for each in names:
-            check_name(each, f"axis {name!r}: a {kind}", LONGEST_LEVEL, TableError)
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
-            raise TableError(f"axis {name!r} must name each {kind} once, got {', '.join(names)}")
-
-
-def _complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
-    """Return every path down to the last level: a branch that stops early repeats its last code."""
-    if codes.is_empty():
-        raise TableError(f"{subject} is empty; it needs one row an area")
-    names = codes.columns
-    if codes[names[0]].null_count():
-        raise TableError(f"{subject} has a row without a {names[0]!r}; every area needs one")
-    for upper, lower in pairwise(names):
-        orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
-        if not orphan.is_empty():
-            raise TableError(f"{subject}: {lower} {orphan[lower][0]!r} has no {upper}")
-    if not any(codes[name].null_count() for name in names):
-        return codes
-    for upper, lower in pairwise(names):
-        stops = codes.filter(pl.col(lower).is_null())[upper].unique()
-        both = codes.filter(pl.col(lower).is_not_null() & pl.col(upper).is_in(stops.implode()))
-        if not both.is_empty():
-            raise TableError(
-                f"{subject}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
-                f"{lower} {both[lower][0]!r} in another"
-            )
-        codes = codes.with_columns(pl.coalesce(lower, upper).alias(lower))
-    return codes
-
-
-def _nest(
-    paths: pl.DataFrame, subject: str, *, repeated: bool
-) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
-    """Return labels and child ranges of every level from the paths of the leaves."""
-    names = paths.columns
-    if repeated:
-        paths = paths.unique()
-    if not in_order(paths):
-        paths = paths.sort(names)
-    changed = np.zeros(len(paths), dtype=bool)
-    changed[0] = True
-    upper_start = np.array([0, len(paths)])
-    labels, child_start = [], []
-    for k, name in enumerate(names):
-        column = paths[name]
-        changed[1:] |= (column[1:] != column[:-1]).to_numpy()
-        start = np.flatnonzero(changed)
-        level = column.gather(start).alias(name)
-        ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
-        if not ascends and level.n_unique() < len(level):
-            _name_two_parents(paths, names[k - 1 : k + 1], level, subject)
-        child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
-        upper_start = np.append(start, len(paths))
-        labels.append(level)
-    if len(start) < len(paths):
-        twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
-        raise TableError(f"{subject} lists {names[-1]} {twice!r} twice; each area needs one row")
-    return tuple(labels), tuple(child_start)
-
-
-def _name_two_parents(
-    paths: pl.DataFrame, names: list[str], level: pl.Series, subject: str
-) -> None:
-    """Say which area has two parents (level 1 cannot: everything is its one parent)."""
-    upper, lower = names
-    area = level.filter(level.is_duplicated())[0]
-    parents = paths.filter(pl.col(lower) == area)[upper].unique().sort()
-    if len(parents) < 2:  # the parents' own codes were found unique before
-        raise TableError(f"{subject} lists {lower} {area!r} twice")
-    raise TableError(
-        f"{subject}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and {parents[1]!r}; "
-        f"each area needs one (make codes unique, for example by putting the parent's code first)"
-    )

@@ -1,5 +1,6 @@
 """Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -22,7 +23,8 @@ class Match:
 
     Attributes:
         axis: the axis.
-        columns: of the table: all of the axis's, or its deepest alone.
+        columns: of the table: all of the axis's, or its deepest alone; of a product axis those
+            that the table has, which tell its leaves apart.
         fields: what SQL calls them.
         join: the LEFT JOIN behind FROM codes.
         leaf: the leaf's number; `OUTSIDE` for a code that is not in the list (and there is no
@@ -41,6 +43,8 @@ class Match:
 
 def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     """Return the columns of a table that say where on an axis a record is."""
+    if axis.product is not None:
+        return _product_columns(axis, source)
     present = [column for column in axis.columns if column in source.names]
     if present == [axis.columns[-1]]:
         return axis.columns[-1:]
@@ -59,6 +63,29 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     return axis.columns
 
 
+def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+    """Return the columns of a product axis that a table has; they must tell its leaves apart."""
+    leaves = axis.leaf_frame()
+
+    def suffice(columns: Sequence[str]) -> bool:
+        return bool(columns) and leaves.select(columns).n_unique() == len(leaves)
+
+    present = [column for column in axis.columns if column in source.names]
+    if suffice(present):
+        return tuple(present)
+    missing = [column for column in axis.columns if column not in present]
+    needed = [m for m in missing if not suffice([c for c in axis.columns if c != m])]
+    try:
+        source.place((needed or missing)[0])
+    except TableError as error:
+        raise TableError(
+            f"{error} (axis {axis.name!r} needs {', '.join(axis.columns)}, but for those that the "
+            f"others tell)",
+            confidential=error.confidential,
+        ) from None
+    return axis.columns
+
+
 def match_axis(
     db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: tuple[str, ...], first: int
 ) -> Match:
@@ -66,9 +93,11 @@ def match_axis(
 
     The join compares the leaf's code and its parent's. That settles all levels, once each
     combination of upper codes that occurs is known to be in the list; there are few of those.
-    Where one is not, the join compares every level.
+    Where one is not, the join compares every level. On a product axis it compares all columns.
     """
     fields = tuple(f"codes.c{first + i}" for i in range(len(columns)))
+    if axis.product is not None:
+        return _match_product(db, f"axis{number}", axis, columns, fields)
     levels = range(1, axis.depth) if len(columns) > 1 else range(0)
     if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
         levels = levels[-1:]
@@ -82,6 +111,23 @@ def match_axis(
     if axis.not_stated is not None:
         unlisted = _leaf_sql(name, fields, levels, ("1", "0"), is_ragged=ragged)
     return Match(axis, columns, fields, join, leaf, unlisted)
+
+
+def _match_product(
+    db: duckdb.DuckDBPyConnection,
+    name: str,
+    axis: Axis,
+    columns: tuple[str, ...],
+    fields: tuple[str, ...],
+) -> Match:
+    """Return how the records find their leaf by all codes together."""
+    listed = axis.leaf_frame().select(columns).to_arrow(compat_level=VIEWS)
+    listed = listed.rename_columns([f"l{i}" for i in range(len(columns))])
+    ids = pa.array(np.arange(axis.size(axis.depth), dtype=np.int32))
+    db.register(name, listed.append_column("id", ids))
+    same = " AND ".join(f"{name}.l{i} = {field}" for i, field in enumerate(fields))
+    leaf = f"COALESCE({name}.id, {OUTSIDE})"
+    return Match(axis, columns, fields, f"LEFT JOIN {name} ON {same}", leaf, None)
 
 
 def _leaf_sql(
@@ -176,6 +222,8 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
             f"the record has {where}",
         )
     missing = [column for column, code in codes.items() if code is None]
+    if match.axis.product is not None:
+        raise _no_row(match, subject, row, missing)
     rule = (
         f"column {missing[0]!r} lacks a code for some record; correct the table"
         if missing
@@ -189,6 +237,30 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
         f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
         f"list first)",
         f"the record has {where}{alike}",
+    )
+
+
+def _no_row(
+    match: Match, subject: str, row: Sequence[str | None], missing: Sequence[str]
+) -> TableError:
+    """Return the error for a record whose codes are no row of the lists of a product axis."""
+    where = ", ".join(f"{name} {code!r}" for name, code in zip(match.columns, row, strict=True))
+    if missing:
+        rule = f"column {missing[0]!r} lacks a code for some record; correct the table"
+        return outside_limits(subject, rule, f"the record has {where}")
+    leaves = match.axis.leaf_frame()
+    unknown = [
+        name
+        for name, code in zip(match.columns, row, strict=True)
+        if not (leaves[name] == code).any()
+    ]
+    together = f"no list has {unknown[0]!r} so" if unknown else "no row of a list has them together"
+    return outside_limits(
+        subject,
+        f"columns {', '.join(match.columns)} hold codes that are in no row of the public lists of "
+        f"axis {match.axis.name!r} (compared letter by letter: look for lost leading zeros, "
+        f"spaces, capitals); correct the table, or add a row to a list",
+        f"the record has {where}: {together}",
     )
 
 

@@ -217,24 +217,34 @@ def code_sql(place: int) -> str:
     return f"NULLIF(CAST(c{place} AS VARCHAR), '')"
 
 
-def read_areas(source: Any, columns: Sequence[str], *, repeated: bool = False) -> pl.DataFrame:
+def read_areas(
+    source: Any,
+    columns: Sequence[str] | None,
+    *,
+    repeated: bool = False,
+    role: str = "the list of areas",
+) -> pl.DataFrame:
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
 
     Args:
         source: a CSV or Parquet file, a `Query`, or a data frame.
-        columns: what to read.
+        columns: what to read; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
+        role: what messages call it.
     """
     if repeated:  # of a table that may be confidential
-        return _listed(source, columns, repeated=True)
+        return _listed(source, columns, role, repeated=True)
     with of_public_table():
-        return _listed(source, columns, repeated=False)
+        return _listed(source, columns, role, repeated=False)
 
 
-def _listed(source: Any, columns: Sequence[str], *, repeated: bool) -> pl.DataFrame:
-    subject = describe_source(source, "the list of areas")
+def _listed(
+    source: Any, columns: Sequence[str] | None, role: str, *, repeated: bool
+) -> pl.DataFrame:
+    subject = describe_source(source, role)
     with open_database() as db, open_source(db, source, subject) as source_opened:
         areas = replace(source_opened, is_public=not repeated)
+        columns = areas.names if columns is None else columns
         kinds = load(db, areas, columns)
         for column, kind in zip(columns, kinds, strict=True):
             check_codes(areas, column, kind)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -36,9 +36,11 @@ class Tree:
         axes: the axes.
         refine: axis names, to alternate them level by level (an axis that has no level left drops
             out); or every step as ``"axis.level"``; left out, the axes alternate as they stand.
+            Where there are attributes, those that alternate come below the whole spine.
 
     Raises:
-        TableError: an unknown name, a level out of order, two axes with a column in common.
+        TableError: an unknown name, a level out of order, two axes with a column in common;
+            attributes, but not exactly one axis that is none.
 
     Example:
         >>> sex = hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])
@@ -76,6 +78,13 @@ class Tree:
         if not self.axes:
             raise TableError("a tree needs at least one axis")
         names = [axis.name for axis in self.axes]
+        spines = [axis.name for axis in self.axes if not axis.attribute]
+        if len(spines) < len(names) and len(spines) != 1:
+            raise TableError(
+                f"beside attributes there must be one axis that is none, the spine, got "
+                f"{' and '.join(map(repr, spines)) or 'attributes alone'}; set attribute = true "
+                f"for all axes but one"
+            )
         columns = [column for axis in self.axes for column in axis.columns]
         taken = TAKEN.intersection(columns)
         if taken:
@@ -96,12 +105,18 @@ class Tree:
             raise TableError(
                 f"refine must name every axis once ({', '.join(numbers)}), got {', '.join(order)}"
             )
+        spine = self.spine
         deepest = max(axis.depth for axis in self.axes)
-        return tuple(
-            (numbers[name], level)
-            for level in range(1, deepest + 1)
-            for name in order
-            if level <= self.axes[numbers[name]].depth
+        first = () if spine is None else range(1, self.axes[spine].depth + 1)
+        beside = [numbers[name] for name in order if numbers[name] != spine]
+        return (
+            *((spine or 0, level) for level in first),
+            *(
+                (axis, level)
+                for level in range(1, deepest + 1)
+                for axis in beside
+                if level <= self.axes[axis].depth
+            ),
         )
 
     def _listed(self, refine: list[str]) -> tuple[tuple[int, int], ...]:
@@ -129,6 +144,21 @@ class Tree:
             if number < whole.depth:
                 raise TableError(f"refine leaves out '{whole.name}.{whole.levels[number]}'")
         return tuple(steps)
+
+    @property
+    def spine(self) -> int | None:
+        """The number of the one axis that is no attribute; None where no axis is an attribute."""
+        if not any(axis.attribute for axis in self.axes):
+            return None
+        return next(a for a, axis in enumerate(self.axes) if not axis.attribute)
+
+    @property
+    def is_spine_first(self) -> bool:
+        """Whether all levels of the spine come first: below a node of it the leaves are a slice."""
+        spine = self.spine
+        if spine is None:
+            return False
+        return all(axis == spine for axis, _ in self.steps[: self.axes[spine].depth])
 
     @property
     def depth(self) -> int:
@@ -181,7 +211,7 @@ class Tree:
             for k, level in enumerate(axis.levels, start=1)
         }
         for words in (name.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", name)):
-            parts = [numbers.get(word) for word in words]
+            parts = [numbers.get(word) for word in _levels_of(words, numbers)]
             places = dict(part for part in parts if part is not None)
             if len(places) == len(parts):
                 return tuple(places.get(a, 0) for a in range(len(self.axes)))
@@ -196,7 +226,7 @@ class Tree:
         return [
             column
             for axis, level in zip(self.axes, levels, strict=True)
-            for column in axis.columns[:level]
+            for column in axis.columns_of(level)
         ]
 
     def nodes(self, depth: int) -> int:
@@ -233,6 +263,18 @@ class Tree:
         """SHA-256 over the axes' digests, their columns and the order of refinement."""
         parts = [(axis.digest, axis.columns) for axis in self.axes]
         return hashlib.sha256(repr((parts, self.steps)).encode()).hexdigest()
+
+
+def _levels_of(words: list[str], names: Iterable[str]) -> list[str]:
+    """Return words that stood between × signs, joined again where a level has such a name."""
+    joined = [name.split(" × ") for name in names if " × " in name]
+    found, first = list[str](), 0
+    while first < len(words):
+        lengths = [len(parts) for parts in joined if words[first : first + len(parts)] == parts]
+        last = first + max(lengths, default=1)
+        found.append(" × ".join(words[first:last]))
+        first = last
+    return found
 
 
 # Tree order: words that sort leaves so that every subtree is one contiguous slice.

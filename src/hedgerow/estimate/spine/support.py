@@ -125,6 +125,11 @@ class Support:
         """Return where the cells of each row begin in the whole level's detail layout."""
         return self.cell[level]
 
+    def relative_cells(self, level: int, rows: slice) -> Ints:
+        """Return where the cells of each of a run of rows begin, from 0: int64 (rows + 1)."""
+        cell = self.cell[level][rows.start : rows.stop + 1]
+        return np.asarray(cell - cell[0])
+
     def below(self, level: int, nodes: range, deeper: int) -> range:
         """Return the nodes of a deeper level below a range of nodes."""
         first, last = nodes.start, nodes.stop

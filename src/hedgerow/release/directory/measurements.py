@@ -216,8 +216,12 @@ def released_columns(
 
 
 def write_domain(path: Path, axis: Axis) -> None:
-    """Write the public list of an axis: one row a leaf in tree order, one column a level."""
-    schema = pa.schema([pa.field(level, pa.string(), nullable=False) for level in axis.levels])
+    """Write the public list of an axis: one row a leaf in tree order, one column a level.
+
+    Of a product axis there is one column for each column of its lists.
+    """
+    names = axis.levels if axis.product is None else axis.columns
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in names])
     leaves = axis.size(axis.depth)
     with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):

@@ -39,10 +39,13 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
 from hedgerow.release.preflight import check_combines, check_tables
-from hedgerow.tables.axis import LARGEST_SIZE, Axis, check_names
+from hedgerow.tables.axis import LARGEST_SIZE, Axis
+from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64
+NODE = "\0node"
+"""A column beside those of codes, which cannot be called that."""
 
 
 class Content(Protocol):
@@ -218,32 +221,27 @@ def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
     if not 1 <= len(axes) <= MOST_AXES:
         raise ReleaseError(f"the plan describes {len(axes)} axes, and not 1 to {MOST_AXES}")
     for axis in axes:  # before its name becomes a path, and its size a limit
-        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]))
+        told = tuple(axis["told"]) if "told" in axis else None
+        check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]), told)
         size = axis["sizes"][-1]
         if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
             raise ReleaseError(f"the plan describes an axis with {str(size)[:40]} leaves")
-    options = ("columns", "not_stated", "from_table")
-    tree = Tree(
-        [
-            Axis.from_frame(
-                axis["name"],
-                _areas(folder, axis),
-                axis["levels"],
-                **{name: axis[name] for name in options},
-            )
-            for axis in axes
-        ],
-        described["refine"],
-    )
+    tree = Tree([_axis(folder, axis) for axis in axes], described["refine"])
     if describe_tree(tree) != described:
         raise ReleaseError("the lists of areas in domain/ are not those of the plan")
     return tree
 
 
-def _areas(folder: Path, axis: dict[str, Any]) -> pl.DataFrame:
-    """Return the public list of an axis: one row a leaf."""
-    layout = Layout(dict.fromkeys(axis["levels"], TEXT), axis["sizes"][-1])
-    return read_parquet(folder, f"domain/{axis['name']}.parquet", layout)
+def _axis(folder: Path, described: Mapping[str, Any]) -> Axis:
+    """Return an axis from its public list: one row a leaf."""
+    name, levels, is_attribute = described["name"], described["levels"], "attribute" in described
+    names = described["columns"] if "told" in described else levels
+    layout = Layout(dict.fromkeys(names, TEXT), described["sizes"][-1])
+    areas = read_parquet(folder, f"domain/{name}.parquet", layout)
+    if "told" in described:
+        return Axis.from_leaves(name, areas, levels, described["told"], attribute=is_attribute)
+    options = {key: described[key] for key in ("columns", "not_stated", "from_table")}
+    return Axis.from_frame(name, areas, levels, **options, attribute=is_attribute)
 
 
 def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
@@ -260,13 +258,13 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
         if level == 0:
             codes.append(np.zeros(len(frame), dtype=np.int32))
             continue
-        domain = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
-        labels = frame.select(code=axis.columns[level - 1])
+        keys = axis.keys(level)
+        labels, domain = frame.select(keys.columns), keys.with_row_index(NODE)
         if len(domain) > 4 * len(labels):  # a hash table of few codes is smaller than of all
-            domain = domain.join(labels, on="code", how="semi")
-        node = labels.join(domain, on="code", how="left", maintain_order="left")["node"]
+            domain = domain.join(labels, on=keys.columns, how="semi")
+        node = labels.join(domain, on=keys.columns, how="left", maintain_order="left")[NODE]
         if node.null_count():
-            raise ReleaseError(f"a code of {axis.columns[level - 1]} is not in the domain")
+            raise ReleaseError(f"a code of {keys.columns[-1]} is not in the domain")
         codes.append(node.to_numpy().astype(np.int32))
         for label in axis.path(level, codes[-1]):
             if not (label == frame[label.name]).all():

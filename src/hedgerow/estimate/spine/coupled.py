@@ -1,0 +1,245 @@
+"""Least squares along a spine of vectors over groups: what is measured of all groups together.
+
+A node has a vector over its groups, the sum of its children's (a child's groups are among its
+parent's; E embeds). Of each node of spine level l the information M_l about its vector is the
+principal submatrix of its groups, and h = M_l · observation, summed over its measurements. Write z
+for what a node's subtree says and C for the covariance of z; `hedgerow.estimate.workload.spine` is
+the same with one number a node:
+
+    up:    V = Σ E C_child Eᵀ,  C = (M + V⁻¹)⁻¹,  z = C (h + V⁻¹ Σ E z_child)
+    down:  x_child = z_child + C_child Eᵀ V⁻¹ (x - Σ E z_child)
+
+with C = M⁻¹ and z = C h at the deepest level, and at the root x = z; or, where wᵀx is known to be
+t, x = z + C w (t - wᵀz) / wᵀC w, which is exact and needs no tiny variance. Where every M is
+diagonal the groups do not meet, and one number a row does (`RowSquares`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.spine.block_squares import BlockSquares
+from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.row_squares import RowSquares
+from hedgerow.estimate.spine.support import Support
+from hedgerow.kernels import kernel
+
+NOT_NEGATIVE = 1e-10
+"""How far below 0 an eigenvalue of a semidefinite matrix may come out, of the largest one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coupled:
+    """Least squares of vectors over groups along a spine.
+
+    All tables are float64 (rows, coordinates): every coordinate is a problem of its own, with the
+    same matrices.
+
+    Attributes:
+        support: which nodes have which groups.
+        squares: the matrices of the nodes, or numbers of the rows where matrices are diagonal.
+        known_total: float64 (groups), w: at the root wᵀx is known exactly; or None.
+    """
+
+    support: Support
+    squares: RowSquares | BlockSquares
+    known_total: Floats | None
+
+    @classmethod
+    def of(
+        cls,
+        support: Support,
+        information: Sequence[Floats],
+        *,
+        known_total: Floats | None = None,
+    ) -> "Coupled":
+        """Return the least squares along a spine from the information of each level.
+
+        Args:
+            support: which nodes have which groups.
+            information: for each spine level float64 (groups, groups), records⁻², positive
+                semidefinite, the deepest level's positive definite over the groups that are used.
+            known_total: float64 (groups): weights of the sum that is known at the root.
+
+        Raises:
+            EstimateError: matrices that are not so, or weights that are all 0.
+        """
+        used = support.group[0]
+        if len(information) != support.spine.depth + 1:
+            raise EstimateError(f"each of {support.spine.depth + 1} levels needs its information")
+        for level, each in enumerate(information):
+            _check_information(each[np.ix_(used, used)], level, support.spine.depth)
+        if known_total is not None and not known_total[used].any():
+            raise EstimateError("a known sum must be of at least one group")
+        is_exact = known_total is not None
+        if all(_is_diagonal(each) for each in information) and (not is_exact or len(used) == 1):
+            own = [np.diag(each).copy() for each in information]
+            rows = RowSquares.of(support, own, is_exact=is_exact)
+            return cls(support, rows, known_total)
+        blocks = BlockSquares.of(support, information, known_total)
+        return cls(support, blocks, known_total)
+
+    def up(
+        self, part: Part, h: Mapping[int, Floats], below: Floats | None = None
+    ) -> dict[int, Floats]:
+        """Return what each node's subtree says, z: for each level of a part (rows, coordinates).
+
+        Args:
+            part: a part of the spine.
+            h: for each measured level of the part (rows, coordinates): information times
+                observation, summed over the measurements.
+            below: for a part that does not reach the deepest level what the parts below tell of
+                the nodes of its last level (rows, coordinates).
+
+        Raises:
+            EstimateError: ``below`` is missing or of other rows.
+        """
+        found, depth = dict[int, Floats](), self.support.spine.depth
+        for level in reversed(part.levels):
+            nodes, own = self.support.nodes(part, level), h.get(level)
+            if level == depth:
+                found[level] = self.squares.times_combined(level, nodes, h[level])
+                continue
+            sums = below if level == part.last else self._sums(part, level, found[level + 1])
+            rows = self.support.rows(level, nodes)
+            if sums is None or len(sums) != rows.stop - rows.start:
+                raise EstimateError("a part that ends above the deepest level needs what is below")
+            if own is None:
+                found[level] = sums
+                continue
+            own = own + self.squares.over_family(level, nodes, sums)
+            found[level] = self.squares.times_combined(level, nodes, own)
+        return found
+
+    def told(self, part: Part, z: Mapping[int, Floats]) -> Floats:
+        """Return what a part says of its roots: Σ E z_child, (rows of the roots, coordinates)."""
+        return self._sums(part, part.root, z[part.root + 1])
+
+    def down(self, part: Part, z: Mapping[int, Floats], above: Floats | None) -> dict[int, Floats]:
+        """Return the estimates from everything, x: for each level of a part (rows, coordinates).
+
+        Args:
+            part: a part of the spine.
+            z: of `up`.
+            above: the estimates of the roots (rows, coordinates); for the top float64
+                (coordinates), the known sums t, or None where no sum is known.
+        """
+        if part.is_top:
+            found = {0: self._at_root(z[0], above)}
+        elif above is None:
+            raise EstimateError("a part below the top needs the estimates of its roots")
+        else:
+            found = {part.root: above}
+        for level in range(max(part.root, 0) + 1, part.last + 1):
+            nodes_above = self.support.nodes(part, level - 1)
+            gap = found[level - 1] - self._sums(part, level - 1, z[level])
+            moved = self.squares.over_family(level - 1, nodes_above, gap)
+            nodes = self.support.nodes(part, level)
+            rows, first = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
+            moved = moved[self.support.parent[level][rows] - first.start]
+            found[level] = z[level] + self.squares.times_combined(level, nodes, moved)
+        return {level: found[level] for level in part.levels}
+
+    def final(self, level: int) -> tuple[Ints, Floats]:
+        """Return F, the covariance of every node's estimate from everything, at a level.
+
+        Returns:
+            int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
+            matrices row-major, each of as many rows as its node has groups, records².
+        """
+        return self._matrices(level, self.squares.final[level])
+
+    def combined(self, level: int) -> tuple[Ints, Floats]:
+        """Return C, the covariance of what every node's subtree says; as `final`."""
+        return self._matrices(level, self.squares.combined[level])
+
+    def _matrices(self, level: int, values: Floats) -> tuple[Ints, Floats]:
+        """Return the matrices of a level, diagonal ones where there is a number a row."""
+        rows = self.support.start[level]
+        sizes = np.diff(rows)
+        start = np.concatenate(([0], np.cumsum(sizes**2)))
+        if isinstance(self.squares, BlockSquares):
+            return start, values
+        node = np.repeat(np.arange(len(sizes)), sizes)
+        found = np.zeros(int(start[-1]))
+        found[start[node] + (np.arange(len(values)) - rows[node]) * (sizes[node] + 1)] = values
+        return start, found
+
+    def variances(self, level: int, nodes: Ints, weights: Floats) -> Floats:
+        """Return aᵀF a, the variances of sums over a node's groups: float64 (sums).
+
+        Args:
+            level: of the spine.
+            nodes: int64 (sums): the node of each.
+            weights: float64 (sums, groups): a; groups that a node does not have are left out.
+        """
+        found, here = np.zeros(len(nodes)), self.support
+        layout = here.start[level], here.group[level]
+        _write_forms(nodes, layout, self.final(level), weights, found)
+        return found
+
+    def _at_root(self, z: Floats, total: Floats | None) -> Floats:
+        """Return the estimate of the root (rows, coordinates)."""
+        if self.known_total is None or total is None:
+            if (self.known_total is None) != (total is None):
+                raise EstimateError("a sum must be given where, and only where, it is known")
+            return z
+        w = self.known_total[self.support.group[0]]
+        moved = self.squares.times_combined(0, range(1), w[:, None])
+        return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
+
+    def _sums(self, part: Part, level: int, z: Floats) -> Floats:
+        """Return Σ E z_child of each node of a level: (rows, coordinates)."""
+        rows = self.support.rows(level, self.support.nodes(part, level))
+        below = self.support.rows(level + 1, self.support.nodes(part, level + 1))
+        found = np.zeros((rows.stop - rows.start, z.shape[1]))
+        _add_rows(self.support.parent[level + 1][below], rows.start, z, found)
+        return found
+
+
+def _check_information(matrix: Floats, level: int, depth: int) -> None:
+    """Raise unless a matrix is positive semidefinite; of the deepest level, definite."""
+    if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0.0):
+        raise EstimateError(f"the information of spine level {level} must be a symmetric matrix")
+    values = np.linalg.eigvalsh(matrix)
+    if values[0] < -NOT_NEGATIVE * values[-1]:
+        raise EstimateError(f"the information of spine level {level} must not be negative")
+    if level == depth and values[0] <= 0:
+        raise EstimateError("every group must be measured at the deepest level of the spine")
+
+
+def _is_diagonal(matrix: Floats) -> bool:
+    """Return whether all entries beside the diagonal are 0."""
+    return int(np.count_nonzero(matrix - np.diag(np.diag(matrix)))) == 0
+
+
+@kernel
+def _add_rows(parent: Ints, first: int, below: Floats, above: Floats) -> None:
+    """Add each row of a table to its parent's, in order."""
+    for row in range(len(parent)):
+        at = parent[row] - first
+        for r in range(below.shape[1]):
+            above[at, r] += below[row, r]
+
+
+@kernel
+def _write_forms(
+    nodes: Ints,
+    layout: tuple[Ints, Int32],
+    final: tuple[Ints, Floats],
+    weights: Floats,
+    found: Floats,
+) -> None:
+    """Add up aᵀF a of every node."""
+    (rows, group), (start, entries) = layout, final
+    for i in range(len(nodes)):
+        first, k = rows[nodes[i]], rows[nodes[i] + 1] - rows[nodes[i]]
+        for p in range(k):
+            for q in range(k):
+                entry = entries[start[nodes[i]] + p * k + q]
+                both = weights[i, group[first + p]] * weights[i, group[first + q]]
+                found[i] += both * entry

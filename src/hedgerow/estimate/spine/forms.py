@@ -1,0 +1,212 @@
+"""The variances of sums of detail cells at every node, from the factors of `Nested`.
+
+A sum a of detail cells weighs the rest of each group k by the 0/1 vector a_k of its leaves, and the
+group's count by γ_k = Σ g over them. So at a node n with the groups K, with the variance r of each
+row's rest and the covariance F of its groups' counts from everything,
+
+    Var = Σ_{k in K} r_k Q_k + γ_Kᵀ F γ_K,   Q_k = a_kᵀ E_k a_k
+
+Q goes up the group's tree: children are ``x = q x_parent + e`` with Cov(e) = diag(u) - u uᵀ/S in
+each family by itself, so a sum over children weighs their parent by Σ q a, and what is left adds
+Σ u a² - (Σ u a)²/S.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.group_trees import GroupTrees
+from hedgerow.estimate.spine.row_squares import RowSquares
+from hedgerow.kernels import kernel
+
+Sums = tuple[Ints, Int32, Floats, Floats]
+"""Where the entries of each sum begin, int64 (sums + 1); and of each entry its group, Q and γ."""
+
+Covariances = tuple[Ints, Int32, Floats, Ints, Floats]
+"""Where rows begin, int64 (nodes + 1), their groups and r; where matrices begin, and F."""
+
+
+@dataclass(frozen=True, eq=False)
+class NestedForms:
+    """The variances of the estimates of sums of detail cells.
+
+    Attributes:
+        coupled: the vectors of groups along the spine.
+        rests: the rest of each row along the spine.
+        sums: Q and γ of each sum.
+        excess: what all variances are multiplied with.
+    """
+
+    coupled: Coupled
+    rests: RowSquares
+    sums: Sums
+    excess: float
+
+    @classmethod
+    def of(
+        cls, coupled: Coupled, rests: RowSquares, trees: GroupTrees, labels: Int32, excess: float
+    ) -> "NestedForms":
+        """Return the variances of the sums that labels make.
+
+        Args:
+            coupled: the vectors of groups along the spine.
+            rests: the rest of each row along the spine.
+            trees: below the groups.
+            labels: int32 (detail cells of all groups): the number of the sum that each belongs to,
+                -1 for none.
+            excess: what all variances are multiplied with.
+
+        Raises:
+            EstimateError: another number of labels, or none.
+        """
+        if len(labels) != len(trees.leaf) or not (labels >= 0).any():
+            raise EstimateError(f"each of {len(trees.leaf)} detail cells needs a label, one from 0")
+        return cls(coupled, rests, _forms(trees, labels), excess)
+
+    def at(self, level: int, nodes: Ints, sums: Ints) -> Floats:
+        """Return the variance of each pair of a node and a sum: float64 (pairs), records².
+
+        A pair whose sum has no cell at the node has the variance 0.
+
+        Args:
+            level: of the spine.
+            nodes: int64 (pairs).
+            sums: int64 (pairs).
+        """
+        found = np.empty(len(nodes))
+        _write_variances(self._covariances(level), self.sums, nodes, sums, found)
+        return found * self.excess
+
+    def mean(self, level: int) -> float:
+        """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
+        return self._survey(level)[0]
+
+    def largest(self, level: int) -> float:
+        """Return the largest over all pairs of a node and a sum that has a cell there, records²."""
+        return self._survey(level)[1]
+
+    def _survey(self, level: int) -> tuple[float, float]:
+        """Return the mean and the largest variance of a level."""
+        total, pairs, most = _survey(self._covariances(level), *self._kinds)
+        return self.excess * total / pairs, self.excess * most
+
+    @cached_property
+    def _kinds(self) -> tuple[Sums, Ints]:
+        """The distinct sums, and how many there are of each: cells of like families are alike."""
+        start, group, square, gain = self.sums
+        number, first, many = dict[bytes, int](), list[int](), list[int]()
+        for s in range(len(start) - 1):
+            here = slice(start[s], start[s + 1])
+            if here.start == here.stop:
+                continue
+            key = group[here].tobytes() + square[here].tobytes() + gain[here].tobytes()
+            kind = number.setdefault(key, len(number))
+            if kind == len(first):
+                first.append(s)
+                many.append(0)
+            many[kind] += 1
+        entries = [np.arange(start[s], start[s + 1]) for s in first]
+        begin = np.concatenate(([0], np.cumsum([len(each) for each in entries])))
+        every = np.concatenate(entries)
+        return (begin, group[every], square[every], gain[every]), np.array(many)
+
+    def _covariances(self, level: int) -> Covariances:
+        """Return the rows of a level with the variances of their rests and counts."""
+        support = self.coupled.support
+        rests = self.rests.final[level]
+        return support.start[level], support.group[level], rests, *self.coupled.final(level)
+
+
+def _forms(trees: GroupTrees, labels: Int32) -> Sums:
+    """Return Q and γ of every group and sum."""
+    sums = int(labels.max()) + 1
+    node = np.flatnonzero(labels >= 0)
+    label = labels[node].astype(np.int64)
+    weight: Floats = np.ones(len(node))
+    square: Floats = np.zeros(len(node))
+    for level in range(trees.depth, 0, -1):
+        up, u = trees.parents(level)[node], trees.combined[level][node]
+        keys, each = np.unique(up * sums + label, return_inverse=True)
+        lost = np.bincount(each, u * weight) ** 2 / trees.family[level - 1][keys // sums]
+        square = np.asarray(np.bincount(each, square + u * weight**2) - lost)
+        weight = np.bincount(each, trees.share[level][node] * weight).astype(np.float64)
+        node, label = keys // sums, keys % sums
+    group = np.repeat(np.arange(len(trees.start[0]) - 1), trees.widths(0))[node]
+    order = np.lexsort((group, label))
+    start = np.searchsorted(label[order], np.arange(sums + 1))
+    square = np.maximum(square[order], 0.0)
+    return start, group[order].astype(np.int32), square, weight[order]
+
+
+@kernel
+def _write_variances(
+    nodes: Covariances, sums: Sums, which: Ints, given: Ints, found: Floats
+) -> None:
+    """Write the variance of each pair of a node and a sum."""
+    for i in range(len(which)):
+        found[i] = max(_variance(nodes, sums, which[i], given[i]), 0.0)
+
+
+@kernel
+def _variance(nodes: Covariances, sums: Sums, n: int, s: int) -> float:
+    """Return the variance of a sum at a node; below 0 where it has no cell there."""
+    row_start, group, rests, start, final = nodes
+    sum_start, sum_group, square, gain = sums
+    first, k = row_start[n], row_start[n + 1] - row_start[n]
+    total, is_there, p = 0.0, False, 0
+    for e in range(sum_start[s], sum_start[s + 1]):
+        while p < k and group[first + p] < sum_group[e]:
+            p += 1
+        if p == k:
+            break
+        if group[first + p] != sum_group[e]:
+            continue
+        is_there = True
+        total += rests[first + p] * square[e] + gain[e] ** 2 * final[start[n] + p * k + p]
+        q = 0
+        for d in range(sum_start[s], e):
+            while group[first + q] < sum_group[d]:
+                q += 1
+            if group[first + q] == sum_group[d]:
+                total += 2 * gain[e] * gain[d] * final[start[n] + p * k + q]
+    return max(total, 0.0) if is_there else -1.0
+
+
+@kernel
+def _survey(nodes: Covariances, sums: Sums, many: Ints) -> tuple[float, float, float]:
+    """Return the total variance of all pairs of a node and a sum, their number, the largest."""
+    total, pairs, most = 0.0, 0.0, 0.0
+    here, there = 0.0, 0.0
+    for n in range(len(nodes[0]) - 1):
+        if n == 0 or not _are_alike(nodes, n):
+            here, there = 0.0, 0.0
+            for s in range(len(many)):
+                variance = _variance(nodes, sums, n, s)
+                if variance >= 0.0:
+                    here += many[s] * variance
+                    there += many[s]
+                    most = max(most, variance)
+        total += here
+        pairs += there
+    return total, pairs, most
+
+
+@kernel
+def _are_alike(nodes: Covariances, n: int) -> bool:
+    """Return whether a node has the same groups and covariances as the one before it."""
+    row_start, group, rests, start, final = nodes
+    k, back = row_start[n + 1] - row_start[n], row_start[n] - row_start[n - 1]
+    if back != k:
+        return False
+    for row in range(row_start[n], row_start[n + 1]):
+        if group[row] != group[row - k] or rests[row] != rests[row - k]:
+            return False
+    unlike = 0
+    for i in range(start[n], start[n + 1]):
+        unlike += final[i] != final[i - k * k]
+    return unlike == 0

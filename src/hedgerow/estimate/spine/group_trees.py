@@ -1,0 +1,266 @@
+"""The attribute trees below groups, without cells that are 0 by rule, and least squares in each.
+
+Below every group stands a tree: the attribute axis's nodes of the levels G..B below it that have a
+leaf which is not 0 by rule. Its measurements have the variances s_b a level (times a number a node
+of the spine). As in `hedgerow.estimate.cube.axis_squares`, with z and u what a node's own subtree
+says and its variance, S = Σ u over its children, q = u / S:
+
+    up:    u = 1 / (1/s + 1/S),  z = (u/s) y + (u/S) Σ z_child      (at the leaves u = s, z = y)
+    down:  x_child = z_child + q (x - Σ z)
+
+The group's own estimate from its tree is z at its root. A leaf's is ``e + g x_group`` with g the
+product of q on the way; the *rest* e, which goes down from 0, is independent of x_group.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.kernels import kernel
+
+Rows: TypeAlias = tuple[Int32, Ints, Ints]
+"""The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
+
+Family: TypeAlias = tuple[Ints, Ints]
+"""Where the nodes of each group begin at a level, and where the children of each node begin."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTrees:
+    """The trees below all groups, level by level from the groups (0) to the leaves (depth).
+
+    A group all of whose leaves are 0 has no node.
+
+    Attributes:
+        start: for each level int64 (groups + 1): where the nodes of a group begin.
+        child_start: for each level but the last int64 (nodes + 1).
+        own: float64 (levels): s of each level, infinite where it is not measured.
+        combined: for each level float64 (nodes): u.
+        family: for each level but the last float64 (nodes): S.
+        share: for each level float64 (nodes): q; for level 0 ones.
+        gain: for each level float64 (nodes): g.
+        leaf: int32 (leaves): which leaf of the attribute axis each one is.
+    """
+
+    start: tuple[Ints, ...]
+    child_start: tuple[Ints, ...]
+    own: Floats
+    combined: tuple[Floats, ...]
+    family: tuple[Floats, ...]
+    share: tuple[Floats, ...]
+    gain: tuple[Floats, ...]
+    leaf: Int32
+
+    @classmethod
+    def of(
+        cls,
+        attribute: AxisShape,
+        group_level: int,
+        zero_leaves: NDArray[np.bool_],
+        own: Sequence[float] | Floats,
+    ) -> "GroupTrees":
+        """Return the trees below the nodes of a level of an attribute axis.
+
+        Args:
+            attribute: the shape of the axis, levels 0..B.
+            group_level: G.
+            zero_leaves: bool (leaves): which ones are 0 by rule.
+            own: s of each level G..B, infinite where it is not measured.
+
+        Raises:
+            EstimateError: a variance that is not above 0, an infinite one of the last level, or no
+                leaf that is left.
+        """
+        own = np.array(own, dtype=np.float64)
+        if zero_leaves.all():
+            raise EstimateError("a rule makes every attribute cell 0")
+        if not (own > 0).all() or not np.isfinite(own[-1]):
+            raise EstimateError(
+                "each attribute level needs a variance above 0, and the last one a finite one"
+            )
+        kept = _kept(attribute, group_level, zero_leaves)
+        start, child_start = _nested(attribute, group_level, kept)
+        combined, family = [np.full(len(kept[-1]), own[-1])], list[Floats]()
+        for level in range(len(own) - 2, -1, -1):
+            family.insert(0, np.add.reduceat(combined[0], child_start[level][:-1]))
+            u = 1 / (1 / own[level] + 1 / family[0])
+            combined.insert(0, u if np.isfinite(own[level]) else family[0])
+        share, gain = [np.ones(len(kept[0]))], [np.ones(len(kept[0]))]
+        for level in range(1, len(own)):
+            up = np.repeat(np.arange(len(kept[level - 1])), np.diff(child_start[level - 1]))
+            share.append(combined[level] / family[level - 1][up])
+            gain.append(gain[-1][up] * share[-1])
+        leaf = kept[-1].astype(np.int32)
+        return cls(
+            start, child_start, own, tuple(combined), tuple(family), tuple(share), tuple(gain), leaf
+        )
+
+    @property
+    def depth(self) -> int:
+        """The level of the leaves."""
+        return len(self.child_start)
+
+    def widths(self, level: int) -> Ints:
+        """Return the number of nodes of each group at a level: int64 (groups)."""
+        return np.diff(self.start[level])
+
+    def parents(self, level: int) -> Ints:
+        """Return the parent of each node of a level from 1 on: int64 (nodes)."""
+        start = self.child_start[level - 1]
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+    def places(self, level: int) -> Int32:
+        """Return which of its group's nodes of a level each leaf lies below: int32 (leaves)."""
+        found = np.arange(len(self.leaf))
+        for k in range(self.depth, level, -1):
+            found = self.parents(k)[found]
+        group = np.repeat(np.arange(len(self.start[0]) - 1), self.widths(self.depth))
+        return (found - self.start[level][group]).astype(np.int32)
+
+    def row_start(self, level: int, group: Int32) -> Ints:
+        """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
+        return np.concatenate(([0], np.cumsum(self.widths(level)[group])))
+
+    def split(
+        self, group: Int32, above: Sequence[Floats | None], leaves: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return what each row's tree says of the row, and the rest at its leaves.
+
+        Args:
+            group: int32 (rows): the group of each row.
+            above: for each level but the last the noisy counts, float64 (nodes of the rows, row by
+                row); None where the level is not measured.
+            leaves: float64 (leaves of the rows): the noisy counts of the last level.
+
+        Returns:
+            float64 (rows), z; and float64 (leaves of the rows), e; records.
+        """
+        said = [leaves]
+        for level in range(self.depth - 1, -1, -1):
+            rows, u, own = self._rows(level, group), self.combined[level], above[level]
+            found = np.empty(int(rows[1][-1]))
+            if own is None:
+                weights, given = (np.zeros(len(u)), np.ones(len(u))), found
+            else:
+                weights, given = (u / self.own[level], u / self.family[level]), own
+            _pass_up(rows, self._family(level), weights, given, said[0], found)
+            said.insert(0, found)
+        whole, rest = said[0], np.zeros(len(said[0]))
+        for level in range(self.depth):
+            below, upper = said[level + 1], rest
+            rest = np.empty_like(below)
+            share = self.share[level + 1]
+            _pass_down(self._rows(level, group), self._family(level), share, upper, below, rest)
+        return whole, rest
+
+    def sums(self, group: Int32, leaves: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the sums of a table of leaves at every level: of its type (nodes of the rows)."""
+        found = [leaves]
+        for level in range(self.depth - 1, -1, -1):
+            rows = self._rows(level, group)
+            above = np.empty(int(rows[1][-1]), dtype=leaves.dtype)
+            _sum_children(rows, self._family(level), found[0], above)
+            found.insert(0, above)
+        return found
+
+    def _rows(self, level: int, group: Int32) -> Rows:
+        """Return the groups of rows, and where their nodes begin at a level and at the next."""
+        return group, self.row_start(level, group), self.row_start(level + 1, group)
+
+    def _family(self, level: int) -> Family:
+        """Return where nodes and children of a level begin."""
+        return self.start[level], self.child_start[level]
+
+
+def _kept(attribute: AxisShape, group_level: int, zero: NDArray[np.bool_]) -> list[Ints]:
+    """Return the nodes that have a leaf, for each level G..B."""
+    if zero.shape != (attribute.sizes[-1],):
+        raise EstimateError(f"the attribute has {attribute.sizes[-1]} leaves, got {zero.shape}")
+    there, kept = ~zero, list[Ints]()
+    for level in range(attribute.depth, group_level - 1, -1):
+        kept.insert(0, np.flatnonzero(there))
+        if level > 0:
+            there = np.logical_or.reduceat(there, attribute.child_start[level - 1][:-1])
+    return kept
+
+
+def _nested(
+    attribute: AxisShape, group_level: int, kept: Sequence[Ints]
+) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+    """Return where the kept nodes of each group begin, and where kept children begin."""
+    start, child_start = list[Ints](), list[Ints]()
+    for k, nodes in enumerate(kept):
+        level = group_level + k
+        begin = attribute.descendant_start(group_level, level)
+        start.append(np.searchsorted(nodes, begin))
+        if k > 0:
+            first = np.searchsorted(nodes, attribute.child_start[level - 1][kept[k - 1]])
+            child_start.append(np.concatenate((first, [len(nodes)])))
+    return tuple(start), tuple(child_start)
+
+
+@kernel
+def _pass_up(
+    rows: Rows,
+    family: Family,
+    weights: tuple[Floats, Floats],
+    own: Floats,
+    below: Floats,
+    found: Floats,
+) -> None:
+    """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
+    (group, upper, lower), (start, child_start) = rows, family
+    own_weight, child_weight = weights
+    for row in range(len(group)):
+        g = group[row]
+        at = lower[row]
+        for node in range(start[g], start[g + 1]):
+            total = 0.0
+            for _ in range(child_start[node], child_start[node + 1]):
+                total += below[at]
+                at += 1
+            here = upper[row] + node - start[g]
+            total *= child_weight[node]
+            if own_weight[node] > 0.0:
+                total += own_weight[node] * own[here]
+            found[here] = total
+
+
+@kernel
+def _pass_down(
+    rows: Rows, family: Family, share: Floats, above: Floats, said: Floats, found: Floats
+) -> None:
+    """Write ``said + share · (above - Σ said)`` for every node of the next level."""
+    (group, upper, lower), (start, child_start) = rows, family
+    for row in range(len(group)):
+        g = group[row]
+        at = lower[row]
+        for node in range(start[g], start[g + 1]):
+            first, last = child_start[node], child_start[node + 1]
+            gap = above[upper[row] + node - start[g]]
+            for c in range(last - first):
+                gap -= said[at + c]
+            for c in range(last - first):
+                found[at + c] = said[at + c] + share[first + c] * gap
+            at += last - first
+
+
+@kernel
+def _sum_children(rows: Rows, family: Family, below: NDArray[Any], above: NDArray[Any]) -> None:
+    """Write the sum over the children of every node of a level."""
+    (group, upper, lower), (start, child_start) = rows, family
+    for row in range(len(group)):
+        g = group[row]
+        at = lower[row]
+        for node in range(start[g], start[g + 1]):
+            here = upper[row] + node - start[g]
+            above[here] = 0
+            for _ in range(child_start[node], child_start[node + 1]):
+                above[here] += below[at]
+                at += 1

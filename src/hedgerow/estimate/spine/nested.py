@@ -1,0 +1,334 @@
+"""A census as a cube: a spine beside one attribute axis, every combination of levels measured.
+
+The attribute's levels 0..G are those above and at the groups, G..B those within them. Of spine
+level l and attribute level b the noise variance is v_l s_b; a level of either axis that is not
+measured has an infinite one. If all groups were everywhere, least squares would be a product. As
+they are not, it falls into two problems that are independent of each other:
+
+1. *The rest* within each group. From the measurements of one node, least squares in the group's own
+   attribute tree gives ``x_leaf = e + g x_group`` (`hedgerow.estimate.spine.group_trees`), with
+   Cov(e) = v_l E for one matrix E a group. So along the spine e is estimated like a single number,
+   by the nodes that have the group (`RowSquares`).
+2. *The vector of groups*, of which a node tells (1/v_l) (Σ_{b<G} S_bᵀS_b/s_b + diag(1/u)), S_b
+   summing groups to level b and u being the variance of what a group's own tree says of it
+   (`Coupled`).
+
+Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested_settle`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.forms import NestedForms
+from hedgerow.estimate.spine.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested_settle import settle_part
+from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.rests import Rests, add_gains, told_apart, told_of
+from hedgerow.estimate.spine.support import Bounds, Support
+
+NestedKey: TypeAlias = tuple[int, ...]
+"""A spine level and an attribute level."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NestedUpward:
+    """What the subtree of every row of a part says.
+
+    Attributes:
+        whole: for each level float64 (rows): of the row's count, z.
+        rest: for each level float64 (detail layout): of its cells, e; records.
+        told: float64: of the roots, row by row: Σ z, then Σ e of each cell, over the children.
+    """
+
+    whole: Mapping[int, Floats]
+    rest: Mapping[int, Floats]
+    told: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """Least squares and whole counts of a spine beside one attribute axis, by product variances.
+
+    Attributes:
+        support: which nodes have which groups.
+        trees: the attribute's levels from the groups on.
+        spine_variances: float64 (spine levels): v, infinite where a level is not measured.
+        coarse_variances: float64 (G): s of the attribute levels above the groups.
+        measured: the noise variance of each measured cuboid, (spine level, attribute level).
+        total_known: whether the root's number of records is public.
+        coupled: the vectors of groups along the spine.
+        rests: the rest of each row along the spine.
+    """
+
+    support: Support
+    trees: GroupTrees
+    spine_variances: Floats
+    coarse_variances: Floats
+    measured: Mapping[NestedKey, float]
+    total_known: bool
+    coupled: Coupled
+    rests: Rests
+
+    @classmethod
+    def of(  # noqa: PLR0913, PLR0917 - what a census is
+        cls,
+        spine: AxisShape,
+        attribute: AxisShape,
+        group_level: int,
+        has: tuple[Ints, Ints] | None,
+        bounds: Sequence[Bounds],
+        zero_leaves: NDArray[np.bool_],
+        spine_variances: Sequence[float] | Floats,
+        attribute_variances: Sequence[float] | Floats,
+        *,
+        total_known: bool,
+        noise: Mapping[NestedKey, float] | None = None,
+    ) -> "Nested":
+        """Return the model of a census whose cuboids are measured with product variances.
+
+        Args:
+            spine: the shape of the axis that is cut into jobs.
+            attribute: the shape of the attribute axis.
+            group_level: G, the attribute level whose nodes are the groups.
+            has: which nodes of the deepest spine level may have which groups; None for all.
+            bounds: of groups' counts at any spine levels.
+            zero_leaves: bool (attribute leaves): those that are 0 by rule, everywhere.
+            spine_variances: v of each spine level, infinite where it is not measured.
+            attribute_variances: s of each attribute level, infinite where it is not measured.
+            total_known: whether the number of records at the root is public; it is not measured.
+            noise: the true noise variances of measured cuboids, records², where they differ from
+                the products, which remain the weights.
+
+        Raises:
+            EstimateError: variances that are none, or public facts that contradict each other.
+        """
+        v, s = _checked(spine_variances, spine), _checked(attribute_variances, attribute)
+        trees = GroupTrees.of(attribute, group_level, zero_leaves, s[group_level:])
+        tree = attribute.down_to(group_level)
+        support = Support.of(spine, tree, trees.widths(trees.depth), has, bounds)
+        measured: dict[NestedKey, float] = {
+            key: float((noise or {}).get(key, v[key[0]] * s[key[1]]))
+            for key in product(range(len(v)), range(len(s)))
+            if np.isfinite(v[key[0]] * s[key[1]]) and not (total_known and key == (0, 0))
+        }
+        information = _information(support, trees, v, s[:group_level], is_known=total_known)
+        weights = np.ones(support.groups) if total_known else None
+        coupled = Coupled.of(support, information, known_total=weights)
+        rests = Rests.of(support, v)
+        return cls(support, trees, v, s[:group_level], measured, total_known, coupled, rests)
+
+    @property
+    def group_level(self) -> int:
+        """The attribute level of the groups, G."""
+        return self.support.tree.depth
+
+    @property
+    def detail_leaves(self) -> Int32:
+        """The attribute leaf of each detail cell: int32 (detail cells of all groups)."""
+        return self.trees.leaf
+
+    @cached_property
+    def excess(self) -> float:
+        """The largest ratio of a true noise variance to the product that is its weight."""
+        v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
+        return max(float(noise / (v[key[0]] * s[key[1]])) for key, noise in self.measured.items())
+
+    def cells(self, key: NestedKey) -> Cells:
+        """Return the cells of a cuboid, measured or not."""
+        level, b = key
+        if b < self.group_level:
+            width = np.ones(self.support.tree.sizes[b], dtype=np.int64)
+            place = np.zeros(len(self.trees.leaf), dtype=np.int32)
+            return Cells(self.support, level, b, width, place)
+        deeper = b - self.group_level
+        place = self.trees.places(deeper)
+        return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
+
+    def told_size(self, part: Part) -> int:
+        """Return the length of what a part says of its roots."""
+        if part.is_top:
+            return 0
+        rows = self.support.rows(part.root, part.nodes)
+        return int(rows.stop - rows.start) + self.support.cells(part.root, part.nodes)
+
+    def up(
+        self, part: Part, noisy: Mapping[NestedKey, Floats], below: Floats | None = None
+    ) -> NestedUpward:
+        """Return what the noisy tables of a part say: `hedgerow.estimate.spine.model.Model.up`.
+
+        Raises:
+            EstimateError: a table is missing, of another length or not finite.
+        """
+        h, own = dict[int, Floats](), dict[int, Floats]()
+        for level in part.levels:
+            if np.isfinite(self.spine_variances[level]):
+                h[level], own[level] = self._of_nodes(part, level, noisy)
+        whole_below: Floats | None = None
+        rest_below: Floats | None = None
+        if below is not None:
+            whole_below, rest_below = told_apart(self._cells(part, part.last), below)
+            whole_below = whole_below[:, None]
+        whole, rest = self.coupled.up(part, h, whole_below), self.rests.up(part, own, rest_below)
+        said = {level: z[:, 0] for level, z in whole.items()}
+        if part.is_top:
+            return NestedUpward(said, rest, np.zeros(0))
+        sums = self.rests.sums(part, part.root, rest[part.root + 1])
+        told = told_of(self._cells(part, part.root), self.coupled.told(part, whole)[:, 0], sums)
+        return NestedUpward(said, rest, told)
+
+    def estimates(
+        self,
+        part: Part,
+        upward: NestedUpward,
+        above: Floats | None,
+        total: float | None = None,
+    ) -> dict[int, Floats]:
+        """Return the estimates of a part: `hedgerow.estimate.spine.model.Model.estimates`."""
+        z = {level: each[:, None] for level, each in upward.whole.items()}
+        if part.is_top:
+            given = None if total is None else np.array([float(total)])
+            root = upward.rest[0]
+        elif above is None:
+            raise EstimateError("a part below the top needs the estimates of its roots")
+        else:
+            root = above.copy()
+            given = np.add.reduceat(above, self._cells(part, part.root)[:-1])[:, None]
+            self._add_gains(part, part.root, -given[:, 0], root)
+        found, x = self.rests.down(part, upward.rest, root), self.coupled.down(part, z, given)
+        for level in part.levels:
+            self._add_gains(part, level, x[level][:, 0], found[level])
+        return found
+
+    def settle(
+        self,
+        part: Part,
+        upward: NestedUpward,
+        above: Int64 | None,
+        total: int | None = None,
+    ) -> dict[int, Int64]:
+        """Return whole counts of a part: `hedgerow.estimate.spine.model.Model.settle`.
+
+        Raises:
+            EstimateError: counts of roots that break their bounds, or a public total that does.
+        """
+        if self.total_known != (total is not None) and part.is_top:
+            raise EstimateError("the total must be given where, and only where, it is public")
+        squares = self.coupled, self.rests.squares, self.trees
+        return settle_part(squares, part, (upward.whole, upward.rest), above, total)
+
+    def variances(self, labels: Int32) -> NestedForms:
+        """Return the variances of the estimates of sums of detail cells.
+
+        Args:
+            labels: int32 (detail cells of all groups): the number of the sum that each detail cell
+                belongs to, -1 for none; any partial partition.
+
+        Returns:
+            Exact variances where the noise has the variances that are the weights; else upper
+            bounds, larger by a factor of at most the spread of their ratios.
+        """
+        return NestedForms.of(self.coupled, self.rests.squares, self.trees, labels, self.excess)
+
+    def _cells(self, part: Part, level: int) -> Ints:
+        """Return where the cells of each row of a level of a part begin: int64 (rows + 1)."""
+        rows = self.support.rows(level, self.support.nodes(part, level))
+        return self.support.relative_cells(level, rows)
+
+    def _add_gains(self, part: Part, level: int, x: Floats, table: Floats) -> None:
+        """Add to each cell of a table its gain times the number of its row, in place."""
+        rows = self.support.rows(level, self.support.nodes(part, level))
+        gains = self.support.offset, self.trees.gain[-1]
+        add_gains(self.support.group[level][rows], gains, x, table)
+
+    def _of_nodes(
+        self, part: Part, level: int, noisy: Mapping[NestedKey, Floats]
+    ) -> tuple[Floats, Floats]:
+        """Return h of the rows of a level (rows, 1), and their rests, from their own tables."""
+        here, nodes = self.support, self.support.nodes(part, level)
+        group = here.group[level][here.rows(level, nodes)]
+        deepest = self.group_level + self.trees.depth
+        tables = [self._table(level, b, nodes, noisy) for b in range(deepest)]
+        leaves = self._table(level, deepest, nodes, noisy)
+        if leaves is None:  # one cell, the public total, on which the root is conditioned
+            leaves = np.zeros(1)
+        whole, rest = self.trees.split(group, tables[self.group_level :], leaves)
+        u = self.trees.combined[0][self.trees.start[0][group]]
+        h = whole / u
+        for b, s in enumerate(self.coarse_variances):
+            table = tables[b]
+            if table is not None:
+                h += table[self._coarse_place(level, b, nodes)] / s
+        h /= self.spine_variances[level]
+        if not np.isfinite(h).all():
+            raise EstimateError("noisy tables must be finite")
+        return h[:, None], rest
+
+    def _table(
+        self, level: int, b: int, nodes: range, noisy: Mapping[NestedKey, Floats]
+    ) -> Floats | None:
+        """Return the noisy table of a cuboid, None where it is not measured."""
+        if (level, b) not in self.measured:
+            return None
+        size, table = self.cells((level, b)).count(nodes), noisy.get((level, b))
+        if table is None or table.shape != (size,) or table.dtype != np.float64:
+            raise EstimateError(
+                f"cuboid {(level, b)} needs a float64 table of {size} cells, got "
+                f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
+            )
+        return table
+
+    def _coarse_place(self, level: int, b: int, nodes: range) -> Ints:
+        """Return the place of each row's coarse cell in the nodes' flat table: int64 (rows)."""
+        here = self.support
+        start = here.start[level][nodes.start : nodes.stop + 1]
+        rows = here.rows(level, nodes)
+        cell = here.tree.ancestors(here.tree.depth, b)[here.group[level][rows]]
+        is_first = np.ones(len(cell), dtype=np.int64)
+        is_first[1:] = cell[1:] != cell[:-1]
+        firsts = start[:-1][np.diff(start) > 0] - rows.start
+        is_first[firsts] = 1
+        return np.cumsum(is_first) - 1
+
+
+def _checked(variances: Sequence[float] | Floats, axis: AxisShape) -> Floats:
+    """Return an axis's variances: float64 (levels).
+
+    Raises:
+        EstimateError: one that is not above 0, none for a level, or an infinite one of the last.
+    """
+    found = np.array(variances, dtype=np.float64)
+    if found.shape != (axis.depth + 1,) or not (found > 0).all() or not np.isfinite(found[-1]):
+        raise EstimateError(
+            f"an axis needs a variance above 0 for each of its {axis.depth + 1} levels, a finite "
+            "one for the last"
+        )
+    return found
+
+
+def _information(
+    support: Support, trees: GroupTrees, v: Floats, coarse: Floats, *, is_known: bool
+) -> list[Floats]:
+    """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
+    tree, found = support.tree, list[Floats]()
+    own = np.zeros(support.groups)
+    has_leaves = support.widths > 0
+    own[has_leaves] = 1 / trees.combined[0]
+    for level, variance in enumerate(v):
+        here = np.diag(own)
+        for b, s in enumerate(coarse):
+            if np.isfinite(s) and not (is_known and (level, b) == (0, 0)):
+                cell = tree.ancestors(tree.depth, b)
+                here += (cell[:, None] == cell) / s
+        found.append(here / variance)
+    return found

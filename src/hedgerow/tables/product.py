@@ -1,0 +1,193 @@
+"""A product axis: the leaves are all combinations of the rows of public lists.
+
+Its levels do not nest by a code of their own, as counties in states do: each tells some more of the
+lists' columns, in an order that the planner chooses. With lists of sex (f, m) and of age (band,
+year) the order ``sex, band, detail`` makes levels of 2, 2 × bands and 2 × years nodes.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import TableError, did_you_mean, nearest, shorten
+
+MOST_LEAVES = 1 << 21
+"""Of a product axis: the largest table of the 2020 census has 1,227,744 cells a block."""
+BETWEEN_CODES = " · "
+"""Stands between the codes of a node where they are shown as one."""
+USUAL_REST = "detail"
+
+_JOINS = re.compile(r"\s*[×*]\s*|\s+x\s+")
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """What the levels of a product axis tell of its columns.
+
+    Attributes:
+        told: for each level 1..L how many columns it and the levels above it tell; ascending, and
+            all of them at last.
+        words: for each column its code at each node of the level that is the first to tell it.
+    """
+
+    told: tuple[int, ...]
+    words: tuple[pl.Series, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order in which the levels of a product axis tell its columns.
+
+    Attributes:
+        levels: L names.
+        columns: in the order in which they are told.
+        told: for each level 1..L how many columns it and the levels above it tell.
+    """
+
+    levels: tuple[str, ...]
+    columns: tuple[str, ...]
+    told: tuple[int, ...]
+
+    @classmethod
+    def of(cls, product: Sequence[str], columns: Sequence[str], subject: str) -> "Order":
+        """Return the order that a planner writes.
+
+        Args:
+            product: one entry a level: a column, or several joined by × (an x or * will do). A last
+                entry that is no column stands for all columns that are left.
+            columns: of the lists, each once.
+            subject: how messages name the axis.
+
+        Raises:
+            TableError: an entry that is no column, a column that is told twice or never.
+        """
+        levels, told, ends = list[str](), list[str](), list[int]()
+        for place, entry in enumerate(product, start=1):
+            parts = [entry] if entry in columns else _JOINS.split(entry)
+            left = [column for column in columns if column not in told]
+            unknown = [part for part in parts if part not in columns]
+            if place == len(product) and unknown == [entry] and _is_rest(entry, left):
+                parts, unknown = left, []
+                levels.append(entry)
+            else:
+                levels.append(" × ".join(parts))
+            if unknown:
+                raise TableError(
+                    f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
+                    f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a last "
+                    f'name that is none of them, such as "{USUAL_REST}", stands for all that are '
+                    f"left)"
+                )
+            twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
+            if twice:
+                raise TableError(f"{subject}: product must name column {twice[0]!r} once")
+            told += parts
+            ends.append(len(told))
+        left = [column for column in columns if column not in told]
+        if left:
+            raise TableError(
+                f"{subject}: product leaves out {', '.join(left)}, so that leaves are not told "
+                f'apart; end it with "{USUAL_REST}", which stands for all columns that are left'
+            )
+        return cls(tuple(levels), tuple(told), tuple(ends))
+
+
+def _is_rest(entry: str, left: list[str]) -> bool:
+    """Return whether a name stands for the columns that are left, and is no misspelt column."""
+    return bool(left) and (entry == USUAL_REST or nearest(entry, left) is None)
+
+
+def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
+    """Return all combinations of the rows of lists, one row each, in no order.
+
+    Args:
+        lists: text codes, one row a leaf of its factor.
+        subject: how messages name the axis.
+
+    Raises:
+        TableError: a list that is none, a column of two lists, or more than `MOST_LEAVES`.
+    """
+    if not lists:
+        raise TableError(f"{subject} needs at least one list")
+    seen = set[str]()
+    for number, listed in enumerate(lists, start=1):
+        where = f"{subject}: list {number}"
+        if listed.is_empty() or not listed.columns:
+            raise TableError(f"{where} is empty; it needs one row a code")
+        shared = [column for column in listed.columns if column in seen]
+        if shared:
+            raise TableError(f"{subject}: two lists have a column {shared[0]!r}; rename one")
+        seen.update(listed.columns)
+        gaps = [column for column in listed.columns if listed[column].null_count()]
+        if gaps:
+            raise TableError(f"{where} has a row without a {gaps[0]!r}; every row needs one")
+        if listed.is_duplicated().any():
+            row = listed.filter(listed.is_duplicated()).row(0)
+            codes = shorten(BETWEEN_CODES.join(row))
+            raise TableError(f"{where} has the row {codes} twice; list each once")
+    leaves = prod(map(len, lists))
+    if leaves > MOST_LEAVES:
+        sizes = " × ".join(f"{len(listed):,}" for listed in lists)
+        raise TableError(
+            f"{subject} has {sizes} = {leaves:,} leaves, and {MOST_LEAVES:,} are the most; shorten "
+            f"a list, or make it an axis of its own"
+        )
+    whole = lists[0]
+    for listed in lists[1:]:
+        whole = whole.join(listed, how="cross")
+    return whole
+
+
+def nest_product(
+    leaves: pl.DataFrame, levels: Sequence[str], told: Sequence[int], subject: str
+) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...], Product]:
+    """Return labels and child ranges of every level, and what each tells.
+
+    Args:
+        leaves: text codes, one row a leaf, the columns in the order in which they are told.
+        levels: L names.
+        told: for each level how many columns it and the levels above it tell.
+        subject: how messages name the axis.
+
+    Raises:
+        TableError: two leaves, or the joined codes of two nodes, are the same.
+    """
+    leaves = leaves.sort(leaves.columns)
+    changed = np.zeros(len(leaves), dtype=bool)
+    changed[0] = True
+    upper_start, before = np.array([0, len(leaves)]), 0
+    labels, words, child_start = list[pl.Series](), list[pl.Series](), list[Int64]()
+    for name, count in zip(levels, told, strict=True):
+        new = leaves.columns[before:count]
+        for column in leaves.select(new):
+            changed[1:] |= (column[1:] != column[:-1]).to_numpy()
+        start = np.flatnonzero(changed)
+        nodes = leaves[start].select(leaves.columns[:count])
+        label = nodes.select(pl.concat_str(pl.all(), separator=BETWEEN_CODES).alias(name))[name]
+        if count > 1 and label.n_unique() < len(label):
+            twice = shorten(label.filter(label.is_duplicated())[0])
+            raise TableError(
+                f"{subject}: two nodes of level {name!r} have the joined codes {twice}; change one"
+            )
+        child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
+        upper_start, before = np.append(start, len(leaves)), count
+        labels.append(label)
+        words += [nodes[column] for column in new]
+    if len(start) < len(leaves):
+        raise TableError(f"{subject}: two leaves have the same codes")
+    return tuple(labels), tuple(child_start), Product(tuple(told), tuple(words))
+
+
+def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
+    """Return the distinct rows of text codes, sorted, and which of them each row is: int32."""
+    number = np.zeros(len(frame), dtype=np.int64)
+    for column in frame:  # renumbered each time, so that no product of sizes can overflow
+        code = column.rank("dense").to_numpy().astype(np.int64)
+        number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]
+    first = np.unique(number, return_index=True)[1]
+    return frame[first], number.astype(np.int32)
