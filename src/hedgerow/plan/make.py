@@ -16,8 +16,10 @@ from hedgerow.plan.cuboids import (
     refuse_kind,
     usual_measure,
 )
+from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Workload, workload_for, workload_of
+from hedgerow.plan.public_rows import SPINE
+from hedgerow.plan.workload import Chain, Workload, workload_for, workload_of
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.tables.tree import Tree
@@ -34,6 +36,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     workload: Workload | None = None,
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
+    public: Sequence[Fact | PublicTable] = (),
 ) -> Plan:
     """Return the plan of a release, made from public facts alone.
 
@@ -52,9 +55,13 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         measure: `Survivors` unless given (of other workloads than a chain up to 2²⁴ cells `All`);
             `All` lets estimators combine cuboids.
         invariants: levels whose counts are public (`Replace` with exact contributions only).
+        public: cells that hold nobody and bounds, from public rules and files (`Zeros`,
+            `PublicTable`): used by the release, free, and no restriction of the promise. For a
+            cube or named cuboids along a spine, beside which all axes are attributes.
 
     Raises:
-        PlanError: an impossible invariant, a tree with nothing to measure, or a name or class
+        PlanError: an impossible invariant, public facts that contradict each other or name what
+            the tree has not, a tree with nothing to measure, or a name or class
             in place of an object: ``"all"`` for ``All()``.
         BudgetError: a budget that the mechanism cannot spend.
 
@@ -74,6 +81,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     measure = usual_measure(tree, workload) if measure is None else measure
     check_parts(neighbours, mechanism, measure, workload)
     _check_rules(allocation, invariants)
+    facts = _facts(tree, workload, public)
     check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
     found = allocation.shares(problem) if problem.cuboids else ()
@@ -89,7 +97,17 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         measure,
         workload,
         prior=allocation.prior,
+        facts=facts,
     )
+
+
+def _facts(
+    tree: Tree, workload: Workload, public: Sequence[Fact | PublicTable]
+) -> tuple[Fact, ...]:
+    """Return the public facts, read; a chain has no use for them, so none is read."""
+    if isinstance(workload, Chain) and public:
+        raise PlanError(SPINE)
+    return read_facts(tree, public)
 
 
 def _check_rules(allocation: object, invariants: object) -> None:
@@ -101,8 +119,8 @@ def _check_rules(allocation: object, invariants: object) -> None:
         check_type("an invariant", invariant, Invariant, fitting, PlanError)
 
 
-def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
-    """Return the plan that `Plan.to_dict` describes, over a tree that must be its own.
+def read_plan(tree: Tree, described: Mapping[str, Any], facts: tuple[Fact, ...] = ()) -> Plan:
+    """Return the plan that `Plan.to_dict` describes, over a tree and facts that must be its own.
 
     Noise and guarantee are computed again, so a description that contradicts itself reads back as a
     different plan. Noise calibrated to an (ε, δ) budget is verified to keep that budget.
@@ -135,4 +153,5 @@ def read_plan(tree: Tree, described: Mapping[str, Any]) -> Plan:
         1 / (2 * exact(described["guarantee"]["rho"], "rho", PlanError))
         if kind is EpsilonDelta
         else None,
+        facts=facts,
     )

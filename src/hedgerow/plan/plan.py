@@ -34,10 +34,13 @@ from hedgerow.plan.describe import (
     describe_tree,
     plan_hash,
 )
+from hedgerow.plan.facts import Fact
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint
+from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.public_rows import SPINE
 from hedgerow.plan.spine import planned_spine
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
@@ -66,10 +69,12 @@ class Plan:
         prior: the public table that the allocation rests on, if any; no part of what is signed.
         inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
             which is verified rather than searched for again.
+        facts: what public files say of cells that hold nobody, and of bounds.
 
     Raises:
         PlanError: an impossible invariant, a share for a cuboid that is public or repeats a coarser
-            one, none for the finest of the others, or more cells to measure than 2³².
+            one, none for the finest of the others, or more cells to measure than 2³²; facts that
+            contradict each other, or without a spine.
         BudgetError: a budget that the mechanism cannot spend, or invalid shares.
 
     Example:
@@ -92,6 +97,7 @@ class Plan:
     workload: Workload = field(default_factory=Chain)
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
+    facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
@@ -113,6 +119,9 @@ class Plan:
                 f"{'; '.join(map(self.tree.name_of, given)) or 'none'}"
             )
         check_size(self.tree, self.workload, self.measure)
+        if self.facts and self.is_chain:
+            raise PlanError(SPINE)
+        self.known  # noqa: B018 - facts that contradict each other make no plan
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
@@ -165,6 +174,16 @@ class Plan:
     def whole(self) -> frozenset[Levels]:
         """The cuboids of which every cell is measured or a sum of what is."""
         return whole_cuboids(self.tree, self.workload, self.measure, self.public)
+
+    @cached_property
+    def known(self) -> Known | None:
+        """What public facts say, in numbers; None where there is none."""
+        return known_cells(self.tree, self.facts) if self.facts else None
+
+    @property
+    def public_facts(self) -> str:
+        """What public files say, in lines; nothing where there are none."""
+        return "" if self.known is None else describe_facts(self.tree, self.facts, self.known)
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:
@@ -276,7 +295,9 @@ class Plan:
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths")
         if goes_along_spine(self.tree, self.workload):
-            return planned_spine(self.tree, self.by_levels, self.public, self.known)
+            return planned_spine(
+                self.tree, self.by_levels, self.public, self.known or known_cells(self.tree, ())
+            )
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
             return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))
@@ -312,7 +333,8 @@ class Plan:
     def __str__(self) -> str:
         """Return the table that `hedgerow plan` shows, and what is promised."""
         expected = forecast(self)
-        parts = forecast_table(expected), forecast_matrix(self, expected), str(self.promise)
+        tables = forecast_table(expected), forecast_matrix(self, expected)
+        parts = *tables, str(self.promise), self.public_facts
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
@@ -342,6 +364,7 @@ class Plan:
             "allocation": self.allocation,
             "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
+            **({"public": [fact.to_dict() for fact in self.facts]} if self.facts else {}),
             "workload": self.workload.described(),
             "cuboids": [
                 describe_cuboid(self.tree, levels, what, whole=self.is_whole(levels))

@@ -16,6 +16,7 @@ from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, k
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.machine import usable_memory
 from hedgerow.plan.cost import bytes_of_tables
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
@@ -45,6 +46,7 @@ def check_match(counts: Counts, plan: Plan) -> None:
         refuse_kind("the table of a release", "Counts.from_frame(tree, …)", counts)
     if not isinstance(plan, Plan):
         refuse_kind("the plan of a release", "make_plan(…)", plan)
+    check_unused_facts(plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
     if plan.prior is not None:
@@ -72,6 +74,12 @@ def check_match(counts: Counts, plan: Plan) -> None:
             "contributions says; a table bounded by its unit column keeps at most that many: use "
             "Replace(contributions, exactly=False), which measures the total"
         )
+
+
+def check_unused_facts(plan: Plan) -> None:
+    """Refuse a plan with public facts, until the pass along a spine uses them."""
+    if plan.facts:
+        raise PlanError("[[public]] facts can be planned, and no release uses them yet")
 
 
 def check_combines(estimator: Estimator, plan: Plan) -> None:
@@ -131,7 +139,7 @@ def usual_method(measure: Measure) -> str:
 
 
 def check_public_total(total: float, plan: Plan) -> None:
-    """Refuse a table too large to be counted whole, where its size is public.
+    """Refuse a table of a size that no release can have, where its size is public.
 
     Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
     real-valued estimates stop at `hedgerow.estimate.families.real_projection.LARGEST_REAL_COUNT`.
@@ -141,12 +149,19 @@ def check_public_total(total: float, plan: Plan) -> None:
         plan: the plan.
 
     Raises:
-        PlanError: the total is public and not below 2⁴⁰.
+        PlanError: the total is public and not below 2⁴⁰, or not what public facts allow for.
     """
     if plan.public is not None and total >= LARGEST_LEAF:
         raise PlanError(
             "the number of records is public under this plan, and a table whose number is public "
             "must have fewer than 2**40; use add-remove neighbours, which measure it"
+        )
+    known = plan.known
+    if known is not None and plan.public is not None and not known.least <= total <= known.most:
+        most = f"and at most {known.most:,}" if known.most < UNBOUNDED else "and any more"
+        raise PlanError(
+            f"the table has {total:,.0f} records, a number that is public under this plan, and "
+            f"[[public]] bounds ask for at least {known.least:,} {most}; correct one of them"
         )
 
 

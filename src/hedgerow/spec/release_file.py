@@ -13,6 +13,7 @@ from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
+from hedgerow.spec.public_section import PublicSection
 from hedgerow.spec.toml_file import Number, Section, within
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ class ReleaseFile(Section):
     allocation: AllocationSection = AllocationSection()
     estimate: EstimateSection = EstimateSection()
     invariant: list[InvariantSection] = Field(default_factory=list)
+    public: list[PublicSection] = Field(default_factory=list)
     ledger: LedgerSection | None = None
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")

@@ -24,6 +24,7 @@ from hedgerow.plan.cuboids import (
     protection,
     usual_measure,
 )
+from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain, Workload, workload_for
@@ -42,6 +43,7 @@ from hedgerow.spec.axis_section import (
     numeric_axis,
     product_axis,
 )
+from hedgerow.spec.public_section import public_fact
 from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
@@ -112,6 +114,17 @@ class ReleaseSpec:
     def invariants(self) -> list[Invariant]:
         """From ``[[invariant]]``."""
         return [Invariant(given.axis, given.level) for given in self.file.invariant]
+
+    @property
+    def public(self) -> list[Zeros | PublicTable]:
+        """From ``[[public]]``; no file is read yet."""
+        folder = self.path.parent
+        for given in self.file.public:
+            if given.source is not None and self.table.shares_files(folder / given.source):
+                raise SpecError(
+                    "[[public]] source is the confidential table itself; name a public file"
+                )
+        return [public_fact(given, folder) for given in self.file.public]
 
     def protection(self, tree: Tree) -> Protection:
         """Return who is protected, and what neighbours agree on."""
@@ -198,7 +211,7 @@ class ReleaseSpec:
         return within("[workload]", workload_for, tree, given)
 
     def plan(self, tree: Tree) -> Plan:
-        """Return the plan of ``[privacy]``, ``[workload]``, ``[allocation]``, ``[[invariant]]``."""
+        """Return the plan of the file, with the public files that it names read."""
         return make_plan(
             tree,
             budget=budget_of(self.file.privacy),
@@ -208,6 +221,7 @@ class ReleaseSpec:
             workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
+            public=self.public,
         )
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
@@ -227,6 +241,7 @@ class ReleaseSpec:
             workload=self.workload(tree),
             measure=self.measure,
             invariants=self.invariants,
+            public=self.public,
         )
         return replace(plan, allocation=Shares.name)
 

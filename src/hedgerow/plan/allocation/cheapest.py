@@ -34,6 +34,7 @@ from hedgerow.plan.cuboids import (
     check_tree,
     usual_measure,
 )
+from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, check_prior
@@ -76,6 +77,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     workload: Workload | None = None,
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
+    public: Sequence[Fact | PublicTable] = (),
 ) -> Plan:
     """Return the plan with the least budget that meets a target of error (Ko et al., program (7)).
 
@@ -104,6 +106,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
         workload: as there.
         measure: as there, but no running sums.
         invariants: as there.
+        public: as there.
 
     Raises:
         PlanError: no target, an unreachable one, an unknown level; and as `Optimal`.
@@ -120,6 +123,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     check_parts(neighbours, mechanism, measure, workload)
     if isinstance(measure, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
+    facts = read_facts(tree, public)  # once, and not for every budget that is tried
     unit = budget_in(mechanism.price, Fraction(1))
     problem = Problem.of(tree, workload, neighbours, mechanism, unit, measure, invariants)
 
@@ -133,6 +137,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
             workload=workload,
             measure=measure,
             invariants=invariants,
+            public=facts,
         )
 
     if problem.is_cube or problem.is_named:

@@ -21,6 +21,7 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
+from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import (
     MANIFEST_KEYS,
@@ -42,6 +43,7 @@ from hedgerow.release.directory.measurements import (
     read_counts,
     released_columns,
 )
+from hedgerow.release.directory.public_files import public_files
 from hedgerow.release.directory.stored import (
     check_hash,
     noise_variances,
@@ -155,6 +157,7 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
+    wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
     wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
@@ -200,6 +203,13 @@ def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding
             yield _finding(
                 f"{_named(plan, levels)}: every count is the sum of {of}",
                 partial(_is_sum, tree, (levels, released[levels]), (table, released[table])),
+            )
+    if plan.known is not None:
+        for levels in plan.tables:
+            facts = TableFacts(tree, plan.known, levels)
+            yield _finding(
+                f"{_named(plan, levels)}: nobody where public facts leave nobody, bounds kept",
+                partial(facts.check, released[levels]),
             )
     yield from _estimates(folder, estimator, plan, released)
 

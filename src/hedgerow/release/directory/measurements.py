@@ -34,6 +34,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
+from hedgerow.release.directory.public_files import write_facts
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Levels, Tree
 
@@ -126,6 +127,7 @@ class ReleaseFiles:
             (folder / name).mkdir()
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
+        write_facts(folder, plan.facts)
         self._folder, self._plan = folder, plan
         self._counts: dict[Levels, GrowingFile[Nodes]] = {}
         self._noisy = {

@@ -38,6 +38,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
+from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
@@ -201,7 +202,8 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         KeyError, TypeError, ValueError: the manifest is damaged.
     """
     tree = _domain(folder, manifest["plan"]["tree"])
-    plan = read_plan(tree, manifest["plan"])
+    facts = read_facts_of(folder, tree, manifest["plan"].get("public", []))
+    plan = read_plan(tree, manifest["plan"], facts)
     # A hash tells 1 from 1.0 and True, which are equal in Python.
     if plan.to_dict() != manifest["plan"] or plan.hash != manifest["plan_sha256"]:
         raise ReleaseError(

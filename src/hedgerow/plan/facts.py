@@ -1,0 +1,227 @@
+"""Public facts: cells that hold nobody, and bounds, from public rules and files.
+
+A fact says which cells of a spine × its attributes are empty, or how many records they have at
+least or at most. It is public before anyone opens the confidential table and says nothing of it:
+the noise is not measured in empty cells, estimates and whole counts keep to the bounds, and no
+promise is restricted (`docs/privacy.md`, "What public files say"). Exact counts *of the
+confidential table* are invariants (`hedgerow.plan.cuboids.Invariant`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from hedgerow.errors import (
+    PlanError,
+    TableError,
+    as_list,
+    check_type,
+    kind_of,
+    shorten,
+)
+from hedgerow.plan.public_rows import (
+    SECTION,
+    PublicRows,
+    Rest,
+    attribute_columns,
+    check_ancestors,
+    spine_axis,
+)
+from hedgerow.tables.axis_names import LONGEST_LEVEL
+from hedgerow.tables.database import Query
+from hedgerow.tables.public_table import read_public_table
+from hedgerow.tables.sources import describe_source, is_file
+from hedgerow.tables.tree import Tree
+from hedgerow.text import check_name, visible
+
+RESTS: tuple[Rest, ...] = ("unlisted", "listed")
+ONE = "hr.Zeros({column: [codes]}) or hr.PublicTable(source, …)"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Zeros:
+    """Attribute cells that hold nobody by rule, wherever they are: no minors in nursing homes.
+
+    Args:
+        codes: attribute column → codes. A cell is empty that has one of the codes of every column.
+
+    Raises:
+        PlanError: no column, no code, or names that are none.
+
+    Example:
+        >>> hr.Zeros({"hhgq": ["nursing"], "votingage": ["minor"]})
+        Zeros(hhgq nursing × votingage minor)
+    """
+
+    codes: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __init__(self, codes: Mapping[str, Sequence[str]]) -> None:
+        fitting = 'a table of columns and codes, such as {votingage = ["minor"]}'
+        check_type(f"{SECTION} zeros", codes, Mapping, fitting, PlanError)
+        if not codes:
+            raise PlanError(f"{SECTION} zeros name no column; give {fitting}")
+        checked = sorted(_checked_codes(column, each) for column, each in codes.items())
+        object.__setattr__(self, "codes", tuple(checked))
+
+    def __repr__(self) -> str:
+        return f"Zeros({self.words})"
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        return " × ".join(f"{column} {_listed(codes)}" for column, codes in self.codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON; the same rule has one description."""
+        return {"zeros": {column: list(codes) for column, codes in self.codes}}
+
+
+def _checked_codes(column: object, codes: Any) -> tuple[str, tuple[str, ...]]:
+    where = f"{SECTION} zeros:"
+    check_name(column, f"{where} a column", LONGEST_LEVEL, PlanError)
+    listed = as_list(f"{where} {column}", codes, 'a list of codes, such as ["minor"]', PlanError)
+    for code in listed:
+        check_name(code, f"{where} a code of {column}", LONGEST_LEVEL, PlanError)
+    if not listed:
+        raise PlanError(f"{where} {column} has no code; name one, or leave {column} out")
+    return str(column), tuple(sorted(set(listed)))
+
+
+def _listed(codes: Sequence[str]) -> str:
+    more = f", … ({len(codes)})" if len(codes) > 3 else ""
+    return ", ".join(map(shorten, codes[:3])) + more
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PublicTable:
+    """A public table of cells that hold nobody, or of bounds: kinds of quarters that a block has.
+
+    Its columns are one level of the spine (finer than any other of the spine's that it has),
+    attribute columns, or both; and the bounds. Others are left alone. Each cell is listed once.
+
+    Args:
+        source: a CSV or Parquet file, a `Query`, or a data frame.
+        zeros: ``"unlisted"``: cells that are not listed hold nobody; ``"listed"``: those that are.
+        at_least: the column with the least number of records of a cell; 0 says nothing.
+        at_most: the column with the largest number; 2⁴⁰ or more says nothing.
+
+    Raises:
+        PlanError: neither zeros nor bounds, or bounds of cells that hold nobody.
+
+    Example:
+        >>> kinds = {"block": ["a", "b"], "hhgq": ["home", "nursing"], "facilities": [0, 2]}
+        >>> hr.PublicTable(kinds, zeros="unlisted", at_least="facilities")
+        PublicTable(zeros='unlisted', at_least='facilities')
+    """
+
+    source: Any
+    zeros: Rest | None = None
+    at_least: str | None = None
+    at_most: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.zeros is not None and self.zeros not in RESTS:
+            raise PlanError(
+                f'{SECTION} zeros must be "unlisted" or "listed" with a source, got '
+                f"{kind_of(self.zeros)}"
+            )
+        for name in ("at_least", "at_most"):
+            if getattr(self, name) is not None:
+                check_name(getattr(self, name), f"{SECTION} {name}", LONGEST_LEVEL, PlanError)
+        if self.zeros is None and not self.numbers:
+            raise PlanError(f"{SECTION} a source needs zeros, at_least or at_most, or says nothing")
+        if self.zeros == "listed" and self.numbers:
+            raise PlanError(
+                f'{SECTION} zeros = "listed" leaves nobody in the listed cells, so that they have '
+                f"no bounds; leave at_least and at_most out"
+            )
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in ("zeros", "at_least", "at_most")}
+        words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
+        return f"PublicTable({words})"
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of bounds, each once."""
+        return tuple(dict.fromkeys(n for n in (self.at_least, self.at_most) if n is not None))
+
+    def over(self, tree: Tree, number: int) -> "PublicRows":
+        """Return the rows of the table, read for a tree; it is the fact of a number 1, 2, ….
+
+        Raises:
+            PlanError: see `PublicRows`; or the table cannot be read.
+        """
+        named = is_file(self.source) or isinstance(self.source, Query)
+        role = f"{SECTION} table"
+        subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
+        spine, beside = spine_axis(tree), attribute_columns(tree)
+        try:
+            frame = read_public_table(self.source, {*spine.columns, *beside}, self.numbers, subject)
+        except TableError as error:
+            raise PlanError(str(error), confidential=error.confidential) from None
+        levels = [name for name in spine.columns if name in frame.columns]
+        beside = [name for name in beside if name in frame.columns]
+        if len(levels) > 1:
+            check_ancestors(spine, frame, levels, subject)
+        own = [*levels[-1:], *beside]
+        frame = frame.select(*own, *self.numbers).sort(own)
+        return PublicRows(
+            subject,
+            frame,
+            tuple(levels[-1:]),
+            tuple(beside),
+            self.zeros,
+            self.at_least,
+            self.at_most,
+        )
+
+
+Fact: TypeAlias = Zeros | PublicRows
+"""A public fact as a plan keeps it."""
+
+
+def read_facts(tree: Tree, public: Sequence[Fact | PublicTable]) -> tuple[Fact, ...]:
+    """Return the public facts of a plan, with the rows of public tables read.
+
+    Raises:
+        PlanError: the tree has no spine, or a fact is none, or a table cannot be read.
+    """
+    given = as_list("public", public, f"a list of {ONE}", PlanError)
+    for fact in given:
+        check_type("a public fact", fact, (Zeros, PublicTable, PublicRows), ONE, PlanError)
+    if given:
+        spine_axis(tree)
+    return tuple(
+        fact.over(tree, number) if isinstance(fact, PublicTable) else fact
+        for number, fact in enumerate(given, start=1)
+    )
+
+
+def described_facts(
+    tree: Tree, described: Sequence[Mapping[str, Any]], rows_of: Callable[[int], pl.DataFrame]
+) -> tuple[Fact, ...]:
+    """Return the facts that `to_dict` of each described.
+
+    Args:
+        tree: of the plan.
+        described: what a manifest says of them.
+        rows_of: returns the rows of the fact at a place, where it is a public table.
+
+    Raises:
+        PlanError: the rows say something else than what is described, or are not the tree's.
+        KeyError, TypeError: it describes no facts.
+    """
+    found: list[Zeros | PublicTable] = []
+    for place, each in enumerate(described):
+        if set(each) == {"zeros"}:
+            found.append(Zeros(each["zeros"]))
+        else:
+            options = {name: each[name] for name in ("zeros", "at_least", "at_most")}
+            found.append(PublicTable(rows_of(place), **options))
+    facts = read_facts(tree, found)
+    if [fact.to_dict() for fact in facts] != list(described):
+        raise PlanError("the public facts in domain/ are not those of the plan")
+    return facts

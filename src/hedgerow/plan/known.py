@@ -1,0 +1,201 @@
+"""What public facts say of a spine and its attributes, in numbers, checked against each other.
+
+*Groups.* Facts that differ from place to place speak of *groups*: the nodes of the coarsest
+attribute level that tells apart what the tables' attribute columns do (kinds of quarters). Rules
+speak of single attribute cells. A group all of whose cells are empty by rule is nowhere.
+Whether all bounds can be kept: `hedgerow.plan.placed`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import polars as pl
+
+from hedgerow.errors import PlanError, did_you_mean
+from hedgerow.estimate.cube.shape import AxisShape, Ints
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.plan.facts import Fact, Zeros
+from hedgerow.plan.placed import Flags, PlacedTables, combinations
+from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
+from hedgerow.tables.tree import Tree
+
+FREE = (
+    "Public facts, from public files and rules. They say nothing of the confidential table: they "
+    "cost nothing, and do not restrict the promise."
+)
+MOST_LEAVES = 1 << 24
+"""Attribute cells that rules may speak of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What public facts say, in numbers. Levels are those of `AxisShape`: no single children.
+
+    Attributes:
+        spine: the shape of the spine; its deepest level is L.
+        tree: the levels 0..G of the group axis; its deepest nodes are the groups. G may be 0.
+        group_axis: the number of the axis that the groups are of; None where several attributes
+            stand beside the spine and no table tells nodes of any apart (then G = 0).
+        group_of: int64 (attribute cells): the group of every combination of the attributes' leaves,
+            row by row in the tree's order of axes.
+        zeros: bool (attribute cells): those that hold nobody by rule, wherever they are.
+        has: nodes of level L and groups that they may have, both int64 (pairs), ascending; None
+            where no table leaves anybody out.
+        bounds: each a spine level, and int64 (bounds): nodes, groups, least and largest counts.
+        least: of all records together that the bounds allow for.
+        most: likewise; `UNBOUNDED` for no bound.
+    """
+
+    spine: AxisShape
+    tree: AxisShape
+    group_axis: int | None
+    group_of: Ints
+    zeros: Flags
+    has: tuple[Ints, Ints] | None
+    bounds: tuple[Bounds, ...]
+    least: int
+    most: int
+
+    @property
+    def group_level(self) -> int:
+        """G, the level of the group axis whose nodes are the groups."""
+        return self.tree.depth
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.tree.sizes[-1]
+
+    @cached_property
+    def widths(self) -> Ints:
+        """Attribute cells of each group that may hold somebody: int64 (groups)."""
+        return np.bincount(self.group_of[~self.zeros], minlength=self.groups)
+
+    @property
+    def cells(self) -> int:
+        """Finest cells: nodes of level L × attribute cells (a Python integer)."""
+        return self.spine.sizes[-1] * len(self.zeros)
+
+    @property
+    def open_cells(self) -> int:
+        """Finest cells that may hold somebody."""
+        if self.has is None:
+            return self.spine.sizes[-1] * int(self.widths.sum())
+        return int(self.widths[self.has[1]].sum())
+
+
+def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
+    """Return what public facts say of a tree, in numbers.
+
+    Args:
+        tree: with one spine, and attributes beside it.
+        facts: as `hedgerow.plan.facts.read_facts` returns them.
+
+    Raises:
+        PlanError: a fact names what is not in the tree, or facts contradict each other.
+    """
+    leaves = _attribute_leaves(tree)
+    zeros = np.zeros(len(leaves), dtype=np.bool_)
+    rows = [fact for fact in facts if isinstance(fact, PublicRows)]
+    for fact in facts:
+        if isinstance(fact, Zeros):
+            zeros |= _by_rule(fact, leaves)
+        elif not fact.level and fact.zeros is not None:
+            zeros |= _by_list(fact, leaves)
+    if zeros.all():
+        raise PlanError(f"{SECTION} rules leave nobody anywhere; correct them")
+    placed = PlacedTables.of(
+        tree, [table for table in rows if table.level or table.numbers], leaves
+    )
+    widths = np.bincount(placed.group_of[~zeros], minlength=placed.groups)
+    may = placed.may_hold(widths)
+    least, most = placed.limits(widths, may)
+    has = None
+    if placed.emptying:
+        nodes, groups = np.nonzero(may)
+        has = nodes.astype(np.int64), groups.astype(np.int64)
+    shapes, told = (placed.shape, placed.tree), (placed.axis, placed.group_of)
+    return Known(*shapes, *told, zeros, has, placed.bounds, least, most)
+
+
+def describe_facts(tree: Tree, facts: Sequence[Fact], known: Known) -> str:
+    """Return what is public, in lines: a table or rule each, and what they leave together."""
+    leaves = _attribute_leaves(tree)
+    lines = [FREE]
+    for fact in facts:
+        if isinstance(fact, Zeros):
+            empty = int(_by_rule(fact, leaves).sum())
+            lines.append(
+                f"  {SECTION} zeros {fact.words}: {empty:,} of {len(leaves):,} attribute cells "
+                f"{'holds' if empty == 1 else 'hold'} nobody"
+            )
+        else:
+            lines.append(f"  {fact.subject}: {'; '.join(_words(tree, fact, leaves))}")
+    lines.append(
+        f"Together, {known.open_cells:,} of {known.cells:,} finest cells may hold records."
+    )
+    return "\n".join(lines)
+
+
+def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:
+    """Return what a public table says, in clauses."""
+    spine = spine_axis(tree)
+    places = spine.size(spine.columns.index(rows.level[0]) + 1) if rows.level else 1
+    cells = places * (leaves.select(rows.attributes).n_unique() if rows.attributes else 1)
+    words = [rows.words]
+    if rows.zeros is not None:
+        empty = len(rows.frame) if rows.zeros == "listed" else cells - len(rows.frame)
+        words.append(f"{empty:,} of {cells:,} cells hold nobody")
+    for kind, there in (("lower", rows.low > 0), ("upper", rows.high < UNBOUNDED)):
+        number = int(np.count_nonzero(there))
+        if number:
+            words.append(f"{number:,} {kind} bound{'' if number == 1 else 's'}")
+    return words
+
+
+def _attribute_leaves(tree: Tree) -> pl.DataFrame:
+    """Return the columns of the attributes: one row a combination of their leaves, row by row."""
+    axes = [tree.axes[a] for a in attribute_axes(tree)]
+    cells = prod(axis.size(axis.depth) for axis in axes)
+    if cells > MOST_LEAVES:
+        raise PlanError(
+            f"{SECTION} takes attributes of up to {MOST_LEAVES:,} cells together, got {cells:,}"
+        )
+    frame = axes[0].leaf_frame()
+    for axis in axes[1:]:
+        frame = frame.join(axis.leaf_frame(), how="cross", maintain_order="left_right")
+    return frame
+
+
+def _by_rule(rule: Zeros, leaves: pl.DataFrame) -> Flags:
+    """Return the attribute cells that a rule leaves empty: bool (attribute cells)."""
+    found = np.ones(len(leaves), dtype=np.bool_)
+    for column, codes in rule.codes:
+        if column not in leaves.columns:
+            raise PlanError(
+                f"{SECTION} zeros: no attribute has a column {shown(column)}; they have "
+                f"{', '.join(leaves.columns)[:300]}{did_you_mean(column, leaves.columns)}"
+            )
+        known = leaves[column].unique()
+        for code in codes:
+            if not (known == code).any():
+                raise PlanError(
+                    f"{SECTION} zeros: {column} has no code {shown(code)}"
+                    f"{did_you_mean(code, known.head(1000))}"
+                )
+        found &= leaves[column].is_in(codes).to_numpy()
+    if not found.any():
+        raise PlanError(f"{SECTION} zeros: no cell has {rule.words}, so the rule says nothing")
+    return found
+
+
+def _by_list(rows: PublicRows, leaves: pl.DataFrame) -> Flags:
+    """Return the attribute cells that a table without a level of the spine leaves empty."""
+    of_leaf, listed = combinations(rows, leaves)
+    found = np.zeros(int(of_leaf.max()) + 1, dtype=np.bool_)
+    found[listed] = True
+    empty: Flags = found[of_leaf]
+    return empty if rows.zeros == "listed" else ~empty

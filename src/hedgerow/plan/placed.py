@@ -1,0 +1,350 @@
+"""Public tables in numbers: nodes of the spine and groups, checked against each other.
+
+*Feasibility.* Bounds are of one group at one node each, and the nodes are a tree, so whole counts
+that keep them all exist exactly if, from the finest level up, no group has a larger least count
+than its largest, where a node's are
+
+    low = max(its own, Σ its children's low),  high = min(its own, Σ its children's high),
+
+both 0 where it does not have the group. (Choose the root's count between its bounds; what children
+may have together is every whole number from Σ low to Σ high.) With the total N public, N must lie
+between the sums of the root's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.errors import PlanError, did_you_mean
+from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.plan.public_rows import (
+    SECTION,
+    PublicRows,
+    attribute_axes,
+    node_numbers,
+    shown,
+    spine_axis,
+)
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+
+MOST_ROWS = 1 << 28
+"""Nodes of the spine × groups that public tables may tell apart."""
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Return numbers of combinations of a table's attribute columns: of each leaf, of each row.
+
+    Raises:
+        PlanError: a row has a combination of codes that no leaf has.
+    """
+    names = list(rows.attributes)
+    if not names:
+        return np.zeros(len(leaves), dtype=np.int64), np.zeros(len(rows.frame), dtype=np.int64)
+    every = leaves.select(names)
+    different = every.unique(maintain_order=True).with_row_index("")
+    of_leaf, of_row = (
+        frame.select(names).join(different, on=names, how="left", maintain_order="left")[""]
+        for frame in (every, rows.frame)
+    )
+    if of_row.null_count():
+        row = int(of_row.is_null().arg_max() or 0)
+        for name in names:
+            code = rows.frame[name][row]
+            if not (every[name] == code).any():
+                raise PlanError(
+                    f"{rows.subject}: {name} has no code {shown(code)}"
+                    f"{did_you_mean(code, every[name].unique().head(1000))}"
+                )
+        raise PlanError(f"{rows.subject}: no cell is {rows.cell(row)}")
+    return of_leaf.cast(pl.Int64).to_numpy(), of_row.cast(pl.Int64).to_numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The rows of a public table in numbers.
+
+    Attributes:
+        rows: the table.
+        level: of the spine, as the tree numbers it; 0 for none.
+        nodes: int64 (rows): nodes of that level.
+        of_group: int64 (groups): the combination of the table's attribute columns in each group.
+        of_row: int64 (rows): the combination of each row.
+    """
+
+    rows: PublicRows
+    level: int
+    nodes: Ints
+    of_group: Ints
+    of_row: Ints
+
+    @property
+    def is_by_group(self) -> bool:
+        """Whether every group is a combination of its own."""
+        return len(np.unique(self.of_group)) == len(self.of_group)
+
+    @property
+    def group(self) -> Ints:
+        """The group of each row, where every one is a combination of its own: int64 (rows)."""
+        found = np.empty(len(self.of_group), dtype=np.int64)
+        found[self.of_group] = np.arange(len(found))
+        return found[self.of_row]
+
+    def may_hold(self, size: int) -> Flags:
+        """Return which groups the table leaves to which nodes: bool (nodes × groups)."""
+        combinations = int(self.of_group.max()) + 1
+        listed = np.zeros((size, combinations), dtype=np.bool_)
+        listed[self.nodes, self.of_row] = True
+        if self.rows.zeros == "listed":
+            np.logical_not(listed, out=listed)
+        return np.ascontiguousarray(listed[:, self.of_group])
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedTables:
+    """Public tables over a tree, before they are checked against each other.
+
+    Attributes:
+        spine: the axis.
+        axis: the number of the axis that the groups are of, if any.
+        tree: the levels of that axis down to the groups.
+        leaves: the attribute cells in words.
+        group_of: int64 (attribute cells): the group of each.
+        tables: what the tables say.
+    """
+
+    spine: Axis
+    axis: int | None
+    tree: AxisShape
+    leaves: pl.DataFrame
+    group_of: Ints
+    tables: tuple[Placed, ...]
+
+    @classmethod
+    def of(cls, tree: Tree, rows: Sequence[PublicRows], leaves: pl.DataFrame) -> "PlacedTables":
+        """Return the tables in numbers: nodes of the spine, groups of one attribute."""
+        spine, axis = spine_axis(tree), _group_axis(tree, rows)
+        pairs = [combinations(table, leaves) for table in rows]
+        shape, group_of = _groups(tree, axis, leaves, [of_leaf for of_leaf, _ in pairs])
+        first = np.unique(group_of, return_index=True)[1]
+        placed = []
+        for table, (of_leaf, of_row) in zip(rows, pairs, strict=True):
+            level, nodes = _nodes(spine, table)
+            placed.append(Placed(table, level, nodes, of_leaf[first], of_row))
+        made = cls(spine, axis, shape, leaves, group_of, tuple(placed))
+        made.check_groups()
+        return made
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.tree.sizes[-1]
+
+    def check_groups(self) -> None:
+        """Raise unless every bound is of one group, and there are not too many."""
+        if self.spine.size(self.spine.depth) * self.groups > MOST_ROWS:
+            raise PlanError(
+                f"{SECTION} tables tell {self.groups:,} groups of attribute cells apart at "
+                f"{self.spine.size(self.spine.depth):,} places, more than {MOST_ROWS:,} together; "
+                f"list coarser attribute columns, or columns that stand first in the attribute"
+            )
+        finest = max(self.tables, key=lambda table: len(set(table.of_group.tolist())), default=None)
+        for table in self.tables:
+            if finest is not None and table.rows.numbers and not table.is_by_group:
+                raise PlanError(
+                    f"{table.rows.subject}: bounds must be of single groups, and "
+                    f"{' × '.join(table.rows.attributes) or 'a row'} has several of the "
+                    f"{self.groups:,} that "
+                    f"{' × '.join(finest.rows.attributes)} tells apart; bound these"
+                )
+
+    @cached_property
+    def shape(self) -> AxisShape:
+        """The levels of the spine, without those of single children."""
+        return AxisShape.of(self.spine.child_start)
+
+    @property
+    def bounds(self) -> tuple[Bounds, ...]:
+        """The bounds of all tables, as `hedgerow.estimate.spine.support` takes them."""
+        return tuple(
+            (self.shape.given[t.level], t.nodes, t.group, t.rows.low, t.rows.high)
+            for t in self.tables
+            if t.rows.numbers
+        )
+
+    @property
+    def emptying(self) -> list[Placed]:
+        """The tables that leave out groups at some places."""
+        return [table for table in self.tables if table.level and table.rows.zeros is not None]
+
+    def may_hold(self, widths: Ints) -> Flags:
+        """Return which groups every place may have: bool (nodes of the deepest level × groups).
+
+        Args:
+            widths: int64 (groups): how many cells of a group rules leave.
+
+        Raises:
+            PlanError: no place may have any.
+        """
+        deepest = self.spine.depth
+        may = np.ones((self.spine.size(deepest), self.groups), dtype=np.bool_)
+        may &= widths > 0
+        for table in self.emptying:
+            below = np.diff(self.spine.descendant_start(table.level, deepest))
+            own = table.may_hold(self.spine.size(table.level))
+            may &= own if table.level == deepest else np.repeat(own, below, axis=0)
+        if not may.any():
+            raise PlanError(f"{SECTION} facts leave nobody anywhere; correct them")
+        return may
+
+    def limits(self, widths: Ints, may: Flags) -> tuple[int, int]:
+        """Return the least and the largest number of all records that the bounds allow for.
+
+        Args:
+            widths: int64 (groups): how many cells of a group rules leave.
+            may: which groups every place may have, of `may_hold`.
+
+        Raises:
+            PlanError: no counts keep all bounds.
+        """
+        if not self.bounds:
+            return 0, UNBOUNDED
+        keys = np.flatnonzero(may)
+        low, high = np.zeros(len(keys)), np.full(len(keys), float(UNBOUNDED))
+        for level in range(self.shape.depth, -1, -1):
+            for table in self.tables:
+                if table.rows.numbers and self.shape.given[table.level] == level:
+                    self._tighten(table, keys, low, high, widths)
+            self._check_level(self.shape.first(level), keys, low, high)
+            if level:
+                above = self.shape.parents(level)[keys // self.groups] * self.groups
+                above += keys % self.groups
+                keys, low, high = _summed(above, low, high)
+        return int(low.sum()), int(min(high.sum(), UNBOUNDED))
+
+    def _tighten(self, table: Placed, keys: Ints, low: Floats, high: Floats, widths: Ints) -> None:
+        """Tighten the bounds of a level by those of a table."""
+        wanted = table.nodes * self.groups + table.group
+        row = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        there, least = keys[row] == wanted, table.rows.low
+        lost = np.flatnonzero(~there & (least > 0))
+        if len(lost):
+            at = int(lost[0])
+            others = " and ".join(other.rows.subject for other in self.emptying)
+            by = f"{SECTION} zeros" if widths[table.group[at]] == 0 else others
+            raise PlanError(
+                f"{table.rows.subject} has {table.rows.at_least} = {least[at]:,} for "
+                f"{table.rows.cell(at)}, where {by} leaves nobody; correct one of them"
+            )
+        row, least, most = row[there], least[there], table.rows.high[there]
+        low[row] = np.maximum(low[row], least)
+        high[row] = np.minimum(high[row], most)
+
+    def _check_level(self, level: int, keys: Ints, low: Floats, high: Floats) -> None:
+        wrong = np.flatnonzero(low > high)
+        if len(wrong):
+            at = int(wrong[0])
+            node, group = divmod(int(keys[at]), self.groups)
+            raise PlanError(
+                f"{SECTION} bounds contradict each other: {self._name(level, node, group)} must "
+                f"have at least {int(low[at]):,} and at most {int(high[at]):,} records by its own "
+                f"bounds and those of its parts; correct them"
+            )
+
+    def _name(self, level: int, node: int, group: int) -> str:
+        """Return a group of a node in words."""
+        words = ["everything"]
+        if level:
+            label = self.spine.labels[level - 1][node]
+            words = [f"{self.spine.columns[level - 1]} {shown(label)}"]
+        leaf = int((self.group_of == group).argmax())
+        told = {name for table in self.tables for name in table.rows.attributes}
+        words += [
+            f"{name} {shown(self.leaves[name][leaf])}"
+            for name in self.leaves.columns
+            if name in told
+        ]
+        return " × ".join(words)
+
+
+def _summed(above: Ints, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return the rows of the level above, with the sums of bounds; they stop at `UNBOUNDED`.
+
+    Sums of whole numbers are exact in doubles up to there.
+    """
+    keys = np.flatnonzero(np.bincount(above))
+    sums = (np.bincount(above, weights=each)[keys] for each in (low, high))
+    least, most = (np.minimum(each, float(UNBOUNDED)) for each in sums)
+    return keys, least, most
+
+
+def _group_axis(tree: Tree, rows: Sequence[PublicRows]) -> int | None:
+    """Return the number of the attribute that public tables speak of, place by place."""
+    axes = attribute_axes(tree)
+    if len(axes) == 1:
+        return axes[0]
+    columns = {a: set(tree.axes[a].columns) for a in axes}
+    named = {name: table for table in rows for name in table.attributes}
+    told = [a for a in axes if columns[a] & set(named)]
+    if len(told) > 1:
+        names = " and ".join(repr(tree.axes[a].name) for a in told[:2])
+        last = max(named.items(), key=lambda item: item[0] in columns[told[1]])[1]
+        raise PlanError(
+            f"{last.subject}: tables with a level of the spine or with bounds may speak of one "
+            f"attribute, and those of {SECTION} speak of {names}; make these one axis (product), "
+            f"or list the others without places"
+        )
+    return told[0] if told else None
+
+
+def _groups(
+    tree: Tree, axis: int | None, leaves: pl.DataFrame, told: Sequence[Ints]
+) -> tuple[AxisShape, Ints]:
+    """Return the levels of an axis down to the groups, and the group of every attribute cell.
+
+    Of a single attribute the groups are the nodes of the coarsest level within which no table tells
+    cells apart; of one among several its leaves.
+    """
+    if axis is None:
+        return AxisShape.of([]), np.zeros(len(leaves), dtype=np.int64)
+    own, axes = tree.axes[axis], attribute_axes(tree)
+    if len(axes) > 1:
+        level = own.depth
+    else:
+        level = max((_level_of(own, of_leaf) for of_leaf in told), default=0)
+    shape = AxisShape.of(own.child_start)
+    sizes = [tree.axes[a].size(tree.axes[a].depth) for a in axes]
+    leaf = np.unravel_index(np.arange(len(leaves)), sizes)[axes.index(axis)]
+    return shape.down_to(shape.given[level]), own.ancestors(level)[leaf].astype(np.int64)
+
+
+def _level_of(axis: Axis, of_leaf: Ints) -> int:
+    """Return the coarsest level no node of which has leaves with different numbers."""
+    for level in range(axis.depth):
+        start = axis.descendant_start(level, axis.depth)[:-1]
+        if np.array_equal(np.minimum.reduceat(of_leaf, start), np.maximum.reduceat(of_leaf, start)):
+            return level
+    return axis.depth
+
+
+def _nodes(spine: Axis, table: PublicRows) -> tuple[int, Ints]:
+    """Return the level of the spine that a table lists, and the node of each row."""
+    if not table.level:
+        return 0, np.zeros(len(table.frame), dtype=np.int64)
+    level = spine.columns.index(table.level[0]) + 1
+    nodes = node_numbers(spine, level, table.frame[table.level[0]])
+    if (nodes < 0).any():
+        code = table.frame[table.level[0]][int((nodes < 0).argmax())]
+        raise PlanError(
+            f"{table.subject}: {table.level[0]} has no code {shown(code)} in the list of axis "
+            f"{spine.name!r} (compared letter by letter)"
+        )
+    return level, nodes

@@ -1,0 +1,146 @@
+"""`check`: does a released table keep what public files say?
+
+A cell may have records if some of its finest cells may: an attribute cell that no rule empties, of
+a group that the place has. This is told here from the facts in numbers and the released counts
+alone, in another way than a release finds its cells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import ReleaseError
+from hedgerow.plan.known import Known
+from hedgerow.plan.public_rows import attribute_axes, shown
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.tables.tree import Levels, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class TableFacts:
+    """What public facts say of the cells of one table.
+
+    Attributes:
+        tree: the public domain, with a spine.
+        known: the facts.
+        levels: the table.
+    """
+
+    tree: Tree
+    known: Known
+    levels: Levels
+
+    def check(self, nodes: Nodes) -> None:
+        """Raise unless every count above 0 is of a cell that may hold records, and bounds are kept.
+
+        Args:
+            nodes: the released cells of the table with a count above 0.
+
+        Raises:
+            ReleaseError: a cell should be empty, or a sum of counts is outside its bounds.
+        """
+        node = nodes.codes[self._spine].astype(np.int64)
+        cell = self._attribute_cells(
+            [nodes.codes[a] for a in self._beside], [self.levels[a] for a in self._beside]
+        )
+        wrong = np.flatnonzero(~self._may_hold(node, cell))
+        if len(wrong):
+            raise ReleaseError(
+                f"{self._name(nodes, int(wrong[0]))} has a count above 0, where public facts leave "
+                f"nobody"
+            )
+        if self._group is not None:
+            self._check_bounds(node, self._group[cell], nodes.counts)
+
+    @property
+    def _spine(self) -> int:
+        return self.tree.spine or 0
+
+    @property
+    def _beside(self) -> list[int]:
+        return attribute_axes(self.tree)
+
+    @property
+    def _level(self) -> int:
+        """The table's level of the spine, without those of single children."""
+        return self.known.spine.given[self.levels[self._spine]]
+
+    def _attribute_cells(self, codes: Sequence[Int32], levels: Sequence[int]) -> Int64:
+        """Return the number of each attribute cell, row by row in the tree's order of axes."""
+        number = np.zeros(len(codes[0]), dtype=np.int64)
+        for a, code, level in zip(self._beside, codes, levels, strict=True):
+            number = number * self.tree.axes[a].size(level) + code
+        return number
+
+    @cached_property
+    def _of_leaf(self) -> Int64:
+        """The attribute cell of the table that every attribute leaf falls into."""
+        axes = [self.tree.axes[a] for a in self._beside]
+        sizes = [axis.size(axis.depth) for axis in axes]
+        leaves = np.indices(sizes, dtype=np.int32).reshape(len(axes), -1)
+        levels = [self.levels[a] for a in self._beside]
+        above = [
+            axis.ancestors(level)[leaf]
+            for axis, level, leaf in zip(axes, levels, leaves, strict=True)
+        ]
+        return self._attribute_cells(above, levels)
+
+    @cached_property
+    def _group(self) -> Int64 | None:
+        """The group of every attribute cell; None where some have leaves of several groups."""
+        pairs = np.unique(self._of_leaf * self.known.groups + self.known.group_of)
+        cells, groups = np.divmod(pairs, self.known.groups)
+        return None if len(np.unique(cells)) < len(cells) else groups
+
+    def _may_hold(self, node: Int64, cell: Int64) -> NDArray[np.bool_]:
+        """Return whether each cell may hold records: bool (cells)."""
+        known, groups = self.known, self.known.groups
+        place = np.ones(known.spine.sizes[self._level] * groups, dtype=np.bool_)
+        if known.has is not None:
+            place[:] = False
+            above = known.spine.ancestors(known.spine.depth, self._level)
+            place[above[known.has[0]] * groups + known.has[1]] = True
+        possible = ~known.zeros
+        pairs = np.unique(self._of_leaf[possible] * groups + known.group_of[possible])
+        start = np.searchsorted(pairs, np.arange(int(self._of_leaf.max()) + 2) * groups)
+        may = np.zeros(len(node), dtype=np.bool_)
+        for k in range(int(np.diff(start).max())):  # the k-th group that has a part in each cell
+            there = np.flatnonzero(start[cell] + k < start[cell + 1])
+            group = pairs[start[cell[there]] + k] % groups
+            may[there] |= place[node[there] * groups + group]
+        return may
+
+    def _check_bounds(self, node: Int64, group: Int64, counts: Int64) -> None:
+        """Raise unless the counts of groups lie within all bounds that the table tells."""
+        known = self.known
+        for level, nodes, groups, low, high in known.bounds:
+            if level > self._level:
+                continue
+            above = known.spine.ancestors(self._level, level)[node]
+            sums = np.zeros(known.spine.sizes[level] * known.groups, dtype=np.int64)
+            np.add.at(sums, above * known.groups + group, counts)
+            found = sums[nodes * known.groups + groups]
+            wrong = np.flatnonzero((found < low) | (found > high))
+            if len(wrong):
+                at = int(wrong[0])
+                label = ""
+                if level:
+                    own = self.tree.axes[self._spine]
+                    given = known.spine.first(level)
+                    label = f" of {shown(own.labels[given - 1][int(nodes[at])])}"
+                raise ReleaseError(
+                    f"the released count {found[at]:,}{label} is outside its public bounds "
+                    f"{low[at]:,} to {high[at]:,}"
+                )
+
+    def _name(self, nodes: Nodes, row: int) -> str:
+        """Return a cell in words."""
+        words = []
+        for axis, level, codes in zip(self.tree.axes, self.levels, nodes.codes, strict=True):
+            path = axis.path(level, codes[row : row + 1]) if level else []
+            words += [f"{label.name} {shown(label[0])}" for label in path[-2:]]
+        return " × ".join(words) or "the total"
