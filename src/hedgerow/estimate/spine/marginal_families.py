@@ -1,0 +1,198 @@
+"""Whole counts of marginals on a spine, level by level: families, and the root.
+
+`settle_families` fits and rounds every family of a level of a part, on all cores; `settle_root`
+does the same for the root, whose cells may have any counts that keep its bounds and, where it is
+public, the number of all records.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from math import nan
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.spine.block_squares import BlockSquares
+from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.marginal_fit import fit_family
+from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
+from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.residuals import Residuals
+from hedgerow.estimate.spine.support import Support
+from hedgerow.kernels import kernel, over_families
+
+TOLERANCE = 0.02
+"""Records: how near the fit comes before it is rounded; a tenth of it changes no mean error."""
+MOST_ROUNDS = 3000
+"""Rounds of a fit, at most; hundreds are usual."""
+
+Cells: TypeAlias = tuple[Ints, Int32, Int32, Floats]
+"""The extents, residuals, sums' places and weights of `Residuals`."""
+Rows: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
+"""Where the children of each node begin, the rows of each child and of each node; a row's parent;
+where the covariance of each child begins; all from 0."""
+
+
+def settle_families(
+    support: Support,
+    residuals: Residuals,
+    squares: Sequence[Coupled],
+    part: Part,
+    level: int,
+    said: Floats,
+    above: Int64,
+) -> Int64:
+    """Return the whole counts of a level of a part: int64 (rows, W).
+
+    Args:
+        support: which nodes have which groups.
+        residuals: of the attributes beside the groups.
+        squares: for each residual least squares along the spine.
+        part: a part of the spine.
+        level: one of its levels, below the spine's root.
+        said: float64 (rows, W): what each node's subtree says, in coordinates.
+        above: int64 (rows of the level above, W): the counts of the parents.
+    """
+    over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
+    rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
+    start = support.start[level][nodes.start : nodes.stop + 1]
+    upper_start = support.start[level - 1][over.start : over.stop + 1]
+    child_start = support.spine.child_start[level - 1][over.start : over.stop + 1]
+    matrices = np.concatenate(([0], np.cumsum(np.diff(start) ** 2))) * residuals.count
+    layout = (
+        child_start - nodes.start, start - rows.start, upper_start - upper.start,
+        support.parent[level][rows] - upper.start, matrices,
+    )  # fmt: skip
+    bounds = support.low[level][rows], support.high[level][rows]
+    covariance = _covariances(squares, level, nodes, matrices)
+    plain, out = residuals.turned(said), np.zeros(said.shape, dtype=np.int64)
+    tables = said, plain, covariance, np.ascontiguousarray(above), out
+    stop = TOLERANCE, MOST_ROUNDS
+    task = partial(_settle_range, _cells(residuals), layout, bounds, tables, stop)
+    over_families(task, layout[1][layout[0]] * residuals.width)
+    return out
+
+
+def settle_root(
+    support: Support,
+    residuals: Residuals,
+    squares: Sequence[Coupled],
+    allowed: NDArray[np.bool_],
+    said: Floats,
+    total: int | None,
+) -> Int64:
+    """Return the whole counts of the root: int64 (rows, W).
+
+    Args:
+        support: which nodes have which groups.
+        residuals: of the attributes beside the groups.
+        squares: for each residual least squares along the spine.
+        allowed: bool (groups, W): where counts may be above 0.
+        said: float64 (rows, W): what its subtree says, in coordinates.
+        total: the number of all records, where it is public.
+
+    Raises:
+        EstimateError: a total outside the root's bounds.
+    """
+    low, high = support.low[0], support.high[0]
+    if total is not None and not low.sum() <= total <= high.sum():
+        raise EstimateError(
+            f"the public number of records, {total}, is outside the public bounds of its groups, "
+            f"which sum to {low.sum()} at least and {high.sum()} at most"
+        )
+    extents, residual, place, weights = _cells(residuals)
+    matrices = np.array([0, residuals.count * len(low) ** 2])
+    covariance = _covariances(squares, 0, range(1), matrices)
+    free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
+    rows = np.array([0, len(low)]), np.arange(len(low))
+    fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
+    known = False, nan if total is None else float(total)
+    limits = free.astype(np.float64), low.astype(np.float64), high.astype(np.float64)
+    stop = TOLERANCE, MOST_ROUNDS
+    fit_family((extents, residual), rows, (said, covariance), (*limits, known), stop, fit)
+    given = residuals.turned(said), covariance
+    wanted = -1 if total is None else total
+    round_root((place, weights), rows[0], given, (free, low, high), wanted, fit, out)
+    return out
+
+
+def _cells(residuals: Residuals) -> Cells:
+    """Return what kernels need of the residuals."""
+    return residuals.extents, residuals.residual, residuals.sum_place, residuals.weights
+
+
+def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Ints) -> Floats:
+    """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
+    found = np.zeros(int(start[-1]))
+    for residual, each in enumerate(squares):
+        own, layout = each.squares, (start, each.support.start[level], nodes.start)
+        if isinstance(own, BlockSquares):
+            _gather_blocks(layout, own.start[level], own.combined[level], residual, found)
+        else:
+            _gather_rows(layout, own.combined[level], residual, found)
+    return found
+
+
+@kernel
+def _gather_blocks(
+    layout: tuple[Ints, Ints, int], begin: Ints, combined: Floats, residual: int, found: Floats
+) -> None:
+    """Copy each node's matrix to its place."""
+    start, _, first = layout
+    for c in range(len(start) - 1):
+        at, size = begin[first + c], begin[first + c + 1] - begin[first + c]
+        for i in range(size):
+            found[start[c] + residual * size + i] = combined[at + i]
+
+
+@kernel
+def _gather_rows(
+    layout: tuple[Ints, Ints, int], combined: Floats, residual: int, found: Floats
+) -> None:
+    """Write each row's number on the diagonal of its node's matrix."""
+    start, rows, first = layout
+    for c in range(len(start) - 1):
+        at, m = rows[first + c], rows[first + c + 1] - rows[first + c]
+        for i in range(m):
+            found[start[c] + residual * m * m + i * m + i] = combined[at + i]
+
+
+@kernel
+def _settle_range(
+    cells: Cells,
+    rows: Rows,
+    limits: tuple[Int64, Int64],
+    tables: tuple[Floats, Floats, Floats, Int64, Int64],
+    stop: tuple[float, int],
+    first: int,
+    last: int,
+) -> None:
+    """Fit and round a range of families."""
+    extents, residual, place, weights = cells
+    child_start, row_start, upper_start, parent, matrices = rows
+    said, plain, covariance, above, out = tables
+    for f in range(first, last):
+        a, b = child_start[f], child_start[f + 1]
+        if upper_start[f] == upper_start[f + 1]:
+            continue  # nobody may be there
+        r, s = row_start[a], row_start[b]
+        counts = above[upper_start[f] : upper_start[f + 1]]
+        if s - r == len(counts):  # every group has one child that has it
+            for row in range(r, s):
+                out[row] = counts[parent[row] - upper_start[f]]
+            continue
+        low, high = limits[0][r:s], limits[1][r:s]
+        own = row_start[a : b + 1] - r, parent[r:s] - upper_start[f]
+        matrix = covariance[matrices[a] : matrices[b]]
+        fit = np.zeros((s - r, said.shape[1]))
+        bounds = (
+            counts.astype(np.float64), low.astype(np.float64), high.astype(np.float64),
+            (True, 0.0),
+        )  # fmt: skip
+        fit_family((extents, residual), own, (said[r:s], matrix), bounds, stop, fit)
+        given = plain[r:s], matrix
+        round_family((place, weights), own, given, (counts, low, high), fit, out[r:s])

@@ -1,0 +1,344 @@
+"""Marginals that do not nest, on one spine, beside groups: estimates, variances and whole counts.
+
+*Where it applies.* One axis is the spine. One attribute axis, the *group axis*, may have several
+levels, each measured, and nodes of the spine may lack groups (its finest nodes). Every other
+attribute occurs at its total and at its finest level, of n_a nodes. At each level of the spine any
+set of cuboids is measured, each with any variance v.
+
+*Residuals.* Below each group stand all combinations of the other attributes, in the coordinates of
+`Residuals`. A cuboid of group level b and other attributes B says, of each coordinate of a residual
+R ⊆ B, S_b x √(Π_{a ∉ B} n_a) with white noise of variance v, S_b summing groups: as many problems
+along the spine as there are coordinates, each of vectors over groups (`Coupled`), with the
+information
+
+    M = Σ_B S_bᵀS_b Π_{a ∉ B} n_a / v       over the cuboids of the level with R ⊆ B,
+
+the same for all coordinates of one residual. Nothing is summed over what a node does not have, so
+zeros along the group axis cost nothing. Zeros by rule that are not along it are not used by
+estimates; counts keep them.
+
+*Counts.* `hedgerow.estimate.spine.marginal_fit`, `hedgerow.estimate.spine.marginal_rounding`.
+
+Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints
+from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.marginal_families import settle_families, settle_root
+from hedgerow.estimate.spine.marginal_forms import MarginalForms
+from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.residuals import Residuals, turn
+from hedgerow.estimate.spine.support import Bounds, Support
+
+MOST_ATTRIBUTES = 8
+"""Attributes beside the groups, at most: there are two to this power residuals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginalsUpward:
+    """What the noisy tables of a part say.
+
+    Attributes:
+        said: for each level of the part float64 (rows, W): z, in coordinates.
+        told: float64 (rows of the roots · W): the sums over their children, in coordinates.
+    """
+
+    said: Mapping[int, Floats]
+    told: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The model of marginals that do not nest; see `hedgerow.estimate.spine.model.Model`.
+
+    Attributes:
+        shape: of all axes.
+        spine_axis: the number of the axis that is cut into jobs.
+        group_axis: the number of the attribute axis whose finest nodes are the groups, or None.
+        support: which nodes have which groups; every group that is used has W cells.
+        measured: the noise variance of each measured cuboid, records²; a cuboid is a vector of
+            levels along all axes, in the order of the shape.
+        residuals: of the attributes beside the groups, in the order of the axes.
+        allowed: bool (groups, W): where a count may be above 0.
+        squares: for each residual least squares along the spine.
+    """
+
+    shape: CubeShape
+    spine_axis: int
+    group_axis: int | None
+    support: Support
+    measured: Mapping[Cuboid, float]
+    residuals: Residuals
+    allowed: NDArray[np.bool_]
+    squares: tuple[Coupled, ...]
+
+    @classmethod
+    def of(
+        cls,
+        shape: CubeShape,
+        spine_axis: int,
+        group_axis: int | None,
+        has: tuple[Ints, Ints] | None,
+        bounds: Sequence[Bounds],
+        zero_cells: NDArray[np.bool_] | None,
+        noise: Mapping[Cuboid, float],
+        *,
+        total_known: bool,
+    ) -> "Marginals":
+        """Return the model of a set of measured cuboids.
+
+        Args:
+            shape: of all axes.
+            spine_axis: the axis that is cut into jobs.
+            group_axis: the attribute axis that may have several levels and zeros that differ by
+                node; None where no axis needs that.
+            has: nodes of the deepest spine level and groups that they may have; see `Support.of`.
+            bounds: of groups' counts; see `Support.of`.
+            zero_cells: bool (finest cells of all attributes, row-major in the order of the axes):
+                which are 0 by rule; None for none.
+            noise: the noise variance of each measured cuboid, records².
+            total_known: whether the number of all records is public.
+
+        Raises:
+            EstimateError: cuboids or variances that do not fit, or the finest one not measured;
+                public facts that contradict each other.
+        """
+        if not cls.fits(shape, spine_axis, noise, group_axis):
+            raise EstimateError(
+                "marginals on a spine need attributes that are measured at their total and finest "
+                f"levels alone, but for one, and {MOST_ATTRIBUTES} of them at most"
+            )
+        wrong = [key for key, v in noise.items() if not (isfinite(v) and v > 0)]
+        if wrong:
+            raise EstimateError(f"the noise variance of cuboid {wrong[0]} must be above 0")
+        if shape.finest not in noise:
+            raise EstimateError(
+                f"the deepest level of the spine must measure every attribute at its finest level: "
+                f"the cuboid {shape.finest}; nothing else tells all cells apart"
+            )
+        residuals = Residuals(tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis)))
+        tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
+        allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
+        widths = np.where(allowed.any(axis=1), residuals.width, 0)
+        support = Support.of(shape.axes[spine_axis], tree, widths, has, bounds)
+        self = cls(shape, spine_axis, group_axis, support, dict(noise), residuals, allowed, ())
+        root = np.full(support.groups, sqrt(residuals.width)) if total_known else None
+        squares = tuple(
+            Coupled.of(support, self._information(r), known_total=None if r else root)
+            for r in range(residuals.count)
+        )
+        object.__setattr__(self, "squares", squares)
+        return self
+
+    @staticmethod
+    def fits(
+        shape: CubeShape, spine_axis: int, cuboids: Iterable[Cuboid], group_axis: int | None
+    ) -> bool:
+        """Return whether cuboids are such as this model takes: all but the finest one's presence.
+
+        Args:
+            shape: of all axes.
+            spine_axis: the axis that is cut into jobs.
+            cuboids: those measured.
+            group_axis: the attribute axis that may have several levels, or None.
+        """
+        others = _others(shape, spine_axis, group_axis)
+        return len(others) <= MOST_ATTRIBUTES and all(
+            len(key) == len(shape.axes)
+            and all(0 <= k <= axis.depth for k, axis in zip(key, shape.axes, strict=True))
+            and all(key[a] in (0, shape.axes[a].depth) for a in others)
+            for key in cuboids
+        )
+
+    @property
+    def others(self) -> list[int]:
+        """The attribute axes beside the groups that have more than one node."""
+        return _others(self.shape, self.spine_axis, self.group_axis)
+
+    @property
+    def total_known(self) -> bool:
+        """Whether the number of all records is public."""
+        return self.squares[0].known_total is not None
+
+    def cells(self, key: Cuboid) -> Cells:
+        """Return the cells of a cuboid, measured or not."""
+        axes = [self.shape.axes[a] for a in self.others]
+        levels = [key[a] for a in self.others]
+        place = np.zeros((), dtype=np.int64)
+        for axis, level in zip(axes, levels, strict=True):
+            ancestors = axis.ancestors(axis.depth, level)
+            place = place[..., None] * axis.sizes[level] + ancestors
+        width = int(np.prod([a.sizes[k] for a, k in zip(axes, levels, strict=True)], initial=1))
+        coarse = self._group_level(key)
+        live = int((self.support.widths > 0).sum())
+        every = np.tile(place.ravel().astype(np.int32), live)
+        widths = np.full(self.support.tree.sizes[coarse], width, dtype=np.int64)
+        return Cells(self.support, key[self.spine_axis], coarse, widths, every)
+
+    def told_size(self, part: Part) -> int:
+        """Return the length of what a part says of its roots."""
+        return 0 if part.is_top else self.support.cells(part.root, part.nodes)
+
+    def up(
+        self, part: Part, noisy: Mapping[Cuboid, Floats], below: Floats | None = None
+    ) -> MarginalsUpward:
+        """Return what the noisy tables of a part say; see `Model.up`.
+
+        Raises:
+            EstimateError: a measured table is missing or of another length.
+        """
+        width = self.residuals.width
+        said = {level: self._weighted(part, level, noisy) for level in part.levels}
+        under = None if below is None else below.reshape(-1, width)
+        for residual, squares in enumerate(self.squares):
+            columns = self.residuals.columns(residual)
+            own = {level: np.ascontiguousarray(table[:, columns]) for level, table in said.items()}
+            from_below = None if under is None else np.ascontiguousarray(under[:, columns])
+            for level, table in squares.up(part, own, from_below).items():
+                said[level][:, columns] = table
+        told = np.zeros(0) if part.is_top else self.squares[0].told(part, said).ravel()
+        return MarginalsUpward(said, told)
+
+    def estimates(
+        self, part: Part, upward: MarginalsUpward, above: Floats | None, total: float | None = None
+    ) -> dict[int, Floats]:
+        """Return the best linear unbiased estimates of a part; see `Model.estimates`.
+
+        Raises:
+            EstimateError: a total is given that is not known, or not given although it is.
+        """
+        self._check_total(part, total)
+        found = {level: np.empty_like(table) for level, table in upward.said.items()}
+        roots = None if above is None else self.residuals.turned(self._by_row(above))
+        for residual, squares in enumerate(self.squares):
+            columns = self.residuals.columns(residual)
+            said = {k: np.ascontiguousarray(t[:, columns]) for k, t in upward.said.items()}
+            known = None if roots is None else np.ascontiguousarray(roots[:, columns])
+            if part.is_top and total is not None and residual == 0:
+                known = np.array([float(total)])
+            for level, table in squares.down(part, said, known).items():
+                found[level][:, columns] = table
+        for table in found.values():
+            turn(table, self.residuals.extents)
+        return {level: table.ravel() for level, table in found.items()}
+
+    def settle(
+        self, part: Part, upward: MarginalsUpward, above: Int64 | None, total: int | None = None
+    ) -> dict[int, Int64]:
+        """Return whole counts of a part; see `Model.settle`.
+
+        Raises:
+            EstimateError: a total is given that is not known, or not given although it is; or it
+                is outside the bounds of the root.
+        """
+        self._check_total(part, total)
+        found, known = dict[int, Int64](), (self.support, self.residuals, self.squares)
+        for level in part.levels:
+            if level == 0:
+                counts = settle_root(*known, self.allowed, upward.said[0], total)
+            else:
+                over = found[level - 1] if level - 1 in found else self._by_row(above)
+                counts = settle_families(*known, part, level, upward.said[level], over)
+            found[level] = counts
+        return {level: counts.ravel() for level, counts in found.items()}
+
+    def variances(self, labels: Int32) -> MarginalForms:
+        """Return the variances of sums of detail cells; see `Model.variances`.
+
+        Raises:
+            EstimateError: not a label a detail cell.
+        """
+        return MarginalForms.of(self.support, self.residuals, self.squares, labels)
+
+    def _group_level(self, key: Cuboid) -> int:
+        """Return a cuboid's level of the group axis."""
+        return 0 if self.group_axis is None else key[self.group_axis]
+
+    def _marginal(self, key: Cuboid) -> int:
+        """Return the set of other attributes that a measured cuboid does not sum up."""
+        return self.residuals.number([i for i, a in enumerate(self.others) if key[a]])
+
+    def _by_row(self, detail: NDArray[np.generic] | None) -> NDArray[np.generic]:
+        """Return a table of the detail layout as (rows, W)."""
+        if detail is None:
+            raise EstimateError("a part below the top needs what is above it")
+        return detail.reshape(-1, self.residuals.width)
+
+    def _check_total(self, part: Part, total: float | None) -> None:
+        """Raise unless a total is given exactly where it is known, for the top."""
+        if part.is_top and (total is not None) != self.total_known:
+            raise EstimateError("a total must be given where, and only where, it is public")
+
+    def _information(self, residual: int) -> list[Floats]:
+        """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
+        groups, tree = self.support.groups, self.support.tree
+        found = [np.zeros((groups, groups)) for _ in self.support.spine.sizes]
+        for key, variance in self.measured.items():
+            marginal = self._marginal(key)
+            if residual & ~marginal == 0:
+                cell = tree.ancestors(tree.depth, self._group_level(key))
+                same = cell[:, None] == cell[None, :]
+                found[key[self.spine_axis]] += same * (self.residuals.spread(marginal) / variance)
+        return found
+
+    def _weighted(self, part: Part, level: int, noisy: Mapping[Cuboid, Floats]) -> Floats:
+        """Return Σ S_bᵀ (coordinates) √(Π n_a) / v over the tables of a level: float64 (rows, W)."""
+        support, residuals = self.support, self.residuals
+        nodes = support.nodes(part, level)
+        rows = support.rows(level, nodes)
+        found = np.zeros((rows.stop - rows.start, residuals.width))
+        for key, variance in self.measured.items():
+            if key[self.spine_axis] != level:
+                continue
+            marginal, table = self._marginal(key), noisy.get(key)
+            expected = self.cells(key).count(nodes)
+            if table is None or len(table) != expected:
+                raise EstimateError(f"cuboid {key} needs a table of {expected} cells here")
+            own = np.array(table, dtype=np.float64).reshape(-1, residuals.size(marginal))
+            turn(own, residuals.extents_of(marginal))
+            own *= sqrt(residuals.spread(marginal)) / variance
+            cell = self._coarse_cells(level, nodes, self._group_level(key))
+            found[:, residuals.within(marginal)] += own[cell]
+        return found
+
+    def _coarse_cells(self, level: int, nodes: range, group_level: int) -> Ints:
+        """Return which of the coarse cells of some nodes each of their rows lies in: (rows)."""
+        support, tree = self.support, self.support.tree
+        rows = support.rows(level, nodes)
+        coarse = tree.ancestors(tree.depth, group_level)[support.group[level][rows]]
+        start = support.start[level][nodes.start : nodes.stop + 1]
+        begins = np.ones(len(coarse), dtype=bool)
+        begins[1:] = coarse[1:] != coarse[:-1]
+        begins[start[:-1][np.diff(start) > 0] - rows.start] = True
+        return np.cumsum(begins) - 1
+
+
+def _others(shape: CubeShape, spine_axis: int, group_axis: int | None) -> list[int]:
+    """Return the axes beside the spine and the groups that have more than one node."""
+    every = range(len(shape.axes))
+    return [a for a in every if a not in (spine_axis, group_axis) and shape.axes[a].depth > 0]
+
+
+def _allowed(
+    shape: CubeShape, spine_axis: int, group_axis: int | None, zero_cells: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """Return where counts may be above 0: bool (groups, other attributes' finest nodes …)."""
+    axes = [a for a in range(len(shape.axes)) if a != spine_axis]
+    sizes = [shape.axes[a].sizes[-1] for a in axes]
+    zero = np.zeros(sizes, dtype=bool) if zero_cells is None else np.asarray(zero_cells, dtype=bool)
+    if zero.size != np.prod(sizes, dtype=np.int64):
+        raise EstimateError(
+            f"zeros by rule need one entry for each of {np.prod(sizes)} cells, got {zero.size}"
+        )
+    free = ~zero.reshape(sizes)
+    return np.moveaxis(free, axes.index(group_axis), 0) if group_axis is not None else free

@@ -1,0 +1,170 @@
+"""The cells of several attributes of two levels, and the coordinates in which their sums separate.
+
+Below a group stand the combinations of the finest nodes of k attributes, of n_a nodes each: W = Π n_a
+cells, row-major. A *marginal* sums up all attributes but those of a set B; its sums S_B satisfy
+S_BᵀS_B = ⊗_a (I where a is in B, 11ᵀ elsewhere). All these commute; each acts as one number on each
+*residual*, the space ⊗_a (contrasts where a is in R, constants elsewhere):
+
+    S_BᵀS_B = Σ_{R ⊆ B} Π_{a ∉ B} n_a · (projection on R).
+
+Householder's reflection along each attribute (`turn`) takes a table to orthonormal coordinates of
+which each belongs to one residual; it is its own inverse, and those of a marginal's own table are
+the coordinates of all R ⊆ B, times √(Π_{a ∉ B} n_a). Any matrix Σ_R p_R · (projection on R) is also
+Σ_B c_B S_BᵀS_B (`Residuals.weights`): a table's product with it changes in 2ᵏ sums at most when one
+cell does.
+
+Sets of attributes are numbers: of k attributes, bit k-1-a stands for attribute a.
+
+Source: as `hedgerow.estimate.workload.residuals`, which has the formulas on whole axes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.kernels import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """The residuals and marginals of some attributes.
+
+    Attributes:
+        sizes: n_a of each attribute, 2 or more.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of residuals, 2ᵏ, and of marginals."""
+        return 1 << len(self.sizes)
+
+    @property
+    def width(self) -> int:
+        """The number of cells, W."""
+        return prod(self.sizes)
+
+    def members(self, number: int) -> list[int]:
+        """Return the attributes of a set, ascending."""
+        last = len(self.sizes) - 1
+        return [a for a in range(last + 1) if number >> (last - a) & 1]
+
+    def number(self, members: Sequence[int]) -> int:
+        """Return the number of a set of attributes."""
+        return sum(1 << (len(self.sizes) - 1 - a) for a in members)
+
+    def size(self, marginal: int) -> int:
+        """Return the number of cells of a marginal."""
+        return prod(self.sizes[a] for a in self.members(marginal))
+
+    def spread(self, marginal: int) -> int:
+        """Return Π n_a over the attributes that a marginal sums up."""
+        return self.width // self.size(marginal)
+
+    @cached_property
+    def extents(self) -> Ints:
+        """The sizes as int64 (k), as `turn` takes them."""
+        return np.array(self.sizes, dtype=np.int64)
+
+    def extents_of(self, marginal: int) -> Ints:
+        """Return the sizes of a marginal's own attributes, as `turn` takes them."""
+        return self.extents[self.members(marginal)]
+
+    @cached_property
+    def residual(self) -> Int32:
+        """The residual of each coordinate: int32 (W)."""
+        found = np.zeros(self.sizes, dtype=np.int32)
+        for number, index in enumerate(np.indices(self.sizes)):
+            found += (index > 0) << (len(self.sizes) - 1 - number)
+        return found.ravel()
+
+    def columns(self, residual: int) -> Ints:
+        """Return the coordinates of a residual: int64, ascending."""
+        return np.flatnonzero(self.residual == residual)
+
+    def within(self, marginal: int) -> Ints:
+        """Return where the coordinates of a marginal's own table are among all: int64 (cells)."""
+        return np.flatnonzero((self.residual & ~np.int32(marginal)) == 0)
+
+    @cached_property
+    def place(self) -> Int32:
+        """The cell of each marginal to which each cell adds: int32 (2ᵏ, W), from 0."""
+        index = np.indices(self.sizes).reshape(len(self.sizes), self.width)
+        found = np.zeros((self.count, self.width), dtype=np.int32)
+        for marginal in range(self.count):
+            for a in self.members(marginal):
+                found[marginal] = found[marginal] * self.sizes[a] + index[a]
+        return found
+
+    @cached_property
+    def sum_place(self) -> Int32:
+        """The same counted over the cells of all marginals, one behind the other: (2ᵏ, W)."""
+        begin = np.cumsum([0, *(self.size(b) for b in range(self.count))])
+        return self.place + begin[:-1, None].astype(np.int32)
+
+    @property
+    def sums(self) -> int:
+        """The number of cells of all marginals together, Π (1 + n_a)."""
+        return prod(1 + n for n in self.sizes)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The matrix that takes p_R to c_B: float64 (2ᵏ marginals, 2ᵏ residuals).
+
+        From p_R = Σ_{B ⊇ R} c_B Π_{a ∉ B} n_a by inclusion and exclusion:
+        c_B = Σ_{R ⊇ B} (-1)^|R∖B| p_R / Π_{a ∉ B} n_a.
+        """
+        every = np.arange(self.count)
+        beyond = np.bitwise_count(every[None, :] & ~every[:, None])
+        above = (every[None, :] & every[:, None]) == every[:, None]
+        spread = np.array([self.spread(b) for b in every])
+        return np.where(above, (-1.0) ** beyond, 0.0) / spread[:, None]
+
+    def turned(self, table: Floats) -> Floats:
+        """Return the coordinates of a table, or the table of coordinates: float64 (rows, W)."""
+        found = np.array(table, dtype=np.float64, order="C")
+        turn(found, self.extents)
+        return found
+
+
+@kernel
+def turn(table: Floats, extents: Ints) -> None:
+    """Reflect each row of a table along each attribute, in place.
+
+    Args:
+        table: float64 (rows, cells).
+        extents: int64: the sizes of the attributes, whose product is the number of cells.
+    """
+    for row in range(len(table)):
+        turn_row(table[row], extents)
+
+
+@kernel
+def turn_row(row: Floats, extents: Ints) -> None:
+    """Reflect one row along each attribute, in place; twice undoes it."""
+    stride = len(row)
+    for n in extents:
+        block, stride = stride, stride // n
+        root = sqrt(n)
+        for first in range(0, len(row), block):
+            if n == 2:  # the sum and the difference, over √2
+                for i in range(first, first + stride):
+                    one, other = row[i], row[i + stride]
+                    row[i] = (one + other) / root
+                    row[i + stride] = (one - other) / root
+                continue
+            for i in range(first, first + stride):
+                total = 0.0
+                for j in range(i, i + block, stride):
+                    total += row[j]
+                constant = total / root
+                change = (constant - row[i]) / (root - 1)
+                for j in range(i, i + block, stride):
+                    row[j] -= change
+                row[i] = constant

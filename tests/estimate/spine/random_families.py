@@ -1,0 +1,76 @@
+"""Random families of a spine with groups and residuals, and the dense matrices behind them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.estimate.spine.residuals import Residuals
+
+
+@dataclass
+class Family:
+    """One family; shapes as in `hedgerow.estimate.spine.marginal_fit.fit_family`."""
+
+    residuals: Residuals
+    groups: int
+    row_start: np.ndarray
+    slot: np.ndarray
+    z: np.ndarray
+    blocks: list
+    above: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def covariance(self):
+        return np.concatenate([block.ravel() for block in self.blocks])
+
+    def precision(self, child):
+        """P of one child, dense, over its rows' cells: (rows · W, rows · W)."""
+        here = self.residuals
+        turned = here.turned(np.eye(here.width))
+        m, w = self.blocks[child].shape[1], here.width
+        found = np.zeros((m * w, m * w))
+        for r in range(here.count):
+            part = turned[:, here.columns(r)] @ turned[:, here.columns(r)].T
+            found += np.kron(np.linalg.inv(self.blocks[child][r]), part)
+        return found
+
+    def objective(self, x):
+        """Σ_c (x_c - z_c)ᵀ P_c (x_c - z_c) of cells (rows, W)."""
+        apart, total = x - self.z, 0.0
+        for c in range(len(self.blocks)):
+            own = apart[self.row_start[c] : self.row_start[c + 1]].ravel()
+            total += own @ self.precision(c) @ own
+        return total
+
+
+def random_family(rng, sizes=None, children=None, groups=None, scale=None, bounded=True):
+    """A family whose bounds some counts meet, with cells that are 0 and noise of any scale."""
+    sizes = sizes or [(), (2,), (3,), (2, 2), (2, 3), (2, 2, 3)][rng.integers(6)]
+    here = Residuals(tuple(sizes))
+    groups = groups or int(rng.integers(1, 4))
+    children = children or int(rng.integers(1, 6))
+    has = rng.random((children, groups)) < 0.7
+    has[rng.integers(children, size=groups), np.arange(groups)] = True
+    row_start = np.concatenate(([0], has.sum(axis=1).cumsum()))
+    slot = np.nonzero(has)[1]
+    allowed = rng.random((groups, here.width)) < 0.8
+    mean = rng.choice([0.3, 3, 40]) * rng.random((len(slot), here.width))
+    truth = rng.poisson(mean) * allowed[slot] * (rng.random((len(slot), 1)) < 0.8)
+    above = np.zeros((groups, here.width), dtype=np.int64)
+    np.add.at(above, slot, truth)
+    sums = truth.sum(axis=1)
+    slack = rng.integers(0, 3, size=len(slot))
+    bound = bounded & (rng.random(len(slot)) < 0.5)
+    low = np.where(bound, np.maximum(sums - slack, 0), 0)
+    high = np.where(bound, sums + rng.integers(0, 3, size=len(slot)), 1 << 53)
+    scale = scale or rng.choice([0.3, 2.0, 15.0])
+    blocks = []
+    for m in np.diff(row_start):
+        factors = rng.normal(size=(here.count, m, m + 1)) * scale
+        spread = rng.uniform(0.1, 1.5, size=(here.count, 1, 1))
+        eye = 0.1 * scale**2 * np.eye(m)
+        blocks.append(spread * (factors @ factors.transpose(0, 2, 1) + eye))
+    z = truth + scale * rng.normal(size=truth.shape)
+    return Family(here, groups, row_start, slot, z, blocks, above, low, high)
