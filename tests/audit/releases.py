@@ -21,8 +21,8 @@ from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
-from hedgerow.plan.make import make_plan
 from hedgerow.plan.joint import as_tables
+from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release

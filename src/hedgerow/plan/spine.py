@@ -31,8 +31,8 @@ from hedgerow.estimate.spine.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
-from hedgerow.plan.known import Known
 from hedgerow.plan.joint import Joint, Variances, shape_of_tree
+from hedgerow.plan.known import Known
 from hedgerow.plan.named import SMALLEST
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -271,6 +271,7 @@ class SpineVariances(Variances):
 
     def of_cells(self, cuboid: Cuboid) -> Float64:
         """Raise: most cells of so large a table are ruled out."""
+        del cuboid
         raise EstimateError("variances along a spine are those of listed cells")
 
     def at(self, cuboid: Cuboid, codes: Codes) -> Float64:  # type: ignore[override]
@@ -284,6 +285,7 @@ class SpineVariances(Variances):
 
     def covariance(self, first: Product, second: Product) -> float:
         """Raise: covariances between nodes of a spine are not kept."""
+        del first, second
         raise EstimateError("covariances of estimates along a spine are not kept")
 
 
@@ -329,7 +331,7 @@ def planned_spine(
 
 
 def _check(tree: Tree, public: Levels | None) -> None:
-    """Raise a PlanError unless the spine is the first axis and refined first, and no more public."""
+    """Raise a PlanError unless the spine comes first and the total alone is public."""
     spine = tree.axes[tree.spine or 0].name
     if tree.spine != 0 or not tree.is_spine_first:
         raise PlanError(
@@ -338,8 +340,8 @@ def _check(tree: Tree, public: Levels | None) -> None:
         )
     if public is not None and any(public):
         raise PlanError(
-            f"along the spine {spine!r} only the total can be held exactly; leave out [[invariant]], "
-            "or the attributes (attribute = true)"
+            f"along the spine {spine!r} only the total can be held exactly; leave out "
+            "[[invariant]], or the attributes (attribute = true)"
         )
 
 
@@ -349,7 +351,7 @@ def _nested(
     public: Cuboid | None,
     known: Known,
 ) -> Model | None:
-    """Return the model of a cube over the spine and one attribute, if it is one of product shares."""
+    """Return the model of a cube over the spine and one attribute, if shares are a product."""
     if len(shape.axes) != 2 or shape.finest not in measured:
         return None
     factors = axis_factors(shape, {c: what.share for c, what in measured.items()}, public)

@@ -64,7 +64,7 @@ def test_every_cuboid_is_the_sum_of_the_leaves_and_keeps_the_public_facts(seed):
         for a, (axis, level) in enumerate(zip(tree.axes, levels, strict=True)):
             start = axis.descendant_start(level, axis.depth)
             summed = np.add.reduceat(summed, start[:-1], axis=a)
-        assert np.array_equal(np.argwhere(summed), np.stack(listed.codes, axis=1))
+        assert np.array_equal(np.argwhere(summed > 0), np.stack(listed.codes, axis=1))
         assert np.array_equal(summed[tuple(listed.codes)], listed.counts)
     if seed % 3:
         assert leaves.sum() == counts.total

@@ -175,7 +175,8 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
     Args:
         counts: the confidential table, in an order that takes the spine first.
         detail_of: int32 (attribute leaves, row by row): the detail cell of each, -1 for none.
-        first, stop: nodes of the finest level.
+        first: the first of the nodes.
+        stop: the node behind the last one.
     """
     here = slice(*np.searchsorted(counts.codes[0], [first, stop]).tolist())
     sizes = [axis.size(axis.depth) for axis in counts.tree.axes[1:]]

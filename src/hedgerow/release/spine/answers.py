@@ -2,8 +2,8 @@
 
 A sum of attribute cells at a node of the spine has its own estimate, the sum of those of all its
 cells, whether these are listed or not, and its own exact variance
-(`hedgerow.estimate.spine.model.Forms`): also where it is no cuboid, as voting age × race below kinds
-of quarters.
+(`hedgerow.estimate.spine.model.Forms`): also where it is no cuboid, as voting age × race below
+kinds of quarters.
 """
 
 import re
@@ -90,7 +90,8 @@ def _detail_cells(offset: Int64, group: Int32) -> Int64:
     """Return the number over all groups of each cell of rows: int64 (cells)."""
     sizes = offset[group + 1] - offset[group]
     begin = np.append(0, np.cumsum(sizes))
-    return np.arange(begin[-1]) + np.repeat(offset[group] - begin[:-1], sizes)
+    found: Int64 = np.arange(begin[-1]) + np.repeat(offset[group] - begin[:-1], sizes)
+    return found
 
 
 def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Codes) -> Float64:
@@ -156,7 +157,7 @@ def attribute_sums(
     for axis in attributes:
         given = levels.get(axis.name)
         if given is None:
-            frame, number = pl.DataFrame(), np.zeros(axis.size(axis.depth), dtype=np.int64)
+            frame, number = pl.DataFrame(), np.zeros(axis.size(axis.depth), dtype=np.int32)
         else:
             frame, number = axis.parts(re.split(r"\s*[×*]\s*|\s+x\s+", given))
         many = max(len(frame), 1)
@@ -171,18 +172,18 @@ def attribute_sums(
             f"most): ask for a coarser level"
         )
     counts = _counted(content, joint, level, numbers, many)
-    node, number = (each.astype(np.int64) for each in np.nonzero(counts))
-    beside, rest = list[pl.Series](), number
+    node, sums = (each.astype(np.int64) for each in np.nonzero(counts))
+    beside, rest = list[pl.Series](), sums
     for frame in reversed(frames):
         if len(frame):
             beside = [*frame[rest % len(frame)].get_columns(), *beside]
             rest = rest // len(frame)
     labels = [*spine.path(place, node.astype(np.int32)), *beside]
-    found = pl.DataFrame([*labels, pl.Series(COUNT, counts[node, number])])
+    found = pl.DataFrame([*labels, pl.Series(COUNT, counts[node, sums])])
     if confidence is None:
         return found
-    estimate = sums_at(plan, content.stored, level, of_cell, many)[node, number]
-    variance = joint.model.variances(of_cell).at(level, node, number)
+    estimate = sums_at(plan, content.stored, level, of_cell, many)[node, sums]
+    variance = joint.model.variances(of_cell).at(level, node, sums)
     finest = joint.levels(joint.shape.finest)
     total = int(content.listed(plan.tree.cuboid(0)).counts.sum())
     errors = replace(CuboidErrors.of(plan, finest, total), measured=False, cells=counts.size)
@@ -195,9 +196,7 @@ def attribute_sums(
     return found.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 
-def _counted(
-    content: Content, joint: PlannedSpine, level: int, numbers: Int64, many: int
-) -> Int64:
+def _counted(content: Content, joint: PlannedSpine, level: int, numbers: Int64, many: int) -> Int64:
     """Return the released sums at all nodes of a level: int64 (nodes, sums), records."""
     tree = content.plan.tree
     finest = content.listed(content.plan.tables[0])

@@ -15,6 +15,7 @@ root (`hedgerow.release.descent.source.Drawn`).
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -143,10 +144,9 @@ class SpinePass:
 
     def told(self, parts: Iterable[Part]) -> Float64:
         """Return what some jobs tell of their roots, one after the other."""
-        model, every = self.joint.model, [np.empty(0)]
-        for part in parts:
-            every.append(model.up(part, as_floats(self._drawn(part))).told)
-        return np.concatenate(every)
+        model = self.joint.model
+        each = (model.up(part, as_floats(self._drawn(part))).told for part in parts)
+        return np.concatenate([np.empty(0), *each])
 
     # --- the top ----------------------------------------------------------------------------------
 
@@ -208,9 +208,7 @@ class SpinePass:
         leaves = leaves_between(source.counts, joint.detail_of, ends.start, ends.stop)
         return {cuboid: self._measured(source, part, cuboid, leaves) for cuboid in inside}
 
-    def _measured(
-        self, source: Drawn, part: Part, cuboid: Cuboid, leaves: SpineLeaves
-    ) -> Int64:
+    def _measured(self, source: Drawn, part: Part, cuboid: Cuboid, leaves: SpineLeaves) -> Int64:
         """Return the true counts of a cuboid's cells in a part, plus noise."""
         joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
         cells = joint.cells(cuboid)
@@ -269,5 +267,4 @@ def as_floats(drawn: dict[Cuboid, Int64]) -> dict[Cuboid, Float64]:
 def runs_of(jobs: int) -> list[range]:
     """Return consecutive jobs in at most `RUNS` runs of about as many jobs each."""
     edges = np.unique(np.linspace(0, jobs, min(jobs, RUNS) + 1).astype(int)).tolist()
-    return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-
+    return [range(a, b) for a, b in pairwise(edges)]
