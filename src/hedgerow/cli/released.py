@@ -13,7 +13,7 @@ from hedgerow.cli.output_file import (
     Directory,
     QuoteFormulas,
     check_place,
-    pairs,
+    levels_by,
     write_table,
 )
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
@@ -138,11 +138,11 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
-    levels = pairs(by or [], "--by", "origin=region")
-    if (level is not None) + (depth is not None) + bool(levels) != 1:
+    if (level is not None) + (depth is not None) + bool(by) != 1:
         raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
+        levels = levels_by(released.plan.tree, by or [])
         whole = _frame(released, level, depth, levels, counts_only=counts_only)
     labels = [name for columns in released.columns.values() for name in columns]
     kept = [name for name in whole.columns if name in {*labels, COUNT}]

@@ -133,7 +133,7 @@ def test_noise_is_a_matter_of_the_key_and_the_place(monkeypatch):
 
 
 def test_noisy_counts_are_true_counts_plus_noise_of_the_plan():
-    rng, plan, kinds = planned(5, budget=hr.Rho(10**9))
+    rng, plan, kinds = planned(5, budget=hr.Rho(10**6))
     counts = people(rng, plan.tree, kinds)
     run = pass_of(plan, Drawn(counts, plan, seeded_bits(1)), hr.Euclidean())
     allowed = possible(plan.tree, kinds)
