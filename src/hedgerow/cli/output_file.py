@@ -33,8 +33,8 @@ ByLevels = Annotated[
     list[str] | None,
     typer.Option(
         metavar="AXIS=LEVEL",
-        help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes beside "
-        "a spine also a column, such as hispanic, or several of them.",
+        help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
+        "beside a spine also a column, such as hispanic, or several of them.",
     ),
 ]
 
