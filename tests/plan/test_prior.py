@@ -126,3 +126,19 @@ def test_the_table_itself_is_refused_whatever_its_labels():
     assert "prior" not in str(caught.value)
     assert "the table is its own prior" in caught.value.confidential
     refuse_own_table(prior, other)
+
+
+def test_a_prior_over_a_product_axis_has_its_lists_and_its_attributes():
+    lists = [{"age": ["old", "young"]}, {"race": ["1", "2"], "group": ["a", "b"]}]
+    person = hr.Axis.from_product("person", lists, ["age", "group", "race"], attribute=True)
+    place = hr.Axis.from_frame("place", {"town": ["x", "y"]}, ["town"])
+    tree = hr.Tree([person, place])
+    table = pl.DataFrame({"town": ["z", "z"], "age": ["old"] * 2, "race": ["2"] * 2})
+    prior = read(table, tree, count=None)
+    prior.check_fits(tree)
+    assert prior.counts.tree.spine == 1
+    assert prior.counts.level(4).rows() == [("old", "b", "2", "z", 2)]
+    assert read(table, tree, count=None, columns={"person": person.columns}).counts.total == 2
+    renamed = table.rename({"race": "r"})
+    with pytest.raises(hr.PlanError, match="'person' is a product; its columns are called as in"):
+        read(renamed, tree, count=None, columns={"person": ("age", "group", "r")})

@@ -110,6 +110,20 @@ class BlockSquares:
 
 
 @kernel
+def invert_blocks(rows: Ints, start: Ints, matrices: Floats) -> None:
+    """Invert positive definite matrices in place, one a node.
+
+    Args:
+        rows: int64 (nodes + 1): where rows begin.
+        start: int64 (nodes + 1): where matrices begin.
+        matrices: float64 (entries), row-major.
+    """
+    for n in range(len(rows) - 1):
+        k = rows[n + 1] - rows[n]
+        _invert(matrices[start[n] : start[n + 1]].reshape(k, k))
+
+
+@kernel
 def _combine_deepest(nodes: Nodes, own: tuple[Int32, Floats], first: int, last: int) -> None:
     """Write C = M⁻¹ of a range of nodes of the deepest level."""
     rows, start, combined = nodes

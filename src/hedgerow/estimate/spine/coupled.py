@@ -135,14 +135,24 @@ class Coupled:
         else:
             found = {part.root: above}
         for level in range(max(part.root, 0) + 1, part.last + 1):
-            nodes_above = self.support.nodes(part, level - 1)
-            gap = found[level - 1] - self._sums(part, level - 1, z[level])
-            moved = self.squares.over_family(level - 1, nodes_above, gap)
-            nodes = self.support.nodes(part, level)
-            rows, first = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
-            moved = moved[self.support.parent[level][rows] - first.start]
-            found[level] = z[level] + self.squares.times_combined(level, nodes, moved)
+            found[level] = self.step(part, level, z[level], found[level - 1])
         return {level: found[level] for level in part.levels}
+
+    def step(self, part: Part, level: int, z: Floats, above: Floats) -> Floats:
+        """Return the estimates of one level of a part, x: float64 (rows, coordinates).
+
+        Args:
+            part: a part of the spine.
+            level: of the part, below its first one if it is the top.
+            z: of `up`, at this level.
+            above: the estimates of the level above (rows, coordinates).
+        """
+        nodes, nodes_above = (self.support.nodes(part, k) for k in (level, level - 1))
+        rows, upper = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
+        gap = above - self._sums(part, level - 1, z)
+        moved = self.squares.over_family(level - 1, nodes_above, gap)
+        moved = moved[self.support.parent[level][rows] - upper.start]
+        return z + self.squares.times_combined(level, nodes, moved)
 
     def final(self, level: int) -> tuple[Ints, Floats]:
         """Return F, the covariance of every node's estimate from everything, at a level.
@@ -151,22 +161,25 @@ class Coupled:
             int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
             matrices row-major, each of as many rows as its node has groups, records².
         """
-        return self._matrices(level, self.squares.final[level])
+        nodes = range(self.support.spine.sizes[level])
+        return self._matrices(level, nodes, self.squares.final[level])
 
-    def combined(self, level: int) -> tuple[Ints, Floats]:
-        """Return C, the covariance of what every node's subtree says; as `final`."""
-        return self._matrices(level, self.squares.combined[level])
+    def combined(self, level: int, nodes: range) -> tuple[Ints, Floats]:
+        """Return C, the covariance of what the subtrees of some nodes say; as `final`, from 0."""
+        return self._matrices(level, nodes, self.squares.combined[level])
 
-    def _matrices(self, level: int, values: Floats) -> tuple[Ints, Floats]:
-        """Return the matrices of a level, diagonal ones where there is a number a row."""
-        rows = self.support.start[level]
+    def _matrices(self, level: int, nodes: range, values: Floats) -> tuple[Ints, Floats]:
+        """Return the matrices of some nodes, diagonal ones where there is a number a row."""
+        rows = self.support.start[level][nodes.start : nodes.stop + 1]
         sizes = np.diff(rows)
         start = np.concatenate(([0], np.cumsum(sizes**2)))
         if isinstance(self.squares, BlockSquares):
-            return start, values
+            first = int(self.squares.start[level][nodes.start])
+            return start, values[first : first + int(start[-1])]
         node = np.repeat(np.arange(len(sizes)), sizes)
         found = np.zeros(int(start[-1]))
-        found[start[node] + (np.arange(len(values)) - rows[node]) * (sizes[node] + 1)] = values
+        place = np.arange(rows[0], rows[-1]) - rows[node]
+        found[start[node] + place * (sizes[node] + 1)] = values[rows[0] : rows[-1]]
         return start, found
 
     def variances(self, level: int, nodes: Ints, weights: Floats) -> Floats:

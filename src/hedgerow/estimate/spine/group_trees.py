@@ -106,6 +106,11 @@ class GroupTrees:
         """The level of the leaves."""
         return len(self.child_start)
 
+    def level(self, level: int) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return where groups' nodes begin at a level and the next; children; u of the next."""
+        below = level + 1
+        return self.start[level], self.start[below], self.child_start[level], self.combined[below]
+
     def widths(self, level: int) -> Ints:
         """Return the number of nodes of each group at a level: int64 (groups)."""
         return np.diff(self.start[level])

@@ -17,7 +17,7 @@ Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested_settle`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import TypeAlias
@@ -79,6 +79,7 @@ class Nested:
     total_known: bool
     coupled: Coupled
     rests: Rests
+    _made: dict[NestedKey, Cells] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - what a census is
@@ -146,7 +147,12 @@ class Nested:
 
     def cells(self, key: NestedKey) -> Cells:
         """Return the cells of a cuboid, measured or not."""
-        level, b = key
+        if key not in self._made:
+            self._made[key] = self._make_cells(*key)
+        return self._made[key]
+
+    def _make_cells(self, level: int, b: int) -> Cells:
+        """Return the cells of a spine level and an attribute level."""
         if b < self.group_level:
             width = np.ones(self.support.tree.sizes[b], dtype=np.int64)
             place = np.zeros(len(self.trees.leaf), dtype=np.int32)
