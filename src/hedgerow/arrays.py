@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+Bool = NDArray[np.bool_]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]

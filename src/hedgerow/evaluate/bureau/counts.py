@@ -1,0 +1,331 @@
+"""Counts along a spine the Bureau's way: from each level's own measurements, from the top down."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.model import Key
+from hedgerow.estimate.spine.support import Support
+from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
+from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
+from hedgerow.kernels import over_families
+
+TOLERANCE = 0.1
+"""Records: how far the second pass may take a total from what the first pass fitted."""
+
+
+class Measured(Protocol):
+    """What is measured along a spine: any model of `hedgerow.estimate.spine` says it."""
+
+    @property
+    def support(self) -> Support:
+        """Which nodes have which groups."""
+
+    @property
+    def measured(self) -> Mapping[Key, float]:
+        """The noise variance of each measured cuboid, records²."""
+
+    def cells(self, key: Key) -> Cells:
+        """Return the cells of a cuboid, measured or not."""
+
+
+def bureau_counts(
+    model: Measured,
+    noisy: Mapping[Key, Float64],
+    total: int,
+    chain: Sequence[Sequence[int]],
+    *,
+    allowed: Bool | None = None,
+    tolerance: float = TOLERANCE,
+) -> dict[int, Int64]:
+    """Return whole counts of every level of a spine as the 2020 redistricting file was estimated.
+
+    The children of one parent are fitted at a time, to their own noisy counts alone: nothing is
+    learnt from levels below. First the totals are fitted, then all other measurements, with totals
+    within a tolerance of the first fit; at the root and at the deepest level all measurements at
+    once. Cells in which the parent has nobody stay empty. The fit is non-negative, adds up to the
+    parent cell by cell and keeps public zeros and bounds; so do the whole counts, which are rounded
+    along a chain of attribute cuboids that begins with the totals, each stage keeping the counts of
+    the stage before. `hedgerow.evaluate.bureau.fit` and `.rounding` state both problems.
+
+    This is written from the published description, to be compared with; it is not the Bureau's
+    code, and takes no commercial solver.
+
+    Args:
+        model: what is measured: a model of `hedgerow.estimate.spine`.
+        noisy: for each measured cuboid the flat table of all nodes of its level, float64, records.
+        total: the number of records, which is public.
+        chain: the attribute cuboids of the rounding, from the groups to the detail, each a
+            refinement of the one before.
+        allowed: bool (detail cells of all groups): False for cells that are 0 by a public rule.
+        tolerance: records.
+
+    Returns:
+        For each level int64, detail layout, records.
+
+    Raises:
+        EstimateError: a chain that does not begin with the groups or refine itself down to the
+            detail, or public zeros and bounds that leave no counts.
+
+    Source:
+        Abowd et al. (2022), The 2020 Census Disclosure Avoidance System TopDown Algorithm, Harvard
+        Data Science Review, Special Issue 2.
+    """
+    support = model.support
+    stages = [_labels(model.cells((0, *levels))) for levels in chain]
+    _check_chain(support, stages)
+    allowed = np.ones(int(support.widths.sum()), dtype=np.bool_) if allowed is None else allowed
+    counts = {0: _root_counts(Level(model, noisy, 0), total, stages, allowed)}
+    for level in range(1, support.spine.depth + 1):
+        passes = 1 if level == support.spine.depth else 2
+        here = Level(model, noisy, level)
+        counts[level] = _children_counts(here, counts[level - 1], stages, tolerance, passes)
+    return counts
+
+
+@dataclass(frozen=True)
+class Level:
+    """The measurements of one level of a spine, as the families of the level need them.
+
+    Attributes:
+        model: what is measured.
+        noisy: flat tables of all nodes.
+        level: of the spine.
+    """
+
+    model: Measured
+    noisy: Mapping[Key, Float64]
+    level: int
+
+    @cached_property
+    def cuboids(self) -> list[tuple["Query", float]]:
+        """The cuboids that are measured here, and their variances; the total is first."""
+        keys = sorted(key for key in self.model.measured if key[0] == self.level)
+        return [
+            (Query.of(self.model.cells(key), self.noisy[key], is_total=not any(key[1:])), variance)
+            for key in keys
+            for variance in [self.model.measured[key]]
+        ]
+
+    def family(
+        self, nodes: range, cells: Int64, parent: Float64, *, totals_apart: bool
+    ) -> tuple[Family, Float64 | None]:
+        """Return the family of some nodes, and their noisy totals where these are measured apart.
+
+        Args:
+            nodes: one parent's children.
+            cells: int64: the detail cells where the parent is positive, over all groups.
+            parent: float64 (cells): its counts.
+            totals_apart: whether the totals are left out of what the family's cells are fitted to.
+        """
+        support, total = self.model.support, None
+        column, weight, measured = list[Int64](), list[Float64](), list[Float64]()
+        entries = 0
+        for query, variance in self.cuboids:
+            if query.is_total and totals_apart:
+                total = query.dense(nodes)[:, 0]
+                continue
+            used, place = np.unique(query.entry[cells], return_inverse=True)
+            table = query.dense(nodes)[:, used]
+            column.append(entries + place)
+            weight.append(np.where(used < query.size, 1 / variance, 0.0))
+            measured.append(table)
+            entries += len(used)
+        groups = np.searchsorted(support.offset, cells, side="right") - 1
+        free = np.full(len(nodes), np.inf)
+        low, high = bounds(support, self.level, nodes)
+        family = Family(
+            parent=parent,
+            group=groups.astype(np.int32),
+            low=low,
+            high=high,
+            column=np.array(column, dtype=np.int32).reshape(len(column), len(cells)),
+            weight=np.concatenate([np.zeros(0), *weight]),
+            measured=np.hstack([np.zeros((len(nodes), 0)), *measured]),
+            total_low=-free,
+            total_high=free,
+        )
+        return family, total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One measured cuboid of a level.
+
+    Attributes:
+        cells: its layout.
+        flat: float64: the noisy table of all nodes.
+        start: int64 (nodes + 1): where a node's cells begin.
+        entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
+            cells; ``size`` where it adds to none.
+        is_total: whether it is the nodes' totals.
+    """
+
+    cells: Cells
+    flat: Float64
+    start: Int64
+    entry: Int64
+    is_total: bool
+
+    @classmethod
+    def of(cls, cells: Cells, flat: Float64, *, is_total: bool) -> "Query":
+        """Return the query of a cuboid.
+
+        Raises:
+            EstimateError: a table of another length.
+        """
+        start = cells.start(range(cells.support.spine.sizes[cells.level]))
+        if len(flat) != start[-1]:
+            raise EstimateError(f"a cuboid's noisy table needs {start[-1]} cells, got {len(flat)}")
+        labels = _labels(cells).astype(np.int64)
+        size = int(cells.width.sum())
+        return cls(cells, flat, start, np.where(labels < 0, size, labels), is_total)
+
+    @property
+    def size(self) -> int:
+        """The number of cells of a node that has all groups."""
+        return int(self.cells.width.sum())
+
+    def dense(self, nodes: range) -> Float64:
+        """Return the noisy counts of some nodes, 0 where nothing is measured, and a column of 0s.
+
+        Returns:
+            float64 (nodes, size + 1), records.
+        """
+        support, level = self.cells.support, self.cells.level
+        tree = support.tree
+        coarse = tree.ancestors(tree.depth, self.cells.coarse)
+        node, group = rows_of(support, level, nodes)
+        there = np.zeros((len(nodes), len(self.cells.width)), dtype=np.bool_)
+        there[node, coarse[group]] = True
+        table = np.zeros((len(nodes), self.size + 1))
+        measured = np.repeat(there, self.cells.width, axis=1)
+        table[:, :-1][measured] = self.flat[self.start[nodes.start] : self.start[nodes.stop]]
+        return table
+
+
+def rows_of(support: Support, level: int, nodes: range) -> tuple[Int64, Int32]:
+    """Return the node (from 0) and the group of each row of a range of nodes."""
+    count = np.diff(support.start[level][nodes.start : nodes.stop + 1])
+    return np.repeat(np.arange(len(nodes)), count), support.group[level][support.rows(level, nodes)]
+
+
+def bounds(support: Support, level: int, nodes: range) -> tuple[Int64, Int64]:
+    """Return the bounds of all groups of some nodes, both 0 where a group is not there.
+
+    Returns:
+        int64 (nodes, groups) both, records.
+    """
+    node, group = rows_of(support, level, nodes)
+    rows = support.rows(level, nodes)
+    low = np.zeros((len(nodes), support.groups), dtype=np.int64)
+    high = low.copy()
+    low[node, group] = support.low[level][rows]
+    high[node, group] = support.high[level][rows]
+    return low, high
+
+
+def _labels(cells: Cells) -> Int32:
+    """Return the number of the attribute cuboid's cell of each detail cell, -1 for none: int32."""
+    support, tree = cells.support, cells.support.tree
+    start = np.concatenate(([0], np.cumsum(cells.width)))[tree.ancestors(tree.depth, cells.coarse)]
+    first = np.repeat(start, support.widths)
+    return np.where(cells.place < 0, -1, first + cells.place).astype(np.int32)
+
+
+def _check_chain(support: Support, stages: Sequence[Int32]) -> None:
+    """Raise unless a chain goes from the groups to the detail, each stage refining the last."""
+    group = np.repeat(np.arange(support.groups, dtype=np.int32), support.widths)
+    pairs = [len(np.unique(stage)) for stage in stages]
+    both = [len(np.unique(np.stack(each), axis=1).T) for each in pairwise(stages)]
+    if (
+        not stages
+        or not np.array_equal(stages[0], group)
+        or pairs[-1] != len(group)
+        or both != pairs[1:]
+    ):
+        raise EstimateError(
+            "the chain of a rounding must begin with the groups, refine itself stage by stage and "
+            "end with the detail"
+        )
+
+
+def _compact(stages: Sequence[Int32], cells: Int64) -> list[Int32]:
+    """Return the stages of some cells: the groups' numbers, then numbers from 0 on."""
+    later = [np.unique(stage[cells], return_inverse=True)[1] for stage in stages[1:]]
+    return [stages[0][cells], *(label.astype(np.int32) for label in later)]
+
+
+def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool) -> Int64:
+    """Return the counts of the spine's root, whose total is known: detail layout."""
+    support, node = here.model.support, range(1)
+    _, group = rows_of(support, 0, node)
+    inside = np.concatenate([np.arange(*support.offset[g : g + 2]) for g in group])
+    cells = inside[allowed[inside]]
+    family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
+    known = np.array([float(total)])
+    fitted = family.between(known, known).nearest()[0]
+    counts = np.zeros(len(inside), dtype=np.int64)
+    bounded = family.low[0], family.high[0]
+    counts[allowed[inside]] = rounded_root(fitted, total, _compact(stages, cells), *bounded)
+    return counts
+
+
+def _children_counts(
+    here: Level, above: Int64, stages: Sequence[Int32], tolerance: float, passes: int
+) -> Int64:
+    """Return the counts of a level from those of the level above: detail layout both."""
+    support, level = here.model.support, here.level
+    child_start = support.spine.child_start[level - 1]
+    counts = np.zeros(int(support.cell[level][-1]), dtype=np.int64)
+    here.cuboids  # noqa: B018 - made once, before threads ask for it
+
+    def work(first: int, last: int) -> None:
+        for parent in range(first, last):
+            nodes = range(int(child_start[parent]), int(child_start[parent + 1]))
+            cells, given = positive_cells(support, level - 1, parent, above)
+            if len(cells):
+                family, total = here.family(
+                    nodes, cells, given.astype(np.float64), totals_apart=passes > 1
+                )
+                if total is not None:
+                    family = family.with_totals(total, tolerance)
+                bounded = family.low, family.high
+                whole = rounded(family.nearest(), given, _compact(stages, cells), *bounded)
+                _put(support, level, nodes, cells, whole, counts)
+
+    over_families(work, support.cell[level][support.start[level][child_start]])
+    return counts
+
+
+def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tuple[Int64, Int64]:
+    """Return the detail cells (over all groups) where a node has records, and how many."""
+    rows = support.rows(level, range(node, node + 1))
+    start, group = support.cell[level], support.group[level][rows]
+    inside = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(np.arange(*support.offset[g : g + 2]) for g in group)]
+    )
+    given = counts[start[rows.start] : start[rows.stop]]
+    return inside[given > 0], given[given > 0]
+
+
+def _put(
+    support: Support, level: int, nodes: range, cells: Int64, whole: Int64, counts: Int64
+) -> None:
+    """Write the counts of a family (children, cells) to their places of the detail layout."""
+    group = np.searchsorted(support.offset, cells, side="right") - 1
+    node, rows_group = rows_of(support, level, nodes)
+    rows = support.rows(level, nodes)
+    row_of = np.full((len(nodes), support.groups), -1)
+    row_of[node, rows_group] = np.arange(rows.start, rows.stop)
+    row = row_of[:, group]
+    place = support.cell[level][row] + (cells - support.offset[group])
+    there = row >= 0
+    counts[place[there]] = whole[there]
