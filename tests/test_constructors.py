@@ -19,6 +19,7 @@ NEEDED = {
     "high": 2, "bins": 2, "name": "x", "edges": [0, 1, 2], "public": True, "rho": 1, "epsilon": 1,
     "delta": "1e-6", "ratio": 2, "given": [1], "ranks": ["1/2"], "sigma2": 1, "scale": 1,
     "url": "sqlite:///x.db", "sql": "SELECT 1", "ranges": hr.Ranges("x", [0, 1, 2]),
+    "levels": {"g1": 1}, "queries": {"g1": {"total": 1}},
 }  # fmt: skip
 ODD = [
     object(), "x", "", None, 5, -1, 0.5, float("nan"), [], [object()], {}, {"a": object()}, COUNTS,
@@ -26,10 +27,10 @@ ODD = [
     hr.Prior(COUNTS, public=True),
 ]  # fmt: skip
 MAKERS: list[Any] = [
-    hr.Optimal, hr.Fair, hr.Shares, hr.Quantiles, hr.Tree, hr.Ranges, hr.Ranges.equal_width,
-    hr.Query, hr.Prior, ForDistribution, hr.AddRemove, hr.Replace, hr.Rho, hr.Epsilon,
-    hr.EpsilonDelta, hr.DiscreteGaussian, hr.DiscreteLaplace, hr.make_plan, hr.plan_distribution,
-    hr.Chebyshev, hr.Euclidean, hr.Sparse,
+    hr.Optimal, hr.Fair, hr.Shares, hr.QueryShares, hr.Quantiles, hr.Tree, hr.Ranges,
+    hr.Ranges.equal_width, hr.Query, hr.Prior, ForDistribution, hr.AddRemove, hr.Replace,
+    hr.Rho, hr.Epsilon, hr.EpsilonDelta, hr.DiscreteGaussian, hr.DiscreteLaplace, hr.make_plan,
+    hr.plan_distribution, hr.Chebyshev, hr.Euclidean, hr.Sparse,
 ]  # fmt: skip
 
 

@@ -88,6 +88,8 @@ def test_a_release_read_back_answers_in_columns(folder):
     assert release.columns == {"place": ["county", "block"], "person": PERSON}
     level = release.level("place.block × person.group")
     assert level.columns[:5] == ["county", "block", "hhgq", "votingage", "group"]
+    detail = release.cuboid(None, person="detail", place="county")
+    assert detail.columns == [*PERSON, "county", "count"]
     counts = release.cuboid(None, person="votingage")
     assert counts.columns == ["hhgq", "votingage", "count"]
     by_hand = Counter()
@@ -155,3 +157,11 @@ def test_a_changed_code_in_a_file_of_counts_is_found(folder, column, code, words
 def test_compare_counts_the_table_again(run, folder):
     assert run("plan", folder / "release.toml")[0] == 0
     assert run("compare", folder / "release.toml")[0] == 0
+
+
+def test_an_attribute_of_nested_codes_is_read_back(tmp_path):
+    ages = hr.Axis.from_frame("age", {"band": ["0", "1"]}, ["band"], attribute=True)
+    place = hr.Axis.from_frame("place", {"town": ["a", "b"]}, ["town"])
+    counts = hr.Counts.from_frame(hr.Tree([ages, place]), {"town": ["a"], "band": ["0"]})
+    hr.release(counts, hr.make_plan(counts.tree, budget=hr.Rho("1"))).write(tmp_path / "out")
+    assert hr.read_release(tmp_path / "out").plan.tree.spine == 1

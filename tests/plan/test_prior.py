@@ -139,6 +139,8 @@ def test_a_prior_over_a_product_axis_has_its_lists_and_its_attributes():
     assert prior.counts.tree.spine == 1
     assert prior.counts.level(4).rows() == [("old", "b", "2", "z", 2)]
     assert read(table, tree, count=None, columns={"person": person.columns}).counts.total == 2
+    ages = hr.Axis.from_frame("ages", {"age": ["old"]}, ["age"], attribute=True)
+    assert read(table, hr.Tree([ages, place]), count=None).counts.tree.spine == 1
     renamed = table.rename({"race": "r"})
     with pytest.raises(hr.PlanError, match="'person' is a product; its columns are called as in"):
         read(renamed, tree, count=None, columns={"person": ("age", "group", "r")})

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import numpy as np
 from mpmath import MPContext
 
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
@@ -148,3 +149,35 @@ def number(value: Fraction | int) -> Real:
 def scaled(mass: Real) -> int:
     """The mass times 2^BITS, rounded down (and a little more, so that it never rounds up)."""
     return max(0, int(mp.floor(mass * ONE * (1 - mpf(2) ** -(BITS + 40)))))
+
+
+def transformed(losses, epsilon):
+    """Judge: δ(ε) by FFT of the tilted masses on the common lattice."""
+    parts = math.lcm(*(loss.sigma2.numerator for loss, _ in losses))
+    unit = math.gcd(*(int(loss.step * parts) for loss, _ in losses)) / parts
+    rho = sum(times * float(loss.offset) for loss, times in losses)
+    tilt = max((epsilon - rho) / (2 * rho), 0.1)
+    spread = math.sqrt(2 * rho)
+    mean = rho * (1 + 2 * tilt)
+    size = 1 << math.ceil(math.log2(26 * spread / unit))
+    spectrum, log_moment, origin = np.ones(size // 2 + 1, dtype=complex), 0.0, Fraction(0)
+    for loss, times in losses:
+        sigma2, step = float(loss.sigma2), float(loss.step)
+        middle = round(tilt * loss.shift)
+        reach = math.ceil(13 * math.sqrt(sigma2)) + 3
+        x = np.arange(middle - reach, middle + reach + 1)
+        exponents = -x * x / (2 * sigma2) + tilt * step * x
+        weights = np.exp(exponents - exponents.max())
+        plain = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma2))
+        log_moment += times * (math.log(weights.sum() / plain.sum()) + exponents.max())
+        masses = np.zeros(size)
+        np.add.at(masses, (x - middle) * round(step / unit) % size, weights / weights.sum())
+        spectrum *= np.fft.rfft(masses) ** times
+        origin += times * (loss.offset + middle * loss.step)
+    masses = np.maximum(np.fft.irfft(spectrum), 0)
+    log_moment += tilt * float(sum(times * loss.offset for loss, times in losses))
+    start = round((mean - float(origin)) / unit) - size // 2
+    places = start + np.arange(size)
+    above = float(origin - Fraction(epsilon)) + places * unit
+    terms = np.where(above > 0, np.exp(-tilt * above) * -np.expm1(-np.maximum(above, 0)), 0.0)
+    return math.fsum(terms * masses[places % size]) * math.exp(log_moment - tilt * epsilon)

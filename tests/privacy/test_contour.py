@@ -19,6 +19,7 @@ from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.lattice_convolution import common_unit
 from hedgerow.privacy.profile import compose
 from tests.privacy import oracles_loss as oracle
+from tests.privacy.oracles_loss import transformed
 
 SHARES = [20, 274, 85, 131, 238, 118, 3]  # thousandths of ρ = 3.65
 FOLDS = [10, 10, 10, 20, 10, 10, 10]
@@ -50,38 +51,6 @@ SMALL = {
         (GaussianLoss(Fraction(1000033, 1010000), 1), 1),
     ),
 }
-
-
-def transformed(losses, epsilon):
-    """Judge: δ(ε) by FFT of the tilted masses on the common lattice."""
-    parts = math.lcm(*(loss.sigma2.numerator for loss, _ in losses))
-    unit = math.gcd(*(int(loss.step * parts) for loss, _ in losses)) / parts
-    rho = sum(times * float(loss.offset) for loss, times in losses)
-    tilt = max((epsilon - rho) / (2 * rho), 0.1)
-    spread = math.sqrt(2 * rho)
-    mean = rho * (1 + 2 * tilt)
-    size = 1 << math.ceil(math.log2(26 * spread / unit))
-    spectrum, log_moment, origin = np.ones(size // 2 + 1, dtype=complex), 0.0, Fraction(0)
-    for loss, times in losses:
-        sigma2, step = float(loss.sigma2), float(loss.step)
-        middle = round(tilt * loss.shift)
-        reach = math.ceil(13 * math.sqrt(sigma2)) + 3
-        x = np.arange(middle - reach, middle + reach + 1)
-        exponents = -x * x / (2 * sigma2) + tilt * step * x
-        weights = np.exp(exponents - exponents.max())
-        plain = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma2))
-        log_moment += times * (math.log(weights.sum() / plain.sum()) + exponents.max())
-        masses = np.zeros(size)
-        np.add.at(masses, (x - middle) * round(step / unit) % size, weights / weights.sum())
-        spectrum *= np.fft.rfft(masses) ** times
-        origin += times * (loss.offset + middle * loss.step)
-    masses = np.maximum(np.fft.irfft(spectrum), 0)
-    log_moment += tilt * float(sum(times * loss.offset for loss, times in losses))
-    start = round((mean - float(origin)) / unit) - size // 2
-    places = start + np.arange(size)
-    above = float(origin - Fraction(epsilon)) + places * unit
-    terms = np.where(above > 0, np.exp(-tilt * above) * -np.expm1(-np.maximum(above, 0)), 0.0)
-    return math.fsum(terms * masses[places % size]) * math.exp(log_moment - tilt * epsilon)
 
 
 def random_losses(seed, numerators, denominators, uses=10):

@@ -44,6 +44,14 @@ def spec_of(tmp_path):
     [
         ({}, hr.Uniform()),
         ({"method": "shares", "shares": ["1/4", "3/4"]}, hr.Shares(["1/4", "3/4"])),
+        (
+            {
+                "method": "shares",
+                "levels": {"town": "1/2"},
+                "queries": {"town": {"total": "1/3", "sex × race": "2/3"}},
+            },
+            hr.QueryShares({"town": "1/2"}, {"town": {"total": "1/3", "sex × race": "2/3"}}),
+        ),
         ({"method": "distribution"}, ForDistribution()),
         ({"method": "distribution", "objective": "cdf"}, ForDistribution()),
         ({"method": "distribution", "objective": "ranges"}, ForDistribution(hr.AllRanges())),
@@ -57,6 +65,7 @@ def spec_of(tmp_path):
     ids=[
         "uniform",
         "shares",
+        "shares-by-query",
         "distribution",
         "cdf",
         "ranges",
@@ -92,6 +101,18 @@ def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, k
         ({"method": "shares"}, "shares = "),
         ({"shares": [1]}, "shares = "),
         ({"method": "fair"}, "ratio goes with"),
+        ({"method": "shares", "levels": {"town": 1}}, "levels and queries go together"),
+        ({"method": "shares", "queries": {"town": {"total": 1}}}, "go together"),
+        ({"levels": {"town": 1}, "queries": {"town": {"total": 1}}}, 'with method = "shares"'),
+        (
+            {
+                "method": "shares",
+                "shares": [1],
+                "levels": {"town": 1},
+                "queries": {"town": {"total": 1}},
+            },
+            "not both",
+        ),
         ({"ratio": 2}, "ratio goes with"),
         ({"method": "fair", "ratio": 2, "importance": {"town": 1}}, "importance as a list"),
         ({"method": "fair", "ratio": 2, "importance": "relative"}, "importance as a list"),

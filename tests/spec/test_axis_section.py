@@ -59,6 +59,12 @@ def test_any_kind_of_axis_may_be_an_attribute(spec_of):
         spec_of(bins + "attribute = true\n", 'method = "distribution"').tree()
 
 
+def test_a_numeric_axis_alone_has_no_product(spec_of):
+    numeric = '[[axis]]\nname = "income"\nlow = 0\nhigh = 8\nbins = 4\n'
+    with pytest.raises(SpecError, match="a numeric axis has bins, and no product or lists"):
+        spec_of(numeric + LISTS, 'method = "distribution"').tree()
+
+
 def test_an_axis_of_several_columns_may_stand_alone(spec_of):
     tree = spec_of(person(attribute="")).tree()
     assert tree.spine is None

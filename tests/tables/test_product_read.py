@@ -55,6 +55,8 @@ def test_records_are_counted_at_their_combination(derived):
 def test_a_level_has_the_columns_that_it_tells():
     counts = Counts.from_frame(tree(), records(np.random.default_rng(6)))
     assert counts.level(3).columns == ["county", "block", "hhgq", "count"]
+    assert counts.tree.columns_of((1, 2)) == ["county", "hhgq", "votingage"]
+    assert counts.tree.columns_of((0, 4)) == list(counts.tree.axes[1].columns)
     by_hand = Counter(records(np.random.default_rng(6)).select("block", "hhgq").rows())
     assert {row[1:3]: row[3] for row in counts.level(3).rows()} == by_hand
 

@@ -52,7 +52,8 @@ from hedgerow.evaluate.metrics import (
     picture_of_errors,
     rows_beside_forecast,
 )
-from hedgerow.examples import EXAMPLES
+from hedgerow.examples import EXAMPLES, SIZES
+from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
@@ -111,8 +112,12 @@ def example(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write it to.")],
     size: Annotated[
-        str, typer.Option(help="small, or national (the size of a country).")
-    ] = "small",
+        str | None,
+        typer.Option(
+            help="small (the default), or national (the size of a country); of redistricting "
+            "state (the default), nation or small."
+        ),
+    ] = None,
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
@@ -120,8 +125,16 @@ def example(
         raise SpecError(
             f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
         )
-    with stage(f"writing the {size} {kind} example"):
-        file = EXAMPLES[kind](directory, size)
+    size = size or SIZES[kind][0]
+    task = f"writing the {size} {kind} example"
+    if kind == "redistricting":
+        with bar(task) as progress:
+            file = write_redistricting(directory, size, progress.on_fraction)
+        also = escape(str(file.with_name(PRODUCTION)))
+        stdout.print(f"The marginals and shares of the 2020 census: [bold]{also}[/bold]")
+    else:
+        with stage(task):
+            file = EXAMPLES[kind](directory, size)
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 

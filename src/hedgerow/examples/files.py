@@ -53,8 +53,8 @@ SEED = 20_110_828
 _START = """\
 # {title}, released under differential privacy.
 #
-#     hedgerow plan release.toml       what will be measured, with how much noise; opens no table
-#     hedgerow release release.toml    makes the release
+#     hedgerow plan {name}       what will be measured, with how much noise; opens no table
+#     hedgerow release {name}    makes the release
 #
 # Paths are relative to this file.
 """
@@ -69,7 +69,7 @@ method = "euclidean"            # how noisy counts become counts that add up
 
 _END = """\
 [output]
-directory = "out"               # appears when the release is complete; must not exist
+directory = "{directory}"               # appears when the release is complete; must not exist
 """
 
 
@@ -94,9 +94,12 @@ def free(directory: Path, *names: str) -> list[Path]:
     return paths
 
 
-def write_release_file(path: Path, title: str, table: str, choices: str = _USUAL) -> None:
-    """Write a release file."""
-    text = "\n".join([_START.format(title=title), table, choices, _END])
+def write_release_file(
+    path: Path, title: str, table: str, choices: str = _USUAL, *, output: str = "out"
+) -> None:
+    """Write a release file, whose release goes to a directory of the name ``output``."""
+    start = _START.format(title=title, name=path.name)
+    text = "\n".join([start, table, choices, _END.format(directory=output)])
     path.write_text(text, encoding="utf-8")
 
 

@@ -380,12 +380,15 @@ def _marginals(
     Raises:
         EstimateError: it does not fit.
     """
+    axis = _group_axis(shape, known)
+    by_group = known.has, known.bounds
+    has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
     return Marginals.of(
         shape,
         0,
-        _group_axis(shape, known),
-        known.has,
-        known.bounds,
+        axis,
+        has,
+        bounds,
         known.zeros,
         noise,
         total_known=public is not None,

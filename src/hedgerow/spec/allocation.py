@@ -18,6 +18,7 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.query_shares import QueryShares
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured, measurable
@@ -46,8 +47,7 @@ class AllocationSpec:
     def allocation(self, tree: Tree) -> Allocation:
         """Return the allocation of the section, or raise for keys that do not go together."""
         given = self.section
-        if (given.shares is not None) != (given.method == "shares"):
-            raise SpecError('shares = [...] goes with method = "shares", and only with it')
+        self._check_shares()
         if (given.ratio is not None) != (given.method == "fair"):
             raise SpecError('ratio goes with method = "fair", which needs it')
         if given.quantiles is not None and given.method != "distribution":
@@ -62,7 +62,25 @@ class AllocationSpec:
             return ForDistribution(designed_for(given))
         if given.objective is not None:
             raise SpecError('objective goes with method = "optimal" or "distribution"')
+        if given.levels is not None and given.queries is not None:
+            return QueryShares(given.levels, given.queries)
         return Uniform() if given.shares is None else Shares(given.shares)
+
+    def _check_shares(self) -> None:
+        """Raise a SpecError unless shares are given once, and with the method that takes them."""
+        given = self.section
+        if (given.levels is None) != (given.queries is None):
+            raise SpecError(
+                'levels and queries go together: levels = {county = "1/4", ...}, and for each '
+                "level a table [allocation.queries.county]"
+            )
+        if given.shares is not None and given.levels is not None:
+            raise SpecError("give shares, or levels and queries, not both")
+        either = given.shares is not None or given.levels is not None
+        if either != (given.method == "shares"):
+            raise SpecError(
+                'shares = [...], or levels and queries, go with method = "shares", and only with it'
+            )
 
     def optimal(self, tree: Tree) -> Optimal:
         """Return the optimal allocation with the importance, prior and objective of the section."""

@@ -135,6 +135,8 @@ class AllocationSection(Section):
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
     shares: list[Number] | dict[str, list[Number]] | dict[str, Number] | None = None
+    levels: dict[str, Number] | None = None
+    queries: dict[str, dict[str, Number]] | None = None
     importance: (
         list[Number]
         | dict[str, list[Number]]

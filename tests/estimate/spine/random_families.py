@@ -45,7 +45,7 @@ class Family:
         return total
 
 
-def random_family(rng, sizes=None, children=None, groups=None, scale=None, bounded=True):
+def random_family(rng, sizes=None, children=None, groups=None, scale=None, *, bounded=True):
     """A family whose bounds some counts meet, with cells that are 0 and noise of any scale."""
     sizes = sizes or [(), (2,), (3,), (2, 2), (2, 3), (2, 2, 3)][rng.integers(6)]
     here = Residuals(tuple(sizes))

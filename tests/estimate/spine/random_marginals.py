@@ -35,9 +35,7 @@ def random_model(rng, *, depth=None, total_known=None, groups=True, bounds=(), z
     noise = {key: float(rng.uniform(0.3, 9)) for key in sorted(chosen)}
     if total_known is None:
         total_known = bool(rng.random() < 0.5)
-    return Marginals.of(
-        shape, spine, group, has, bounds, zeros, noise, total_known=total_known
-    )
+    return Marginals.of(shape, spine, group, has, bounds, zeros, noise, total_known=total_known)
 
 
 @dataclass

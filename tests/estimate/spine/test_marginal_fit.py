@@ -6,17 +6,23 @@ import cvxpy
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.marginal_fit import fit_family, invert, project_row
+from hedgerow.estimate.spine.marginal_fit import fit_family
+from hedgerow.estimate.spine.marginal_steps import project_row
 from tests.estimate.spine.random_families import random_family
 
 
 def fitted(family, tolerance=1e-9, most=200_000):
     here, y = family.residuals, np.zeros_like(family.z)
     rounds = fit_family(
-        (here.extents, here.residual),
+        (here.extents, here.runs),
         (family.row_start, family.slot),
         (here.turned(family.z), family.covariance),
-        (family.above.astype(float), family.low.astype(float), family.high.astype(float), (True, 0.0)),
+        (
+            family.above.astype(float),
+            family.low.astype(float),
+            family.high.astype(float),
+            (True, 0.0),
+        ),
         (tolerance, most),
         y,
     )
@@ -31,9 +37,7 @@ def optimum(family):
         root @ cvxpy.vec(x[first:last] - family.z[first:last], order="C")
         for root, (first, last) in zip(roots, pairwise(family.row_start), strict=True)
     ]
-    sums = [
-        cvxpy.sum(x[family.slot == s], axis=0) == above[s] for s in range(len(family.above))
-    ]
+    sums = [cvxpy.sum(x[family.slot == s], axis=0) == above[s] for s in range(len(family.above))]
     rows = cvxpy.sum(x, axis=1)
     limits = [rows >= family.low, rows <= np.minimum(family.high, above.sum())]
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(cvxpy.hstack(apart))), sums + limits)
@@ -77,12 +81,3 @@ def test_a_row_is_projected_to_the_nearest(seed):
     elif on.any():  # an equal shift of what is positive, and no smaller one of the rest
         np.testing.assert_allclose(apart[on], apart[on][0], atol=1e-9)
         assert (-point[free][~on] >= apart[on][0] - 1e-9).all()
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 9])
-def test_a_matrix_is_inverted(size):
-    factor = np.random.default_rng(size).normal(size=(size, size + 2))
-    matrix = factor @ factor.T
-    found = matrix.copy()
-    invert(found)
-    np.testing.assert_allclose(found @ matrix, np.eye(size), atol=1e-9)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.part import Part
 from tests.estimate.spine.random_marginals import (
     Dense,
     flat_axis,
     noisy_tables,
+    of_part,
     random_model,
     run_parts,
     run_whole,
@@ -28,7 +29,9 @@ def test_estimates_are_those_of_a_dense_solver(seed):
     found, _ = run_whole(model, tables, total)
     for level, table in found.items():
         expected = dense.detail(level) @ x
-        np.testing.assert_allclose(table, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max()))
+        np.testing.assert_allclose(
+            table, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
+        )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -62,7 +65,9 @@ def test_variances_of_any_labels_are_those_of_a_dense_solver(seed):
         found = forms.at(level, asked[:, 0], asked[:, 1])
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * scale)
         if pairs:
-            assert forms.mean(level) == pytest.approx(np.mean(expected), rel=1e-9, abs=1e-12 * scale)
+            assert forms.mean(level) == pytest.approx(
+                np.mean(expected), rel=1e-9, abs=1e-12 * scale
+            )
             assert forms.largest(level) == pytest.approx(max(expected), rel=1e-8, abs=1e-12 * scale)
 
 
@@ -90,8 +95,17 @@ def test_counts_keep_sums_zeros_bounds_and_the_total(seed):
     deepest = np.arange(len(support.group[2]))
     node = np.repeat(np.arange(support.spine.sizes[2]), np.diff(support.start[2]))
     slack = rng.integers(0, 3, size=(2, len(deepest)))
-    bounds = (2, node, support.group[2].astype(np.int64), np.maximum(truth[2] - slack[0], 0), truth[2] + slack[1])
-    zeros = rng.random([a.sizes[-1] for i, a in enumerate(model.shape.axes) if i != model.spine_axis]) < 0.2
+    bounds = (
+        2,
+        node,
+        support.group[2].astype(np.int64),
+        np.maximum(truth[2] - slack[0], 0),
+        truth[2] + slack[1],
+    )
+    zeros = (
+        rng.random([a.sizes[-1] for i, a in enumerate(model.shape.axes) if i != model.spine_axis])
+        < 0.2
+    )
     if zeros.any():
         moved = np.moveaxis(zeros, model.group_axis - (model.group_axis > model.spine_axis), 0)
         moved.reshape(len(moved), -1)[:, 0] = False
@@ -117,3 +131,109 @@ def test_counts_keep_sums_zeros_bounds_and_the_total(seed):
             np.testing.assert_array_equal(above.ravel(), counts[level - 1])
     if total is not None:
         assert counts[0].sum() == total
+
+
+def small_shape(*, middle=False):
+    """A spine of three levels, groups, and one attribute of two levels or three."""
+    spine = AxisShape.of([np.array([0, 2]), np.array([0, 2, 4])])
+    starts = [np.array([0, 2]), np.array([0, 2, 4])]
+    return CubeShape((spine, flat_axis(2), AxisShape.of(starts) if middle else flat_axis(3)))
+
+
+def small_model(shape=None, noise=None, bounds=(), zeros=None, *, known=False):
+    shape = shape or small_shape()
+    noise = {shape.finest: 1.0} if noise is None else noise
+    return Marginals.of(shape, 0, 1, None, bounds, zeros, noise, total_known=known)
+
+
+def test_an_attribute_measured_at_a_middle_level_does_not_fit():
+    shape = small_shape(middle=True)
+    assert Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 0)], 1)
+    assert not Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 1)], 1)
+    assert Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 1)], 2)
+    with pytest.raises(EstimateError, match="total and finest levels alone"):
+        small_model(shape, {shape.finest: 1.0, (1, 1, 1): 1.0})
+
+
+def test_cuboids_outside_the_shape_and_too_many_attributes_do_not_fit():
+    shape = small_shape()
+    assert not Marginals.fits(shape, 0, [(2, 1)], 1)
+    assert not Marginals.fits(shape, 0, [(3, 1, 1)], 1)
+    assert not Marginals.fits(shape, 0, [(2, -1, 1)], 1)
+    wide = CubeShape((shape.axes[0], *(flat_axis(2) for _ in range(9))))
+    assert Marginals.fits(wide, 0, [wide.finest], 1)
+    assert not Marginals.fits(wide, 0, [wide.finest], None)
+
+
+def test_what_does_not_measure_the_finest_cells_is_refused():
+    with pytest.raises(EstimateError, match="measure every attribute at its finest level"):
+        small_model(noise={(2, 1, 0): 1.0, (2, 0, 1): 1.0, (1, 1, 1): 1.0})
+
+
+@pytest.mark.parametrize("variance", [0.0, -1.0, np.nan, np.inf])
+def test_a_variance_that_is_none_is_refused(variance):
+    with pytest.raises(EstimateError, match=r"cuboid \(2, 1, 1\) must be above 0"):
+        small_model(noise={(2, 1, 1): variance})
+
+
+def test_zeros_by_rule_need_an_entry_a_cell():
+    with pytest.raises(EstimateError, match="each of 6 cells, got 5"):
+        small_model(zeros=np.zeros(5, dtype=bool))
+
+
+def test_a_group_all_of_whose_cells_are_zero_is_nowhere():
+    model = small_model(zeros=np.array([1, 1, 1, 0, 0, 1], dtype=bool))
+    assert model.support.widths.tolist() == [0, 3]
+    assert all(set(each.tolist()) == {1} for each in model.support.group)
+    np.testing.assert_array_equal(model.allowed[1], [True, True, False])
+
+
+def upward_of(model):
+    """What a part of the lowest level and the whole say, of tables of ones."""
+    tables = {key: np.ones(model.cells(key).count(range(4))) for key in model.measured}
+    part = Part(1, range(1), 2)
+    return tables, part, model.up(Part.top(2), tables), model.up(part, of_part(model, part, tables))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_total_is_given_where_it_is_known_and_only_there(known):
+    model = small_model(known=known)
+    _, _, upward, _ = upward_of(model)
+    total = None if known else 24
+    with pytest.raises(EstimateError, match="where, and only where, it is public"):
+        model.estimates(Part.top(2), upward, None, total)
+    with pytest.raises(EstimateError, match="where, and only where, it is public"):
+        model.settle(Part.top(2), upward, None, total)
+
+
+def test_a_part_needs_the_cells_of_its_roots():
+    model = small_model()
+    _, part, _, upward = upward_of(model)
+    for above in (None, np.zeros(5)):
+        with pytest.raises(EstimateError, match="needs the 6 cells of its roots"):
+            model.estimates(part, upward, above)
+        with pytest.raises(EstimateError, match="needs the 6 cells of its roots"):
+            model.settle(part, upward, above)
+
+
+@pytest.mark.parametrize("tables", [{}, {(2, 1, 1): np.zeros(23)}])
+def test_a_missing_or_short_table_is_refused(tables):
+    with pytest.raises(EstimateError, match=r"cuboid \(2, 1, 1\) needs a table of 24 cells"):
+        small_model().up(Part.top(2), tables)
+
+
+def test_a_total_outside_the_bounds_is_refused():
+    every = np.arange(4).repeat(2), np.tile(np.arange(2), 4)
+    bounds = [(2, *every, np.full(8, 2), np.full(8, 3))]
+    model = small_model(bounds=bounds, known=True)
+    _, _, upward, _ = upward_of(model)
+    for total in (15, 25):
+        with pytest.raises(EstimateError, match="16 at least and 24 at most"):
+            model.settle(Part.top(2), upward, None, total)
+    for total in (16, 24):
+        assert model.settle(Part.top(2), upward, None, total)[0].sum() == total
+
+
+def test_labels_are_one_a_detail_cell():
+    with pytest.raises(EstimateError, match="6 detail cells need a label each, got 5"):
+        small_model().variances(np.zeros(5, dtype=np.int32))

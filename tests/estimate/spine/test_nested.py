@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.spine.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from tests.estimate.spine.censuses import (
     dense_estimates,
@@ -176,3 +179,46 @@ def test_tables_that_are_not_as_measured_are_refused():
         model.up(top, of_part(model, top, noisy), upward.told[1:])
     with pytest.raises(EstimateError, match="needs what is below"):
         model.up(top, of_part(model, top, noisy))
+
+
+def made(*, v=(1.0, 1.0), s=(1.0, 1.0), zeros=(False, False)):
+    axis = AxisShape.of([np.array([0, 2])])
+    zero_leaves = np.array(zeros, dtype=bool)
+    return Nested.of(axis, axis, 0, None, (), zero_leaves, v, s, total_known=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"v": (1.0,)}, "each of its 2 levels"),
+        ({"v": (0.0, 1.0)}, "a variance above 0"),
+        ({"v": (1.0, np.inf)}, "a finite one for the last"),
+        ({"s": (1.0, np.inf)}, "a finite one for the last"),
+        ({"zeros": (True, True)}, "every attribute cell 0"),
+        ({"zeros": (True, True, False)}, "2 leaves, got"),
+    ],
+)
+def test_what_is_no_census_is_refused(wrong, words):
+    assert made().measured[1, 1] == 1.0
+    with pytest.raises(EstimateError, match=words):
+        made(**wrong)
+
+
+def test_sums_need_a_label_a_detail_cell_and_one_of_them_from_0():
+    for labels in ([0], [-1, -1]):
+        with pytest.raises(EstimateError, match="each of 2 detail cells needs a label"):
+            made().variances(np.array(labels, dtype=np.int32))
+
+
+@pytest.mark.parametrize("own", [(0.0, 1.0), (1.0, np.inf)])
+def test_trees_need_variances(own):
+    axis = AxisShape.of([np.array([0, 2])])
+    with pytest.raises(EstimateError, match="a variance above 0, and the last one a finite one"):
+        GroupTrees.of(axis, 0, np.zeros(2, dtype=bool), own)
+
+
+def test_rests_of_a_part_above_the_deepest_level_need_what_is_below():
+    model = random_census(5, depth=2)
+    for below in (None, np.zeros(1 + model.support.cells(1, every(model, 1)))):
+        with pytest.raises(EstimateError, match="needs what is below"):
+            model.rests.up(Part.top(1), {}, below)

@@ -120,7 +120,7 @@ def invert_blocks(rows: Ints, start: Ints, matrices: Floats) -> None:
     """
     for n in range(len(rows) - 1):
         k = rows[n + 1] - rows[n]
-        _invert(matrices[start[n] : start[n + 1]].reshape(k, k))
+        invert(matrices[start[n] : start[n + 1]].reshape(k, k))
 
 
 @kernel
@@ -134,7 +134,7 @@ def _combine_deepest(nodes: Nodes, own: tuple[Int32, Floats], first: int, last: 
         for i in range(k):
             for j in range(k):
                 matrix[i, j] = information[group[rows[n] + i], group[rows[n] + j]]
-        _invert(matrix)
+        invert(matrix)
 
 
 @kernel
@@ -162,7 +162,7 @@ def _combine(
                     p, q = parent[below[0][c] + i] - rows[n], parent[below[0][c] + j] - rows[n]
                     whole[p, q] += below[2][at + i * some + j]
         inverse[:] = whole
-        _invert(inverse)
+        invert(inverse)
         is_measured = False
         for i in range(k):
             is_measured |= information[group[rows[n] + i], group[rows[n] + i]] > 0.0
@@ -172,7 +172,7 @@ def _combine(
             for j in range(k):
                 own_part = information[group[rows[n] + i], group[rows[n] + j]]
                 whole[i, j] = inverse[i, j] + own_part
-        _invert(whole)
+        invert(whole)
 
 
 @kernel
@@ -220,7 +220,7 @@ def _product(a: Floats, b: Floats) -> Floats:
 
 
 @kernel
-def _invert(matrix: Floats) -> None:
+def invert(matrix: Floats) -> None:
     """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
     k = len(matrix)
     for p in range(k):

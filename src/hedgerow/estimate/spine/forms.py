@@ -11,7 +11,7 @@ each family by itself, so a sum over children weighs their parent by Σ q a, and
 Σ u a² - (Σ u a)²/S.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,7 @@ class NestedForms:
     rests: RowSquares
     sums: Sums
     excess: float
+    _surveys: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -92,28 +93,43 @@ class NestedForms:
 
     def _survey(self, level: int) -> tuple[float, float]:
         """Return the mean and the largest variance of a level."""
-        total, pairs, most = _survey(self._covariances(level), *self._kinds)
-        return self.excess * total / pairs, self.excess * most
+        if level not in self._surveys:
+            total, pairs, most = _survey(self._covariances(level), *self._kinds)
+            self._surveys[level] = self.excess * total / pairs, self.excess * most
+        return self._surveys[level]
 
     @cached_property
-    def _kinds(self) -> tuple[Sums, Ints]:
-        """The distinct sums, and how many there are of each: cells of like families are alike."""
+    def _kinds(self) -> tuple[Sums, Sums, Ints, Ints]:
+        """The distinct sums, and how many there are of each: cells of like families are alike.
+
+        Returns:
+            Those within one group, as entries by group in place of sums; those of several groups;
+            and int64 (sums), the numbers of both.
+        """
         start, group, square, gain = self.sums
         number, first, many = dict[bytes, int](), list[int](), list[int]()
-        for s in range(len(start) - 1):
+        for s in np.flatnonzero(np.diff(start)):
             here = slice(start[s], start[s + 1])
-            if here.start == here.stop:
-                continue
             key = group[here].tobytes() + square[here].tobytes() + gain[here].tobytes()
             kind = number.setdefault(key, len(number))
             if kind == len(first):
-                first.append(s)
+                first.append(int(s))
                 many.append(0)
             many[kind] += 1
-        entries = [np.arange(start[s], start[s + 1]) for s in first]
-        begin = np.concatenate(([0], np.cumsum([len(each) for each in entries])))
-        every = np.concatenate(entries)
-        return (begin, group[every], square[every], gain[every]), np.array(many)
+        sums, counts = np.array(first, dtype=np.int64), np.array(many, dtype=np.int64)
+        is_within = np.diff(start)[sums] == 1
+        order = np.argsort(group[start[sums[is_within]]], kind="stable")
+        within = start[sums[is_within]][order]
+        runs = np.searchsorted(group[within], np.arange(self.coupled.support.groups + 1))
+        across, sizes = sums[~is_within], np.diff(start)[sums[~is_within]]
+        begin = np.concatenate(([0], np.cumsum(sizes)))
+        every = np.repeat(start[across] - begin[:-1], sizes) + np.arange(begin[-1])
+        return (
+            (runs, group[within], square[within], gain[within]),
+            (begin, group[every], square[every], gain[every]),
+            counts[is_within][order],
+            counts[~is_within],
+        )
 
     def _covariances(self, level: int) -> Covariances:
         """Return the rows of a level with the variances of their rests and counts."""
@@ -178,19 +194,33 @@ def _variance(nodes: Covariances, sums: Sums, n: int, s: int) -> float:
 
 
 @kernel
-def _survey(nodes: Covariances, sums: Sums, many: Ints) -> tuple[float, float, float]:
+def _survey(
+    nodes: Covariances, within: Sums, across: Sums, many_within: Ints, many_across: Ints
+) -> tuple[float, float, float]:
     """Return the total variance of all pairs of a node and a sum, their number, the largest."""
+    row_start, group, rests, start, final = nodes
     total, pairs, most = 0.0, 0.0, 0.0
     here, there = 0.0, 0.0
-    for n in range(len(nodes[0]) - 1):
-        if n == 0 or not _are_alike(nodes, n):
-            here, there = 0.0, 0.0
-            for s in range(len(many)):
-                variance = _variance(nodes, sums, n, s)
-                if variance >= 0.0:
-                    here += many[s] * variance
-                    there += many[s]
-                    most = max(most, variance)
+    for n in range(len(row_start) - 1):
+        if n > 0 and _are_alike(nodes, n):
+            total += here
+            pairs += there
+            continue
+        here, there = 0.0, 0.0
+        k = row_start[n + 1] - row_start[n]
+        for p in range(k):
+            g, rest = group[row_start[n] + p], rests[row_start[n] + p]
+            for e in range(within[0][g], within[0][g + 1]):
+                variance = rest * within[2][e] + within[3][e] ** 2 * final[start[n] + p * k + p]
+                here += many_within[e] * variance
+                there += many_within[e]
+                most = max(most, variance)
+        for s in range(len(many_across)):
+            variance = _variance(nodes, across, n, s)
+            if variance >= 0.0:
+                here += many_across[s] * variance
+                there += many_across[s]
+                most = max(most, variance)
         total += here
         pairs += there
     return total, pairs, most

@@ -20,6 +20,7 @@ from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginal_fit import fit_family
 from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
+from hedgerow.estimate.spine.marginal_steps import Runs
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.residuals import Residuals
 from hedgerow.estimate.spine.support import Support
@@ -30,11 +31,12 @@ TOLERANCE = 0.02
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
-Cells: TypeAlias = tuple[Ints, Int32, Int32, Floats]
-"""The extents, residuals, sums' places and weights of `Residuals`."""
-Rows: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
+Cells: TypeAlias = tuple[Ints, Runs, Int32, Floats]
+"""The extents, runs and sums' places of `Residuals`; and float64 (groups, groups): how many
+levels of their tree have two groups in one cell."""
+Rows: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
-where the covariance of each child begins; all from 0."""
+where the covariance of each child begins; all from 0. And the group of each row of a node."""
 
 
 def settle_families(
@@ -65,14 +67,14 @@ def settle_families(
     matrices = np.concatenate(([0], np.cumsum(np.diff(start) ** 2))) * residuals.count
     layout = (
         child_start - nodes.start, start - rows.start, upper_start - upper.start,
-        support.parent[level][rows] - upper.start, matrices,
+        support.parent[level][rows] - upper.start, matrices, support.group[level - 1][upper],
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(squares, level, nodes, matrices)
-    plain, out = residuals.turned(said), np.zeros(said.shape, dtype=np.int64)
-    tables = said, plain, covariance, np.ascontiguousarray(above), out
+    out = np.zeros(said.shape, dtype=np.int64)
+    tables = said, covariance, np.ascontiguousarray(above), out
     stop = TOLERANCE, MOST_ROUNDS
-    task = partial(_settle_range, _cells(residuals), layout, bounds, tables, stop)
+    task = partial(_settle_range, _cells(support, residuals), layout, bounds, tables, stop)
     over_families(task, layout[1][layout[0]] * residuals.width)
     return out
 
@@ -104,7 +106,7 @@ def settle_root(
             f"the public number of records, {total}, is outside the public bounds of its groups, "
             f"which sum to {low.sum()} at least and {high.sum()} at most"
         )
-    extents, residual, place, weights = _cells(residuals)
+    extents, runs, place, near = _cells(support, residuals)
     matrices = np.array([0, residuals.count * len(low) ** 2])
     covariance = _covariances(squares, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
@@ -113,16 +115,19 @@ def settle_root(
     known = False, nan if total is None else float(total)
     limits = free.astype(np.float64), low.astype(np.float64), high.astype(np.float64)
     stop = TOLERANCE, MOST_ROUNDS
-    fit_family((extents, residual), rows, (said, covariance), (*limits, known), stop, fit)
-    given = residuals.turned(said), covariance
-    wanted = -1 if total is None else total
-    round_root((place, weights), rows[0], given, (free, low, high), wanted, fit, out)
+    fit_family((extents, runs), rows, (said, covariance), (*limits, known), stop, fit)
+    here = np.ascontiguousarray(near[np.ix_(support.group[0], support.group[0])])
+    round_root((place, here), (free, low, high), -1 if total is None else total, fit, out)
     return out
 
 
-def _cells(residuals: Residuals) -> Cells:
-    """Return what kernels need of the residuals."""
-    return residuals.extents, residuals.residual, residuals.sum_place, residuals.weights
+def _cells(support: Support, residuals: Residuals) -> Cells:
+    """Return what kernels need of the residuals and of the groups' tree."""
+    tree, near = support.tree, np.zeros((support.groups, support.groups))
+    for level in range(tree.depth + 1):
+        cell = tree.ancestors(tree.depth, level)
+        near += cell[:, None] == cell[None, :]
+    return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
 def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Ints) -> Floats:
@@ -166,15 +171,15 @@ def _settle_range(
     cells: Cells,
     rows: Rows,
     limits: tuple[Int64, Int64],
-    tables: tuple[Floats, Floats, Floats, Int64, Int64],
+    tables: tuple[Floats, Floats, Int64, Int64],
     stop: tuple[float, int],
     first: int,
     last: int,
 ) -> None:
     """Fit and round a range of families."""
-    extents, residual, place, weights = cells
-    child_start, row_start, upper_start, parent, matrices = rows
-    said, plain, covariance, above, out = tables
+    extents, runs, place, near = cells
+    child_start, row_start, upper_start, parent, matrices, group = rows
+    said, covariance, above, out = tables
     for f in range(first, last):
         a, b = child_start[f], child_start[f + 1]
         if upper_start[f] == upper_start[f + 1]:
@@ -193,6 +198,10 @@ def _settle_range(
             counts.astype(np.float64), low.astype(np.float64), high.astype(np.float64),
             (True, 0.0),
         )  # fmt: skip
-        fit_family((extents, residual), own, (said[r:s], matrix), bounds, stop, fit)
-        given = plain[r:s], matrix
-        round_family((place, weights), own, given, (counts, low, high), fit, out[r:s])
+        fit_family((extents, runs), own, (said[r:s], matrix), bounds, stop, fit)
+        groups = group[upper_start[f] : upper_start[f + 1]]
+        here = np.empty((len(groups), len(groups)))
+        for i in range(len(groups)):
+            for j in range(len(groups)):
+                here[i, j] = near[groups[i], groups[j]]
+        round_family((place, here), own, (counts, low, high), fit, out[r:s])

@@ -15,45 +15,66 @@ their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
     u_c ← u_c + x_c - y_c.
 
 The first is done residual by residual, without a matrix larger than the groups; the second is a
-water-filling, row by row. λ in the limit ρ → 0, y = u = 0 gives the conditional estimate, from
-which it begins. Steps are over-relaxed, and ρ is balanced now and then.
+water-filling, row by row (`hedgerow.estimate.spine.marginal_steps`). Steps are over-relaxed, and ρ
+is balanced now and then.
+
+*Where it begins.* At the conditional estimate (x in the limit ρ → 0), projected cell by cell as if
+cells were independent with the variance of the finest residual, and at the multipliers of that
+projection; where only the detail is measured well, that is the solution.
 
 *When it stops.* When |x - y| and what a round moves y are both below the tolerance, the latter
 times max(1, ρ · the largest variance): a small step along what is measured badly may have a long
-way to go.
+way to go. And when the sums of rows are near, too: these may be measured far better than cells.
 
 Source: Boyd et al. (2011), Distributed optimization and statistical learning via the alternating
 direction method of multipliers, sections 3.3, 3.4 and 5.2.
 """
 
 from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Int32
 from hedgerow.estimate.cube.shape import Floats, Ints
-from hedgerow.estimate.spine.residuals import turn_row
+from hedgerow.estimate.spine.marginal_steps import (
+    Runs,
+    dampen,
+    finest_variances,
+    invert_sums,
+    keep_sums,
+    keep_total,
+    project_row,
+    variance_range,
+)
+from hedgerow.estimate.spine.residuals import turn
 from hedgerow.kernels import kernel
 
 RELAXED = 1.6
 """Over-relaxation of x, between 1 (none) and 2."""
+CHECK = 4
+"""Rounds from one look at whether it may stop to the next."""
 FIRST_BALANCE = 8
-"""Rounds before ρ is balanced first; then after twice as many each time."""
+"""Rounds before ρ is balanced first, a multiple of `CHECK`; then after twice as many each time."""
+SUM_TOLERANCE = 4.0
+"""How near the sum of a row must come, in tolerances of a cell."""
+
+Bounds: TypeAlias = tuple[Floats, Floats, Floats, tuple[bool, float]]
+"""See `fit_family`."""
 
 
 @kernel
 def fit_family(
-    cells: tuple[Ints, Int32],
+    cells: tuple[Ints, Runs],
     rows: tuple[Ints, Ints],
     given: tuple[Floats, Floats],
-    bounds: tuple[Floats, Floats, Floats, tuple[bool, float]],
+    bounds: Bounds,
     stop: tuple[float, int],
     y: Floats,
 ) -> int:
     """Write the fitted counts of a family, and return the number of rounds.
 
     Args:
-        cells: the sizes of the attributes, and int32 (W): the residual of each coordinate.
+        cells: the sizes of the attributes; and the runs of coordinates of one residual.
         rows: int64 (children + 1): where the rows of a child begin; and int64 (rows): the row of
             the node above of which a row is a part.
         given: float64 (rows, W): estimates in coordinates, records; and for each child float64
@@ -65,257 +86,145 @@ def fit_family(
         y: float64 (rows, W): out, cells; not negative and within bounds to rounding error, sums
             kept to the tolerance.
     """
-    extents, residual = cells
-    row_start, slot = rows
-    z, covariance = given
-    above, low, high, (is_family, total) = bounds
-    tolerance, most = stop
-    residuals = 1
-    for _ in extents:
-        residuals *= 2
-    damped = covariance.copy()
-    known = above.copy()
-    for row in range(len(known)):
-        turn_row(known[row], extents)
-    joint = np.empty((residuals, len(above), len(above)))
-    share = np.empty_like(above)
-    x, q, u = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
+    extents, known = cells[0], bounds[0].copy()
+    turn(known, extents)
+    residuals = 1 << len(extents)
+    joint = np.empty((residuals, len(known), len(known)))
+    smallest, largest = variance_range(given[1], rows[0], residuals)
+    rho, damped = 1 / sqrt(smallest * largest), given[1].copy()
+    x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
+    invert_sums(damped, rows, joint)
+    _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+    _begin(rows, given[1], bounds, rho, x, y, u)
 
-    _invert_sums(damped, row_start, slot, joint)
-    if is_family:
-        _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
-    else:
-        _keep_total(residual, z, damped, total, q, x)
-    for row in range(len(x)):
-        turn_row(x[row], extents)
-        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
-
-    smallest, largest = _variance_range(covariance, row_start, residuals)
-    rho = 1 / sqrt(smallest * largest)
     balance = FIRST_BALANCE
-    for number in range(1, most + 1):
-        if number == 1 or number == balance + 1:
-            _dampen(covariance, row_start, residuals, rho, damped)
-            _invert_sums(damped, row_start, slot, joint)
-        for row in range(len(x)):
-            for k in range(x.shape[1]):
-                q[row, k] = y[row, k] - u[row, k]
-            turn_row(q[row], extents)
-            for k in range(x.shape[1]):
-                q[row, k] -= z[row, k]
-        if is_family:
-            _keep_sums(residual, row_start, slot, z, damped, joint, known, share, q, x)
-        else:
-            _keep_total(residual, z, damped, total, q, x)
-        apart, moved = 0.0, 0.0
-        squares = np.zeros(4)
-        for row in range(len(x)):
-            turn_row(x[row], extents)
-            for k in range(x.shape[1]):  # q becomes the point to project
-                q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
-                u[row, k] = y[row, k]
-            project_row(q[row], above[slot[row]], low[row], high[row], y[row])
-            for k in range(x.shape[1]):
-                gap, step = x[row, k] - y[row, k], y[row, k] - u[row, k]
-                apart, moved = max(apart, abs(gap)), max(moved, abs(step))
-                u[row, k] = q[row, k] - y[row, k]
-                squares[0] += gap * gap
-                squares[1] += step * step
-                squares[2] += y[row, k] * y[row, k]
-                squares[3] += u[row, k] * u[row, k]
-        if apart <= tolerance and moved * max(1.0, rho * largest) <= tolerance:
+    dampen(given[1], rows[0], residuals, rho, damped)
+    invert_sums(damped, rows, joint)
+    for number in range(1, stop[1] + 1):
+        _subtract(y, u, q)
+        turn(q, extents)
+        _subtract(q, given[0], q)
+        _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+        if number % CHECK:
+            _project(rows[1], bounds, x, q, y, u)
+            continue
+        before = y.copy()
+        _project(rows[1], bounds, x, q, y, u)
+        apart, moved, factor = _progress(x, y, before, u)
+        if apart <= stop[0] and moved * max(1.0, rho * largest) <= stop[0]:
             return number
         if number == balance:
-            balance *= 2
-            factor = _balance(squares)
-            rho *= factor
+            balance, rho = 2 * balance, rho * factor
             u /= factor
-    return most
+            dampen(given[1], rows[0], residuals, rho, damped)
+            invert_sums(damped, rows, joint)
+    return stop[1]
 
 
 @kernel
-def _balance(squares: Floats) -> float:
-    """Return by what to multiply ρ, from the squares of x - y, of y's step, of y and of u."""
-    gap = sqrt(squares[0] / max(squares[2], 1e-300))
-    step = sqrt(squares[1] / max(squares[3], 1e-300))
-    if gap == 0 or step == 0:
-        return 1.0
-    return min(max(sqrt(gap / step), 0.2), 5.0)
-
-
-@kernel
-def project_row(point: Floats, above: Floats, low: float, high: float, out: Floats) -> None:
-    """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
-
-    Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
-    positive: Newton's method from above, where it cannot overshoot (the sum is convex in the shift).
-    """
-    total = 0.0
-    for k in range(len(point)):
-        out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
-        total += out[k]
-    if low <= total <= high:
-        return
-    wanted = low if total < low else high
-    if wanted <= 0:
-        out[:] = 0.0
-        return
-    first, count = 0.0, 0
-    for k in range(len(point)):
-        if above[k] > 0:
-            first += point[k]
-            count += 1
-    if count == 0:
-        return
-    shift = (wanted - first) / count  # with all of them positive: not below the solution
-    for _ in range(count + 1):
-        first, positive = 0.0, 0
-        for k in range(len(point)):
-            if above[k] > 0 and point[k] + shift > 0:
-                first += point[k]
-                positive += 1
-        better = (wanted - first) / positive
-        if better >= shift:
-            break
-        shift = better
-    for k in range(len(point)):
-        out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
-
-
-@kernel
-def _keep_sums(
-    residual: Int32,
-    row_start: Ints,
-    slot: Ints,
+def _keep(
+    cells: tuple[Ints, Runs],
+    rows: tuple[Ints, Ints],
     z: Floats,
-    damped: Floats,
-    joint: Floats,
-    known: Floats,
-    share: Floats,
+    matrices: tuple[Floats, Floats],
+    known: tuple[Floats, tuple[bool, float]],
     q: Floats,
     x: Floats,
 ) -> None:
-    """Write x_c = z_c + D_c (q_c + λ) with λ = (Σ D)⁻¹ (n - Σ (z + D q)), in coordinates."""
-    width, residuals = x.shape[1], len(joint)
-    missing = known.copy()
-    begin = 0
-    for c in range(len(row_start) - 1):
-        first, last = row_start[c], row_start[c + 1]
-        m = last - first
-        own = damped[begin : begin + residuals * m * m].reshape(residuals, m, m)
-        begin += residuals * m * m
-        for i in range(m):
-            for k in range(width):
-                x[first + i, k] = z[first + i, k]
-            for j in range(m):
-                for k in range(width):
-                    x[first + i, k] += own[residual[k], i, j] * q[first + j, k]
-            for k in range(width):
-                missing[slot[first + i], k] -= x[first + i, k]
-    share[:] = 0.0
-    for i in range(len(share)):
-        for j in range(len(share)):
-            for k in range(width):
-                share[i, k] += joint[residual[k], i, j] * missing[j, k]
-    begin = 0
-    for c in range(len(row_start) - 1):
-        first, last = row_start[c], row_start[c + 1]
-        m = last - first
-        own = damped[begin : begin + residuals * m * m].reshape(residuals, m, m)
-        begin += residuals * m * m
-        for i in range(m):
-            for j in range(m):
-                for k in range(width):
-                    x[first + i, k] += own[residual[k], i, j] * share[slot[first + j], k]
+    """Write the x nearest to the estimates and to y - u that keeps the sums, as cells."""
+    if known[1][0]:
+        keep_sums(cells[1], rows, z, matrices, known[0], q, x)
+    else:
+        keep_total(cells[1], z, matrices[0], known[1][1], q, x)
+    turn(x, cells[0])
 
 
 @kernel
-def _keep_total(
-    residual: Int32, z: Floats, damped: Floats, total: float, q: Floats, x: Floats
+def _subtract(one: Floats, other: Floats, out: Floats) -> None:
+    """Write the difference of two tables."""
+    for row in range(len(out)):
+        for k in range(out.shape[1]):
+            out[row, k] = one[row, k] - other[row, k]
+
+
+@kernel
+def _project(slot: Ints, bounds: Bounds, x: Floats, q: Floats, y: Floats, u: Floats) -> None:
+    """Write y and u of the next round; q is used up."""
+    above, low, high, _ = bounds
+    for row in range(len(x)):
+        for k in range(x.shape[1]):
+            q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
+        project_row(q[row], above[slot[row]], low[row], high[row], y[row])
+        for k in range(x.shape[1]):
+            u[row, k] = q[row, k] - y[row, k]
+
+
+@kernel
+def _begin(
+    rows: tuple[Ints, Ints],
+    covariance: Floats,
+    bounds: Bounds,
+    rho: float,
+    x: Floats,
+    y: Floats,
+    u: Floats,
 ) -> None:
-    """Write x = z + D (q + λw), wᵀx the total: w is √W at each group's first coordinate."""
-    groups, width = x.shape
-    own = damped.reshape(len(damped) // groups**2, groups, groups)
-    for i in range(groups):
-        for k in range(width):
-            x[i, k] = z[i, k]
-            for j in range(groups):
-                x[i, k] += own[residual[k], i, j] * q[j, k]
-    if np.isnan(total):
-        return
-    root, missing, whole = sqrt(width), total, 0.0
-    for i in range(groups):
-        missing -= root * x[i, 0]
-        for j in range(groups):
-            whole += width * own[0, i, j]
-    for i in range(groups):
-        for j in range(groups):
-            x[i, 0] += own[0, i, j] * root * missing / whole
+    """Write y and u from the conditional estimate x, as if cells were independent.
+
+    With v the variances of the finest residual, each cell's counts become max(0, x + va), a such
+    that they sum to the node's; ρu is then min(0, x + va)/v, and x/v where n is 0.
+    """
+    slot, (above, low, high, (is_family, _)) = rows[1], bounds
+    variance = finest_variances(covariance, rows[0])
+    for s in range(len(above)):
+        here = np.flatnonzero(slot == s)
+        for k in range(x.shape[1]):
+            if is_family and above[s, k] > 0:
+                shift = _shift(x, variance, here, k, above[s, k])
+                for child in here:
+                    x[child, k] += variance[child] * shift
+    for row in range(len(x)):
+        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
+        for k in range(x.shape[1]):
+            pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]
+            u[row, k] = pull / (rho * variance[row])
 
 
 @kernel
-def _dampen(
-    covariance: Floats, row_start: Ints, residuals: int, rho: float, damped: Floats
-) -> None:
-    """Write D = ρC (I + ρC)⁻¹ = I - (I + ρC)⁻¹ of each child and residual."""
-    begin = 0
-    for c in range(len(row_start) - 1):
-        m = row_start[c + 1] - row_start[c]
-        for _ in range(residuals):
-            own = damped[begin : begin + m * m].reshape(m, m)
-            for i in range(m):
-                for j in range(m):
-                    own[i, j] = rho * covariance[begin + i * m + j] + (1.0 if i == j else 0.0)
-            invert(own)
-            for i in range(m):
-                for j in range(m):
-                    own[i, j] = (1.0 if i == j else 0.0) - own[i, j]
-            begin += m * m
+def _shift(x: Floats, variance: Floats, here: Ints, k: int, wanted: float) -> float:
+    """Return the a with Σ max(0, x + va) = wanted, above 0: Newton's method from above."""
+    total, weight = 0.0, 0.0
+    for row in here:
+        total += x[row, k]
+        weight += variance[row]
+    shift = (wanted - total) / weight
+    for _ in here:
+        total, weight = 0.0, 0.0
+        for row in here:
+            if x[row, k] + variance[row] * shift > 0:
+                total += x[row, k]
+                weight += variance[row]
+        better = (wanted - total) / weight
+        if better >= shift:
+            break
+        shift = better
+    return shift
 
 
 @kernel
-def _invert_sums(damped: Floats, row_start: Ints, slot: Ints, joint: Floats) -> None:
-    """Write (Σ_c D_c)⁻¹ of each residual over the groups of the node above."""
-    joint[:] = 0.0
-    begin = 0
-    for c in range(len(row_start) - 1):
-        first = row_start[c]
-        m = row_start[c + 1] - first
-        for r in range(len(joint)):
-            for i in range(m):
-                for j in range(m):
-                    joint[r, slot[first + i], slot[first + j]] += damped[begin + i * m + j]
-            begin += m * m
-    for r in range(len(joint)):
-        invert(joint[r])
-
-
-@kernel
-def _variance_range(covariance: Floats, row_start: Ints, residuals: int) -> tuple[float, float]:
-    """Return the smallest and largest variance of a coordinate."""
-    smallest, largest, begin = np.inf, 0.0, 0
-    for c in range(len(row_start) - 1):
-        m = row_start[c + 1] - row_start[c]
-        for _ in range(residuals):
-            for i in range(m):
-                variance = covariance[begin + i * m + i]
-                smallest, largest = min(smallest, variance), max(largest, variance)
-            begin += m * m
-    return smallest, largest
-
-
-@kernel
-def invert(matrix: Floats) -> None:
-    """Invert a positive definite matrix in place, by Gauss and Jordan without pivots."""
-    size = len(matrix)
-    for p in range(size):
-        pivot = 1 / matrix[p, p]
-        matrix[p, p] = 1.0
-        for j in range(size):
-            matrix[p, j] *= pivot
-        for i in range(size):
-            if i != p:
-                factor = matrix[i, p]
-                matrix[i, p] = 0.0
-                for j in range(size):
-                    matrix[i, j] -= factor * matrix[p, j]
+def _progress(x: Floats, y: Floats, before: Floats, u: Floats) -> tuple[float, float, float]:
+    """Return |x - y|, how far y has moved, and by what to multiply ρ to bring them into balance."""
+    apart, moved = 0.0, 0.0
+    gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
+    for row in range(len(x)):
+        total = 0.0
+        for k in range(x.shape[1]):
+            gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
+            apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
+            gaps, steps = gaps + gap * gap, steps + step * step
+            sizes, pulls = sizes + y[row, k] ** 2, pulls + u[row, k] ** 2
+        apart = max(apart, abs(total) / SUM_TOLERANCE)
+    if gaps == 0 or steps == 0:
+        return apart, moved, 1.0
+    factor = sqrt(sqrt((gaps / sizes) / (steps / pulls)))
+    return apart, moved, min(max(factor, 0.2), 5.0)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32
 from hedgerow.errors import EstimateError
@@ -40,7 +41,7 @@ class MarginalForms:
     support: Support
     squares: tuple[Coupled, ...]
     forms: Floats
-    has: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    has: NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -160,7 +161,7 @@ def _add_traces(
 
 
 @kernel
-def _count_pairs(start: Ints, group: Int32, has: np.ndarray) -> int:  # type: ignore[type-arg]
+def _count_pairs(start: Ints, group: Int32, has: NDArray[np.bool_]) -> int:
     """Return how many pairs of a node and a sum have a cell."""
     found = 0
     for n in range(len(start) - 1):

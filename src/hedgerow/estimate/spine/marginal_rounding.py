@@ -1,17 +1,24 @@
-"""Whole counts of a family near its fit: sums and bounds exact, marginals nearly kept.
+"""Whole counts of a family near its fit: sums and bounds exact, all marginals nearly kept.
 
-What is minimised is the fit's own objective, Σ_c (x_c - z_c)ᵀ P_c (x_c - z_c), P_c = C_c⁻¹, over
-whole counts. With P_c = Σ_B c_B ⊗ S_BᵀS_B (`Residuals.weights`; c_B a matrix over the groups), its
-half gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one more record in a
-cell changes one number in each marginal and group. So the cost of every unit is known at any time:
+Of whole counts x with the node's sums cell by cell those are sought that are nearest to the fit y
+in all marginals at once,
+
+    min Σ_b Σ_B Σ_c |S_b S_B (x_c - y_c)|²,
+
+over all sets B of attributes and all levels b of the groups, each alike. The objective of the fit
+itself would not do: what is measured badly may then drift by a good part of its own standard error,
+as every cell's rounding adds to it. In this one no marginal does, be it measured or not.
+
+With d = x - y, half the gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one
+more record in a cell changes one number in each marginal and group. So what every unit costs is
+known at any time:
 
 1. floors of the fit, and for each cell what is left of the node's count, unit by unit, to the
    child where it costs least;
 2. units from child to child within a cell until every group is within its bounds: at least cost;
 3. likewise while it lowers the objective, cell by cell.
 
-As every unit's cost holds the errors of all marginals so far, these do not add up: those measured
-well weigh most.
+As every unit's cost holds the errors of all marginals so far, these do not add up.
 """
 
 from typing import TypeAlias
@@ -20,27 +27,25 @@ import numpy as np
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.estimate.cube.shape import Floats, Ints
-from hedgerow.estimate.spine.marginal_fit import invert
 from hedgerow.kernels import kernel
 
-Slopes: TypeAlias = tuple[Int32, Floats, Floats, Floats, Ints, Ints, Ints]
+Slopes: TypeAlias = tuple[Int32, Floats, Floats, Ints, Ints, Ints]
 """Where each cell's sums are (marginals, W); half the objective's gradient with respect to each sum
-(rows, sums of all marginals); c_B, child by child, (marginals, its rows, its rows); what one record
-in a cell costs by itself (rows); where a child's rows begin; where its c_B begin; a row's child."""
+(rows, sums of all marginals); how many levels b have two groups of the node above in one (groups,
+groups); the group of each row; where a child's rows begin; a row's child."""
 Limits: TypeAlias = tuple[Int64, Int64, Int64]
 """The least and largest sums of a row's cells, and the sums: int64 (rows)."""
 
 MOST_SWEEPS = 50
 """Rounds over all cells in search of better units; a few are usual."""
 GAIN = 1e-9
-"""What a move must gain, of the scale of its own cost: floats cannot send it back and forth."""
+"""What a move must gain, of its own costs: floats cannot send it back and forth."""
 
 
 @kernel
 def round_family(
     cells: tuple[Int32, Floats],
     rows: tuple[Ints, Ints],
-    given: tuple[Floats, Floats],
     bounds: tuple[Int64, Int64, Int64],
     fit: Floats,
     out: Int64,
@@ -49,26 +54,18 @@ def round_family(
 
     Args:
         cells: int32 (marginals, W): where the marginals' sums of each cell are among the sums of
-            all marginals; and float64 (marginals, residuals): `Residuals.weights`.
+            all marginals; and float64 (rows of the node, rows of the node): how many levels of the
+            groups' tree have both in one cell.
         rows: int64 (children + 1): where the rows of a child begin; and int64 (rows): the row of
             the node above of which a row is a part.
-        given: float64 (rows, W): estimates of cells, records; and their covariance as `fit_family`
-            has it.
         bounds: int64 (rows of the node, W): its counts; and int64 (rows) each: the least and the
             largest sums of a row's cells, feasible together.
         fit: float64 (rows, W): of `fit_family`.
         out: int64 (rows, W): the counts.
     """
-    place, weights = cells
-    row_start, slot = rows
-    above, low, high = bounds
-    limits = low, high, np.zeros(len(out), dtype=np.int64)
-    for row in range(len(out)):
-        for k in range(out.shape[1]):
-            floor = np.int64(np.floor(fit[row, k] + 1e-9)) if above[slot[row], k] > 0 else 0
-            out[row, k] = max(floor, 0)
-            limits[2][row] += out[row, k]
-    slopes = slopes_at(place, weights, row_start, given, out)
+    slot, (above, low, high) = rows[1], bounds
+    limits = low, high, _floors(fit, above, slot, out)
+    slopes = slopes_at(cells, rows, fit, out)
     members, member_start = _rows_of_slots(slot, len(above))
     for s in range(len(above)):
         here = members[member_start[s] : member_start[s + 1]]
@@ -88,9 +85,7 @@ def round_family(
 
 
 @kernel
-def _share_out(
-    slopes: Slopes, here: Ints, k: int, wanted: int, limits: Limits, out: Int64
-) -> None:
+def _share_out(slopes: Slopes, here: Ints, k: int, wanted: int, limits: Limits, out: Int64) -> None:
     """Bring a cell's sum over the children to what is wanted, unit by unit at least cost."""
     _, high, total = limits
     left = wanted
@@ -164,8 +159,6 @@ def _improve(slopes: Slopes, here: Ints, k: int, limits: Limits, out: Int64) -> 
 @kernel
 def round_root(
     cells: tuple[Int32, Floats],
-    row_start: Ints,
-    given: tuple[Floats, Floats],
     bounds: tuple[Int64, Int64, Int64],
     wanted: int,
     fit: Floats,
@@ -175,21 +168,15 @@ def round_root(
 
     Args:
         cells: as `round_family` has them.
-        row_start: int64 (2): 0 and the number of rows.
-        given: as `round_family` has them.
         bounds: int64 (rows, W): above 0 where counts may be; the least and largest sums of rows.
         wanted: the sum of all, feasible; -1 where it may be any.
         fit: float64 (rows, W).
         out: int64 (rows, W): the counts.
     """
     free, low, high = bounds
-    limits = low, high, np.zeros(len(out), dtype=np.int64)
-    total = limits[2]
-    for row in range(len(out)):
-        for k in range(out.shape[1]):
-            out[row, k] = max(np.int64(np.floor(fit[row, k] + 1e-9)), 0) if free[row, k] > 0 else 0
-            total[row] += out[row, k]
-    slopes = slopes_at(cells[0], cells[1], row_start, given, out)
+    rows = np.array([0, len(out)]), np.arange(len(out))
+    total = _floors(fit, free, rows[1], out)
+    limits, slopes = (low, high, total), slopes_at(cells, rows, fit, out)
     for row in range(len(out)):
         while total[row] < low[row]:
             _, k, _ = _cheapest(slopes, free, limits, out, 1, row)
@@ -202,23 +189,45 @@ def round_root(
         row, k, _ = _cheapest(slopes, free, limits, out, unit, -1)
         move(slopes, row, k, unit, total, out)
     for _ in range(MOST_SWEEPS * out.size):
-        row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
-        back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
-        if wanted < 0 and min(adding, removing) < 0:
-            if adding < removing:
-                move(slopes, row, k, 1, total, out)
-            else:
-                move(slopes, back, other, -1, total, out)
-            continue
-        if wanted < 0 or row < 0 or back < 0:
+        if not _improve_root(slopes, free, limits, wanted, out):
             break
-        before = adding
-        move(slopes, row, k, 1, total, out)
-        after = unit_cost(slopes, back, other, -1)
-        if before + after >= -GAIN * (abs(before) + abs(after)):
-            move(slopes, row, k, -1, total, out)
-            break
-        move(slopes, back, other, -1, total, out)
+
+
+@kernel
+def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out: Int64) -> bool:
+    """Put, take or, where the sum is kept, move the unit that gains most, if one gains."""
+    row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
+    back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
+    total = limits[2]
+    if wanted < 0:
+        if min(adding, removing) >= -GAIN:
+            return False
+        if adding < removing:
+            move(slopes, row, k, 1, total, out)
+        else:
+            move(slopes, back, other, -1, total, out)
+        return True
+    if row < 0 or back < 0:
+        return False
+    move(slopes, row, k, 1, total, out)
+    after = unit_cost(slopes, back, other, -1)
+    if adding + after >= -GAIN * (abs(adding) + abs(after)):
+        move(slopes, row, k, -1, total, out)
+        return False
+    move(slopes, back, other, -1, total, out)
+    return True
+
+
+@kernel
+def _floors(fit: Floats, above: Int64, slot: Ints, out: Int64) -> Int64:
+    """Write floors of a fit, 0 where ``above`` is; return the sums of rows: int64 (rows)."""
+    total = np.zeros(len(out), dtype=np.int64)
+    for row in range(len(out)):
+        for k in range(out.shape[1]):
+            floor = np.int64(np.floor(fit[row, k] + GAIN))
+            out[row, k] = floor if above[slot[row], k] > 0 and floor > 0 else 0
+            total[row] += out[row, k]
+    return total
 
 
 @kernel
@@ -244,69 +253,48 @@ def _cheapest(
 @kernel
 def unit_cost(slopes: Slopes, row: int, k: int, unit: int) -> float:
     """Return what one record more (``unit`` 1) or less (-1) in a cell adds to the objective."""
-    place, slope, _, own, _, _, _ = slopes
+    place, slope, near, slot, _, _ = slopes
     half = 0.0
     for marginal in range(len(place)):
         half += slope[row, place[marginal, k]]
-    return 2 * unit * half + own[row]
+    return float(2 * unit * half + len(place) * near[slot[row], slot[row]])
 
 
 @kernel
 def move(slopes: Slopes, row: int, k: int, unit: int, total: Int64, out: Int64) -> None:
     """Put a unit into a cell, or take one out, and keep slopes and sums true."""
-    place, slope, mixed, _, row_start, begin, child = slopes
+    place, slope, near, slot, row_start, child = slopes
     c = child[row]
-    first, m = row_start[c], row_start[c + 1] - row_start[c]
-    for marginal in range(len(place)):
-        at = begin[c] + marginal * m * m + row - first
-        for i in range(m):
-            slope[first + i, place[marginal, k]] += unit * mixed[at + i * m]
+    for other in range(row_start[c], row_start[c + 1]):
+        change = unit * near[slot[row], slot[other]]
+        for marginal in range(len(place)):
+            slope[other, place[marginal, k]] += change
     out[row, k] += unit
     total[row] += unit
 
 
 @kernel
 def slopes_at(
-    place: Int32, weights: Floats, row_start: Ints, given: tuple[Floats, Floats], out: Int64
+    cells: tuple[Int32, Floats], rows: tuple[Ints, Ints], fit: Floats, out: Int64
 ) -> Slopes:
     """Return the slopes of the objective at some counts."""
-    z, covariance = given
-    children, marginals = len(row_start) - 1, len(place)
-    mixed = np.empty_like(covariance)
-    slope = np.zeros((len(z), place.max() + 1))
-    own, child = np.zeros(len(z)), np.zeros(len(z), dtype=np.int64)
-    begin = np.zeros(children + 1, dtype=np.int64)
+    (place, near), (row_start, slot) = cells, rows
+    slope = np.zeros((len(out), place[-1, -1] + 1))
     sums = np.zeros_like(slope)
-    for c in range(children):
+    child = np.zeros(len(out), dtype=np.int64)
+    for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
-        m = last - first
-        begin[c + 1] = begin[c] + marginals * m * m
-        block = mixed[begin[c] : begin[c + 1]].reshape(marginals, m, m)
-        _mix(weights, covariance[begin[c] : begin[c + 1]].reshape(marginals, m, m), block)
         for row in range(first, last):
             child[row] = c
-            for marginal in range(marginals):
-                own[row] += block[marginal, row - first, row - first]
+            for marginal in range(len(place)):
                 for k in range(out.shape[1]):
-                    sums[row, place[marginal, k]] += out[row, k] - z[row, k]
-        for i in range(m):
-            for j in range(m):
-                for marginal in range(marginals):
-                    end = place[marginal, -1] + 1
-                    for at in range(place[marginal, 0], end):
-                        slope[first + i, at] += block[marginal, i, j] * sums[first + j, at]
-    return place, slope, mixed, own, row_start, begin, child
-
-
-@kernel
-def _mix(weights: Floats, covariance: Floats, mixed: Floats) -> None:
-    """Write c_B = Σ_R weight(B, R) C_R⁻¹ of one child: (marginals, m, m)."""
-    mixed[:] = 0.0
-    for r in range(len(covariance)):
-        inverse = covariance[r].copy()
-        invert(inverse)
-        for marginal in range(len(mixed)):
-            mixed[marginal] += weights[marginal, r] * inverse
+                    sums[row, place[marginal, k]] += out[row, k] - fit[row, k]
+        for row in range(first, last):
+            for other in range(first, last):
+                weight = near[slot[row], slot[other]]
+                for at in range(slope.shape[1]):
+                    slope[row, at] += weight * sums[other, at]
+    return place, slope, near, slot, row_start, child
 
 
 @kernel

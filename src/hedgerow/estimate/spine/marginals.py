@@ -25,6 +25,7 @@ Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ from hedgerow.estimate.spine.marginal_forms import MarginalForms
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.residuals import Residuals, turn
 from hedgerow.estimate.spine.support import Bounds, Support
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 MOST_ATTRIBUTES = 8
 """Attributes beside the groups, at most: there are two to this power residuals."""
@@ -83,7 +86,7 @@ class Marginals:
     squares: tuple[Coupled, ...]
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - what marginals are of
         cls,
         shape: CubeShape,
         spine_axis: int,
@@ -126,7 +129,9 @@ class Marginals:
                 f"the deepest level of the spine must measure every attribute at its finest level: "
                 f"the cuboid {shape.finest}; nothing else tells all cells apart"
             )
-        residuals = Residuals(tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis)))
+        residuals = Residuals(
+            tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis))
+        )
         tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
         allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
@@ -219,7 +224,7 @@ class Marginals:
         """
         self._check_total(part, total)
         found = {level: np.empty_like(table) for level, table in upward.said.items()}
-        roots = None if above is None else self.residuals.turned(self._by_row(above))
+        roots = None if part.is_top else self.residuals.turned(self._by_row(part, above))
         for residual, squares in enumerate(self.squares):
             columns = self.residuals.columns(residual)
             said = {k: np.ascontiguousarray(t[:, columns]) for k, t in upward.said.items()}
@@ -247,7 +252,8 @@ class Marginals:
             if level == 0:
                 counts = settle_root(*known, self.allowed, upward.said[0], total)
             else:
-                over = found[level - 1] if level - 1 in found else self._by_row(above)
+                is_first = level == part.root + 1
+                over = self._by_row(part, above) if is_first else found[level - 1]
                 counts = settle_families(*known, part, level, upward.said[level], over)
             found[level] = counts
         return {level: counts.ravel() for level, counts in found.items()}
@@ -268,10 +274,11 @@ class Marginals:
         """Return the set of other attributes that a measured cuboid does not sum up."""
         return self.residuals.number([i for i, a in enumerate(self.others) if key[a]])
 
-    def _by_row(self, detail: NDArray[np.generic] | None) -> NDArray[np.generic]:
-        """Return a table of the detail layout as (rows, W)."""
-        if detail is None:
-            raise EstimateError("a part below the top needs what is above it")
+    def _by_row(self, part: Part, detail: NDArray[Number] | None) -> NDArray[Number]:
+        """Return the table of a part's roots as (rows, W)."""
+        expected = self.support.cells(part.root, part.nodes)
+        if detail is None or len(detail) != expected:
+            raise EstimateError(f"a part below the top needs the {expected} cells of its roots")
         return detail.reshape(-1, self.residuals.width)
 
     def _check_total(self, part: Part, total: float | None) -> None:
@@ -292,7 +299,7 @@ class Marginals:
         return found
 
     def _weighted(self, part: Part, level: int, noisy: Mapping[Cuboid, Floats]) -> Floats:
-        """Return Σ S_bᵀ (coordinates) √(Π n_a) / v over the tables of a level: float64 (rows, W)."""
+        """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of a level's tables: float64 (rows, W)."""
         support, residuals = self.support, self.residuals
         nodes = support.nodes(part, level)
         rows = support.rows(level, nodes)

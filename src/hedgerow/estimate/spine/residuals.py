@@ -1,17 +1,15 @@
 """The cells of several attributes of two levels, and the coordinates in which their sums separate.
 
-Below a group stand the combinations of the finest nodes of k attributes, of n_a nodes each: W = Π n_a
-cells, row-major. A *marginal* sums up all attributes but those of a set B; its sums S_B satisfy
-S_BᵀS_B = ⊗_a (I where a is in B, 11ᵀ elsewhere). All these commute; each acts as one number on each
-*residual*, the space ⊗_a (contrasts where a is in R, constants elsewhere):
+Below a group stand the combinations of the finest nodes of k attributes, of n_a nodes each, which
+are W = Π n_a cells, row-major. A *marginal* sums up all attributes but those of a set B; its sums
+S_B satisfy S_BᵀS_B = ⊗_a (I where a is in B, 11ᵀ elsewhere). All these commute; each acts as one
+number on each *residual*, the space ⊗_a (contrasts where a is in R, constants elsewhere):
 
     S_BᵀS_B = Σ_{R ⊆ B} Π_{a ∉ B} n_a · (projection on R).
 
 Householder's reflection along each attribute (`turn`) takes a table to orthonormal coordinates of
 which each belongs to one residual; it is its own inverse, and those of a marginal's own table are
-the coordinates of all R ⊆ B, times √(Π_{a ∉ B} n_a). Any matrix Σ_R p_R · (projection on R) is also
-Σ_B c_B S_BᵀS_B (`Residuals.weights`): a table's product with it changes in 2ᵏ sums at most when one
-cell does.
+the coordinates of all R ⊆ B, times √(Π_{a ∉ B} n_a).
 
 Sets of attributes are numbers: of k attributes, bit k-1-a stands for attribute a.
 
@@ -114,17 +112,10 @@ class Residuals:
         return prod(1 + n for n in self.sizes)
 
     @cached_property
-    def weights(self) -> Floats:
-        """The matrix that takes p_R to c_B: float64 (2ᵏ marginals, 2ᵏ residuals).
-
-        From p_R = Σ_{B ⊇ R} c_B Π_{a ∉ B} n_a by inclusion and exclusion:
-        c_B = Σ_{R ⊇ B} (-1)^|R∖B| p_R / Π_{a ∉ B} n_a.
-        """
-        every = np.arange(self.count)
-        beyond = np.bitwise_count(every[None, :] & ~every[:, None])
-        above = (every[None, :] & every[:, None]) == every[:, None]
-        spread = np.array([self.spread(b) for b in every])
-        return np.where(above, (-1.0) ** beyond, 0.0) / spread[:, None]
+    def runs(self) -> tuple[Ints, Int32]:
+        """Where runs of coordinates of one residual begin, int64 (runs + 1), and their residual."""
+        begins = np.flatnonzero(np.diff(self.residual, prepend=-1))
+        return np.append(begins, self.width), self.residual[begins]
 
     def turned(self, table: Floats) -> Floats:
         """Return the coordinates of a table, or the table of coordinates: float64 (rows, W)."""

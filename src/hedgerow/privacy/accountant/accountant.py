@@ -19,8 +19,8 @@ from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_trade
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
 from hedgerow.privacy.budget import float_above
 
-FAST_CELLS = 1 << 16
-"""Up to so many lattice points a convolution takes a few milliseconds."""
+FAST_CELLS = 1 << 14
+"""Up to so many lattice points a convolution is faster than an integral, however many losses."""
 
 SMALLEST_DELTA = 1e-250
 """Below this δ is answered from ρ: doubles end near there."""

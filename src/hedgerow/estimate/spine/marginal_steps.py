@@ -1,0 +1,200 @@
+"""The two steps of a family's fit: sums kept in coordinates, bounds kept in cells.
+
+The letters are those of `hedgerow.estimate.spine.marginal_fit`. Matrices over the rows of a child
+stand one behind the other, child by child, (residuals, rows, rows).
+"""
+
+from math import sqrt
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.estimate.spine.block_squares import invert
+from hedgerow.kernels import kernel
+
+Runs: TypeAlias = tuple[Ints, Int32]
+"""Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
+
+
+@kernel
+def keep_sums(
+    runs: Runs,
+    rows: tuple[Ints, Ints],
+    z: Floats,
+    matrices: tuple[Floats, Floats],
+    known: Floats,
+    q: Floats,
+    x: Floats,
+) -> None:
+    """Write x_c = z_c + D_c (q_c + λ) with λ = (Σ D)⁻¹ (n - Σ (z + D q)), in coordinates.
+
+    Args:
+        runs: of coordinates.
+        rows: where the rows of a child begin; the row of the node above of each.
+        z: float64 (rows, W).
+        matrices: D; and (Σ D)⁻¹, float64 (residuals, rows of the node, rows of the node).
+        known: float64 (rows of the node, W): n.
+        q: float64 (rows, W): y - u - z.
+        x: float64 (rows, W): out.
+    """
+    (row_start, slot), (damped, joint) = rows, matrices
+    every, missing, share = np.arange(len(x)), known.copy(), np.zeros_like(known)
+    residuals, begin = len(joint), 0
+    x[:] = z
+    for c in range(len(row_start) - 1):
+        first, last = row_start[c], row_start[c + 1]
+        own, begin = _matrix(damped, begin, residuals, last - first)
+        _add_product(runs, own, (q, every[first:last]), (x, every[first:last]))
+    for row in range(len(x)):
+        missing[slot[row]] -= x[row]
+    _add_product(runs, joint, (missing, every[: len(known)]), (share, every[: len(known)]))
+    begin = 0
+    for c in range(len(row_start) - 1):
+        first, last = row_start[c], row_start[c + 1]
+        own, begin = _matrix(damped, begin, residuals, last - first)
+        _add_product(runs, own, (share, slot[first:last]), (x, every[first:last]))
+
+
+@kernel
+def _matrix(matrices: Floats, begin: int, residuals: int, m: int) -> tuple[Floats, int]:
+    """Return a child's matrices, and where the next one's begin."""
+    end = begin + residuals * m * m
+    return matrices[begin:end].reshape(residuals, m, m), end
+
+
+@kernel
+def _add_product(
+    runs: Runs, matrix: Floats, source: tuple[Floats, Ints], target: tuple[Floats, Ints]
+) -> None:
+    """Add a child's matrices times some rows of a table to rows of another one."""
+    start, residual = runs
+    (given, at), (found, to) = source, target
+    for i in range(matrix.shape[1]):
+        out = found[to[i]]
+        for j in range(matrix.shape[1]):
+            row = given[at[j]]
+            for r in range(len(residual)):
+                factor = matrix[residual[r], i, j]
+                for k in range(start[r], start[r + 1]):
+                    out[k] += factor * row[k]
+
+
+@kernel
+def keep_total(runs: Runs, z: Floats, damped: Floats, total: float, q: Floats, x: Floats) -> None:
+    """Write x = z + D (q + λw), wᵀx the total (any if nan): w is √W at each group's first."""
+    groups, width = x.shape
+    own = damped.reshape(len(damped) // groups**2, groups, groups)
+    every = np.arange(groups)
+    x[:] = z
+    _add_product(runs, own, (q, every), (x, every))
+    if np.isnan(total):
+        return
+    root = sqrt(width)
+    share = (total - root * x[:, 0].sum()) / (width * own[0].sum())
+    for i in range(groups):
+        x[i, 0] += root * share * own[0, i].sum()
+
+
+@kernel
+def dampen(covariance: Floats, row_start: Ints, residuals: int, rho: float, damped: Floats) -> None:
+    """Write D = ρC (I + ρC)⁻¹ = I - (I + ρC)⁻¹ of each child and residual."""
+    begin = 0
+    for c in range(len(row_start) - 1):
+        m = row_start[c + 1] - row_start[c]
+        for _ in range(residuals):
+            own = damped[begin : begin + m * m].reshape(m, m)
+            own[:] = rho * covariance[begin : begin + m * m].reshape(m, m)
+            for i in range(m):
+                own[i, i] += 1.0
+            invert(own)
+            for i in range(m):
+                for j in range(m):
+                    own[i, j] = (1.0 if i == j else 0.0) - own[i, j]
+            begin += m * m
+
+
+@kernel
+def invert_sums(damped: Floats, rows: tuple[Ints, Ints], joint: Floats) -> None:
+    """Write (Σ_c D_c)⁻¹ of each residual over the groups of the node above."""
+    row_start, slot = rows
+    joint[:] = 0.0
+    begin = 0
+    for c in range(len(row_start) - 1):
+        own, begin = _matrix(damped, begin, len(joint), row_start[c + 1] - row_start[c])
+        here = slot[row_start[c] : row_start[c + 1]]
+        for i in range(len(here)):
+            for j in range(len(here)):
+                joint[:, here[i], here[j]] += own[:, i, j]
+    for r in range(len(joint)):
+        invert(joint[r])
+
+
+@kernel
+def variance_range(covariance: Floats, row_start: Ints, residuals: int) -> tuple[float, float]:
+    """Return the smallest and largest variance of a coordinate."""
+    smallest, largest, begin = np.inf, 0.0, 0
+    for c in range(len(row_start) - 1):
+        m = row_start[c + 1] - row_start[c]
+        own, begin = _matrix(covariance, begin, residuals, m)
+        for i in range(m):
+            smallest = min(smallest, own[:, i, i].min())
+            largest = max(largest, own[:, i, i].max())
+    return smallest, largest
+
+
+@kernel
+def finest_variances(covariance: Floats, row_start: Ints) -> Floats:
+    """Return the variance of each row's coordinates of the last residual: float64 (rows)."""
+    pairs, begin = 0, 0
+    for c in range(len(row_start) - 1):
+        pairs += (row_start[c + 1] - row_start[c]) ** 2
+    found, residuals = np.empty(row_start[-1]), len(covariance) // pairs
+    for c in range(len(row_start) - 1):
+        first, last = row_start[c], row_start[c + 1]
+        own, begin = _matrix(covariance, begin, residuals, last - first)
+        for i in range(last - first):
+            found[first + i] = own[-1, i, i]
+    return found
+
+
+@kernel
+def project_row(point: Floats, above: Floats, low: float, high: float, out: Floats) -> None:
+    """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
+
+    Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
+    positive: Newton's method from above, where it cannot overshoot, the sum being convex in it.
+    """
+    total = 0.0
+    for k in range(len(point)):
+        out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
+        total += out[k]
+    if total < low or total > high:
+        shift = _row_shift(point, above, low if total < low else high)
+        for k in range(len(point)):
+            out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
+
+
+@kernel
+def _row_shift(point: Floats, above: Floats, wanted: float) -> float:
+    """Return the shift with which what is positive of a point sums to what is wanted."""
+    total, count = 0.0, 0
+    for k in range(len(point)):
+        if above[k] > 0:
+            total += point[k]
+            count += 1
+    if wanted <= 0 or count == 0:
+        return -np.inf
+    shift = (wanted - total) / count  # with all of them positive: not below the solution
+    for _ in range(count):
+        total, positive = 0.0, 0
+        for k in range(len(point)):
+            if above[k] > 0 and point[k] + shift > 0:
+                total += point[k]
+                positive += 1
+        better = (wanted - total) / positive
+        if better >= shift:
+            break
+        shift = better
+    return shift
