@@ -4,9 +4,11 @@ import shutil
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from hedgerow import read_release
+from hedgerow.cli.output_file import write_parts
 from hedgerow.examples.commuting import write_commuting
 
 SURENESS = ["estimate", "standard_error", "low", "high", "contradicted"]
@@ -125,3 +127,60 @@ def test_a_damaged_release_is_named(run, out):
     code, _, err = run("table", out, "--depth", "1")
     assert code in {1, 2}
     assert "internal error" not in err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_records_have_a_row_for_every_record_and_the_sums_of_the_release(run, out, tmp_path, kind):
+    file, release = tmp_path / f"records.{kind}", read_release(out)
+    code, said, err = run("table", out, "--records", "--output", file)
+    assert code == 0
+    assert "writing the records" in err
+    total = release.level(depth=0)["count"].item()
+    assert f"{total:,} rows: {file}" in said
+    records = pl.read_csv(file, infer_schema=False) if kind == "csv" else pl.read_parquet(file)
+    assert len(records) == total
+    leaves = release.level(depth=release.plan.tree.depth)
+    codes = [name for columns in release.columns.values() for name in columns]
+    assert sorted(records.columns) == sorted(codes)
+    summed = records.group_by(codes).len("count").sort(codes)
+    assert summed.equals(leaves.select(*codes, pl.col("count").cast(pl.UInt32)).sort(codes))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", file.name]
+
+
+def test_records_of_a_coarser_cuboid_and_the_first_of_them(run, out):
+    code, said, _ = run("table", out, "--records", "--depth", "2")
+    assert code == 0
+    total = read_release(out).level(depth=0)["count"].item()
+    assert f"20 of {total:,} records" in said
+    assert said.splitlines()[0].split() == ["o_region", "d_region"]
+    assert len(said.split("\n\n")[0].splitlines()) == 21
+
+
+@pytest.mark.parametrize(
+    "more", [("--by", "origin=region"), ("--counts-only",), ("--level", "total", "--depth", "1")]
+)
+def test_records_are_of_one_cuboid_of_the_plan(run, out, more):
+    code, said, err = run("table", out, "--records", *more)
+    assert (code, said) == (2, "")
+    assert "--records goes with --level or --depth" in err
+
+
+def test_records_of_a_damaged_release_leave_no_file(run, out, tmp_path):
+    name = f"cuboid={'-'.join(map(str, read_release(out).plan.tree.chain[-1]))}.parquet"
+    file = out / "counts" / name
+    table = pq.read_table(file)
+    pq.write_table(table.slice(1), file)
+    code, _, err = run("table", out, "--records", "--output", tmp_path / "x.csv")
+    assert code == 2
+    assert "run hedgerow check" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_formulas_in_records_are_quoted_or_warned_of(tmp_path, capsys):
+    frames = [pl.DataFrame({"=town": ["a", "=1+1"]}), pl.DataFrame({"=town": ["@x", "-9"]})]
+    write_parts(frames, tmp_path / "x.csv")
+    assert "Warning: 3 codes or names" in capsys.readouterr().err
+    assert (tmp_path / "x.csv").read_text() == "=town\na\n=1+1\n@x\n-9\n"
+    write_parts(frames, tmp_path / "y.csv", quote_formulas=True)
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "y.csv").read_text() == "'=town\na\n'=1+1\n'@x\n-9\n"

@@ -14,6 +14,7 @@ from hedgerow.release import preflight
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.manifest import sha256
+from hedgerow.release.page.report import REPORT
 from hedgerow.release.preflight import check_public_total
 from hedgerow.tables.tree import cell_numbers
 from tests.plan.test_facts import (
@@ -82,6 +83,14 @@ def test_a_release_with_facts_passes_its_check_and_reads_back_with_its_plan(rele
     assert again.hash == plan.hash
     assert np.array_equal(again.known.zeros, plan.known.zeros)
     assert [a.tolist() for a in again.known.has] == [a.tolist() for a in plan.known.has]
+
+
+def test_the_page_says_that_facts_are_public(copied):
+    assert "facts from public files and rules" in (copied / REPORT).read_text()
+    plain = planned(**PLENTY)
+    counts = hr.Counts.from_frame(ONE, pl.DataFrame(cells_of(ONE)[0]))
+    hr.release(counts, plain, directory=copied.parent / "plain")
+    assert "facts from public files" not in (copied.parent / "plain" / REPORT).read_text()
 
 
 def test_the_directory_has_the_rows_that_were_used_and_no_more(released):

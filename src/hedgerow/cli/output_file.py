@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import polars as pl
+import pyarrow.parquet as pq
 import typer
 
 from hedgerow.cli.terminal import escape, stderr
@@ -113,30 +114,57 @@ def whole_file(place: Path) -> Iterator[BinaryIO]:
 
 
 def write_table(frame: pl.DataFrame, place: Path, *, quote_formulas: bool = False) -> None:
-    """Write a frame as CSV or Parquet, by the suffix of its place, atomically.
+    """Write a frame as CSV or Parquet, by the suffix of its place, atomically: `write_parts`."""
+    write_parts([frame], place, quote_formulas=quote_formulas)
+
+
+def write_parts(
+    parts: Iterable[pl.DataFrame], place: Path, *, quote_formulas: bool = False
+) -> None:
+    """Write frames of the same columns, at least one, below each other, atomically.
 
     Texts that a spreadsheet would run as formulas (`FORMULA`) are written into a CSV file
     unchanged, with a warning, so that they still match the lists they come from; or with an
     apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
-        with whole_file(place) as file:
-            frame.write_parquet(file)
+        with whole_file(place) as file, ExitStack() as stack:
+            _write_parquet(parts, file, stack)
         return
-    written = _quoted(frame)
-    changed = sum(
-        int((frame[old] != written[new]).sum())
-        for old, new in zip(frame.columns, written.columns, strict=True)
-        if frame[old].dtype == pl.String
-    ) + sum(old != new for old, new in zip(frame.columns, written.columns, strict=True))
+    changed = 0
     with whole_file(place) as file:
-        (written if quote_formulas else frame).write_csv(file)
+        for number, part in enumerate(parts):
+            written = _quoted(part)
+            changed += _differing(part, written, headings=not number)
+            (written if quote_formulas else part).write_csv(file, include_header=not number)
     if changed and not quote_formulas:
         stderr.print(
             f"[yellow]Warning:[/yellow] {changed:,} codes or names in {escape(str(place))} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; --quote-formulas puts an apostrophe before them, Parquet keeps them as text"
         )
+
+
+def _write_parquet(parts: Iterable[pl.DataFrame], file: BinaryIO, stack: ExitStack) -> None:
+    """Write a Parquet file, a row group a part."""
+    writer = None
+    for part in parts:
+        table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+        if writer is None:
+            new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
+            writer = stack.enter_context(new)
+        writer.write_table(table)
+
+
+def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:
+    """Return how many texts of a frame have an apostrophe in another, its headings too."""
+    names = list(zip(frame.columns, written.columns, strict=True))
+    changed = sum(
+        int((frame[old] != written[new]).sum())
+        for old, new in names
+        if frame[old].dtype == pl.String
+    )
+    return changed + headings * sum(old != new for old, new in names)
 
 
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"

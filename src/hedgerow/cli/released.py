@@ -16,6 +16,7 @@ from hedgerow.cli.output_file import (
     pairs,
     write_table,
 )
+from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -122,6 +123,13 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
+    records: Annotated[
+        bool,
+        typer.Option(
+            "--records",
+            help="One row a released record: of the released table, or of --level or --depth.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
@@ -133,12 +141,20 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     Columns: the codes; count; the unbiased estimate and its standard_error; low and high, the 95 %
     interval of the true count; and contradicted: whether the count lies outside the intervals that
     hold for all counts of the table at once, which chance does not explain; there use the estimate.
-    Combinations that are not listed have a count of 0. Reads only the release directory, at no
-    privacy cost.
+    Combinations that are not listed have a count of 0. With --records the codes alone, one row for
+    every record that was counted. Reads only the release directory, at no privacy cost.
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
     levels = pairs(by or [], "--by", "origin=region")
+    if records:
+        if levels or counts_only or (level is not None and depth is not None):
+            raise ReleaseError(
+                "--records goes with --level or --depth, or alone for the released table; it "
+                "shows codes alone"
+            )
+        show_records(directory, level, depth, output, quote_formulas=quote_formulas)
+        return
     if (level is not None) + (depth is not None) + bool(levels) != 1:
         raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
     with stage("reading the release"), undamaged(directory):

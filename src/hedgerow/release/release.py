@@ -1,7 +1,7 @@
 """`Release`: what came out of a plan and a table, for those outside too."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -37,6 +37,7 @@ from hedgerow.release.directory.stored import (
     verified_release,
 )
 from hedgerow.release.page.report import write_report
+from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Levels, Tree
 
@@ -80,6 +81,14 @@ class InMemory:
         columns = released_columns(nodes, CuboidErrors.of(self.plan, levels, total), USUAL)
         return label_nodes(tree, levels, nodes.codes, **columns)
 
+    def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
+        """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
+        nodes = self.nodes[levels]
+        for first in range(0, len(nodes.counts), rows):
+            part = slice(first, first + rows)
+            codes = tuple(code[part] for code in nodes.codes)
+            yield label_nodes(self.plan.tree, levels, codes, **{COUNT: nodes.counts[part]})
+
     def noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a measured cuboid."""
         return cast("Int64", self.measured[levels])
@@ -115,6 +124,10 @@ class Release:
         (2, 7)
         >>> release.measurements(depth=2).shape
         (3,)
+        >>> pl.concat(release.records()).group_by("county").len("count").sort("county").equals(
+        ...     release.cuboid(None, place="county").cast({"count": pl.UInt32})
+        ... )
+        True
     """
 
     content: Content = field(repr=False)
@@ -231,6 +244,34 @@ class Release:
                 )
             columns += axis.columns_of(axis.level_number(level))
         return columns
+
+    def records(
+        self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the released table as records: one row each, some at a time, at no privacy cost.
+
+        Nobody stands behind a row: it is a released count written out. Memory is bounded by
+        ``rows``, not by the release.
+
+        Args:
+            level: the cuboid, as in `level`; the released table unless given; or
+            depth: along a chain its number.
+            rows: in a frame at most.
+
+        Yields:
+            Frames with the cuboid's code columns, in tree order; at least one, which may be empty.
+            Each combination of codes has as many rows as its count, so that sums of records are
+            those of the release.
+
+        Raises:
+            ReleaseError: no such cuboid; several released tables and none named; or counts that
+                are none, or do not sum to the release's total, as the files are damaged.
+        """
+        if level is None and depth is None:
+            levels = only_table(self.plan)
+        else:
+            levels = self._levels(level, depth)
+        return records_of(self.content, levels, self._total(), rows)
 
     def measurements(self, depth: int | None = None, *, level: str | None = None) -> Int64:
         """Return the noisy counts of a measured cuboid: int64 (measured cells).

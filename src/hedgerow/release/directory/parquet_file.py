@@ -6,7 +6,7 @@ footer, and the headers of all pages, which say what reading them takes.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,15 +209,43 @@ def read_parquet(folder: Path, name: str, layout: Layout) -> pl.DataFrame:
         return frame.cast(dict(layout.columns))  # type: ignore[arg-type]
 
 
+def read_batches(
+    folder: Path, name: str, layout: Layout, columns: Sequence[str], rows: int
+) -> Iterator[pl.DataFrame]:
+    """Yield some columns of a Parquet file, at most so many rows at a time, one group in memory.
+
+    Raises:
+        ReleaseError, MachineError: as `read_parquet`; groups that were read before were yielded.
+    """
+    kinds = {column: layout.columns[column] for column in columns}
+    with opened(folder, name, layout, grouped=True) as files:
+        for file in files:
+            batches = file.iter_batches(rows, columns=list(columns))
+            while True:
+                with _readable(name):
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    frame = pl.DataFrame(pa.Table.from_batches([batch]))
+                    frame = frame.select(columns).cast(kinds)  # type: ignore[arg-type]
+                yield frame
+
+
 @contextmanager
-def opened(folder: Path, name: str, layout: Layout) -> Iterator[list[pq.ParquetFile]]:
-    """Open the parts of a file, to be read: what they hold fits, and there is memory for it."""
+def opened(
+    folder: Path, name: str, layout: Layout, *, grouped: bool = False
+) -> Iterator[list[pq.ParquetFile]]:
+    """Open the parts of a file, to be read: what they hold fits, and there is memory for it.
+
+    With ``grouped`` for the largest of its row groups: they are read one after the other.
+    """
     with ExitStack() as stack:
         files, rows, needed = [], 0, 0
         for path in part_files(folder, name):
             with _readable(name):
                 about = _footer(path, layout, rows)
-                rows, needed = rows + about.num_rows, needed + _bytes_of(path, about, layout)
+                rows, groups = rows + about.num_rows, _bytes_of(path, about, layout)
+                needed = max([needed, *groups]) if grouped else needed + sum(groups)
                 files.append(stack.enter_context(pq.ParquetFile(path)))
         free = available_memory() if needed > SURELY_FREE else None
         if free is not None and needed > free:
@@ -293,15 +321,16 @@ def _check_columns(about: pq.FileMetaData, layout: Layout) -> None:
         )
 
 
-def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> int:
-    """Return the most bytes of memory that a file takes, by the headers of its pages."""
-    needed = 0
+def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> list[int]:
+    """Return the most bytes of memory that each row group takes, by the headers of its pages."""
+    needed = []
     with path.open("rb") as file:
         for group in range(about.num_row_groups):
-            here = about.row_group(group)
+            here, size = about.row_group(group), 0
             for column, kind in enumerate(layout.columns.values()):
-                needed += here.num_rows * BYTES_A_VALUE[kind]
-                needed += _bytes_of_chunk(file, here.column(column), here.num_rows, kind)
+                size += here.num_rows * BYTES_A_VALUE[kind]
+                size += _bytes_of_chunk(file, here.column(column), here.num_rows, kind)
+            needed.append(size)
     return needed
 
 

@@ -31,12 +31,19 @@ from hedgerow.release.directory.manifest import (
 from hedgerow.release.directory.measurements import (
     COUNT,
     Shape,
+    counts_file,
     noisy_file,
     read_counts,
     read_noisy,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.parquet_file import TEXT, Layout, read_parquet, rows_of
+from hedgerow.release.directory.parquet_file import (
+    TEXT,
+    Layout,
+    read_batches,
+    read_parquet,
+    rows_of,
+)
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
@@ -76,6 +83,9 @@ class Content(Protocol):
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
+
+    def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
+        """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
 
     def noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a measured cuboid."""
@@ -123,6 +133,12 @@ class OnDisk:
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
         return read_counts(self.folder, Shape.of(self.plan.tree, levels))
+
+    def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
+        """Yield codes and counts of a cuboid in tree order; its file is not read at once."""
+        shape = Shape.of(self.plan.tree, levels)
+        columns = [*shape.columns, COUNT]
+        return read_batches(self.folder, counts_file(levels), shape.counts, columns, rows)
 
     def noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a measured cuboid."""

@@ -248,10 +248,14 @@ def _how_well(plan: Plan, priced: Priced) -> str:
 def _public(plan: Plan) -> str:
     exact = [name for name, what in plan.cuboids.items() if isinstance(what, Public)]
     what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
+    from_files = (
+        " So are facts from public files and rules: cells that hold nobody, and bounds "
+        "(<code>domain/public/</code>). They say nothing of the confidential table."
+    )
     return (
         (what if exact else "No count is public: every one carries noise, the total too. ")
         + "Declared public are also the lists of areas or ranges (<code>domain/</code>), this "
-        "plan, its noise and its hash."
+        f"plan, its noise and its hash.{from_files if plan.facts else ''}"
     )
 
 
