@@ -24,7 +24,7 @@ from hedgerow.estimate.spine.model import Key
 from hedgerow.estimate.spine.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
-from studies.census_figures import FEWEST, QUERIES, SIZES, SURE, WIDTH, Errors, Layout
+from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout
 from studies.page import DATA, ROOT, markdown
 from studies.redistricting import (
     CHAIN,
@@ -160,11 +160,16 @@ Errors of the other blocks are 0, so over all blocks means are {ratio:.3f} times
 
 {tables}
 
-## The largest group of a block group
+## The largest group of an area
 
-The Bureau stated that the share of the largest of the eight groups is within 5 points in 95 % of
-block groups from a total of {published} to {above} people up. In this state (steps of {width} with
-{fewest} block groups at least): {sure}.
+From so many people up, the share of the largest of the eight groups is within 5 points in 95 % of
+the areas of every size (block groups in steps of 50 people, blocks in steps of 10):
+
+{sure}
+
+The Bureau stated {published} to {above} people for the block groups of the nation; those are not
+the block groups that it had measured, while here all areas are on the spine. Of this state's
+block groups with people, {few} have fewer than {published}.
 
 ## Bias by size
 
@@ -180,7 +185,7 @@ The production's composition, the nation's level included, is ε = {epsilon:.4f}
 Bureau stated 17.14); without that level, ε = {without:.4f}. The cube of the same ρ: ε =
 {cube_epsilon:.4f}.
 
-Seconds of one run, noise apart, one thread: {seconds}.
+Seconds of one run, the fastest, noise apart: {seconds}.
 """
 ORDER = "total, kind of quarters, × voting age, × eight groups, × all cells"
 
@@ -189,8 +194,16 @@ def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
     """The page, its picture and its JSON file."""
     docs = ROOT / "docs"
     draw(found, docs / "census_errors.png")
-    sure = ", ".join(f"{way}: from {errors.sure_from()} people up" for way, errors in found.items())
+    sure = markdown(
+        ["people", *found],
+        (
+            (f"{LEVELS[level].replace('_', ' ')}s", *(e.sure_from(level) for e in found.values()))
+            for level in STEPS
+        ),
+    )
     state_levels = [(sigma2, 2) for sigma2 in production_sigma2().values()]
+    totals, _ = found[CUBE].within[LEVELS.index("block_group")][0]
+    few = int((totals < PUBLISHED).sum())
     blocks = state.spine.sizes[-1]
     places = len(np.unique(state.places))
     page = TEXT.format(
@@ -199,7 +212,7 @@ def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
         bureau=BUREAU, ours=OURS, cube=CUBE,
         geography=listed(GEOGRAPHY_SHARES), attribute=listed(ATTRIBUTE_SHARES), order=ORDER,
         tables="\n\n".join(level_table(level, found) for level in range(len(LEVELS))),
-        published=PUBLISHED, above=PUBLISHED + WIDTH - 1, width=WIDTH, fewest=FEWEST, sure=sure,
+        published=PUBLISHED, above=PUBLISHED + 49, few=few,   sure=sure,
         bias=bias_table(found), epsilon=epsilon_of(production_uses()),
         without=epsilon_of(state_levels),
         cube_epsilon=epsilon_of([(s, 2) for s in cube.sigma2.values()]),
@@ -256,23 +269,25 @@ def bias_table(found: Mapping[str, Errors]) -> str:
 
 
 def draw(found: Mapping[str, Errors], path: Path) -> None:
-    """Left: block groups whose largest share is within 5 points; right: bias in block groups."""
-    figure, (left, right) = panels(2)
+    """Block groups and blocks whose largest share is within 5 points; bias in block groups."""
+    figure, shown = panels(3)
+    group, block, right = shown
     for way, errors in found.items():
-        steps = {
-            low: share
-            for low, (members, share) in errors.by_size().items()
-            if members >= FEWEST * len(errors.within)
-        }
         style: dict[str, Any] = {"color": COLOURS[way], "label": way, "linewidth": 1.4}
-        left.plot([low + WIDTH / 2 for low in steps], list(steps.values()), **style)
+        for axes, level in zip(shown, STEPS, strict=False):
+            steps = errors.by_size(level)
+            middle = [low + STEPS[level] / 2 for low in steps]
+            axes.plot(middle, [share for _, share in steps.values()], **style)
         bias = errors.mean_bias(LEVELS.index("block_group"))
         right.plot(np.arange(len(SIZES)), bias, marker="o", markersize=3, **style)
-    left.axhline(SURE, color="black", linewidth=0.8, linestyle=":")
-    left.axvspan(PUBLISHED, PUBLISHED + WIDTH, color="0.85")
-    left.set_xlabel("people in the block group (grey: published by the Bureau)", fontsize=8)
-    left.set_ylabel("largest share within 5 points", fontsize=8)
-    left.set_xlim(0, 3000)
+    for axes in (group, block):
+        axes.axhline(SURE, color="black", linewidth=0.8, linestyle=":")
+        axes.set_ylabel("areas with the largest share within 5 points", fontsize=8)
+    group.axvspan(PUBLISHED, PUBLISHED + 50, color="0.85")
+    group.set_xlabel("people in the block group (grey: the Bureau's)", fontsize=8)
+    group.set_xlim(0, 1000)
+    block.set_xlabel("people in the block", fontsize=8)
+    block.set_xlim(0, 500)
     right.axhline(0, color="black", linewidth=0.8)
     right.set_xticks(np.arange(len(SIZES)), [f"{size:,}" for size in SIZES])
     right.set_xlabel("true count of a group in a block group, from", fontsize=8)
@@ -299,11 +314,15 @@ def figures(errors: Errors) -> dict[str, object]:
             for level in range(1, len(LEVELS))
         },
         "largest_share_within_5_points": {
-            low: [members, round(share, 4)] for low, (members, share) in errors.by_size().items()
+            LEVELS[level]: {
+                low: [members, round(share, 4)]
+                for low, (members, share) in errors.by_size(level).items()
+            }
+            for level in STEPS
         },
-        "within_from": errors.sure_from(),
+        "within_from": {LEVELS[level]: errors.sure_from(level) for level in STEPS},
         "seconds": round(errors.seconds, 2),
-        "runs": len(errors.within),
+        "runs": len(errors.means[0, "total"]),
     }
 
 

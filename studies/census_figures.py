@@ -31,9 +31,10 @@ QUERIES = {
 }
 SIZES = (0, 1, 5, 10, 50, 100, 500, 1000, 5000)
 """Bias is shown by the true count, from one of these to below the next."""
-WIDTH, POINTS, SURE, FEWEST = 50, 0.05, 0.95, 5
-"""Block groups by total in steps of 50; a share within 5 points; in 95 %; steps of 5
-block groups at least."""
+STEPS = {LEVELS.index("block_group"): 50, LEVELS.index("block"): 10}
+"""By level: areas are taken together by their totals, in steps of so many people."""
+POINTS, SURE = 0.05, 0.95
+"""The largest group's share is within 5 points; in 95 % of the areas."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,14 @@ class Errors:
     Attributes:
         means: for each level and query one mean absolute error a run; of `L1` the mean distance.
         bias: for each level one row a run: the mean error of groups' counts by true size.
-        within: for each run the total of each block group, and whether the share of its largest
-            group is within 5 points.
+        within: for block groups and blocks, for each run the total of each area, and whether the
+            share of its largest group is within 5 points.
         seconds: of one run, the fastest, noise apart.
     """
 
     means: dict[tuple[int, str], list[float]] = field(default_factory=dict)
     bias: dict[int, list[Floats]] = field(default_factory=dict)
-    within: list[tuple[Int64, NDArray[np.bool_]]] = field(default_factory=list)
+    within: dict[int, list[tuple[Int64, NDArray[np.bool_]]]] = field(default_factory=dict)
     seconds: float = float("inf")
 
     def add(self, layout: Layout, counts: Mapping[int, Int64], seconds: float) -> None:
@@ -152,8 +153,9 @@ class Errors:
             for query, error in errors.items():
                 self.means.setdefault((level, query), []).append(float(np.abs(error).mean()))
             self.bias.setdefault(level, []).append(mean_by_size(sums["group"], errors["group"]))
-            if LEVELS[level] == "block_group":
-                self.within.append(largest_within(sums["group"], errors["group"]))
+            if level in STEPS:
+                good = largest_within(sums["group"], errors["group"])
+                self.within.setdefault(level, []).append(good)
 
     def mean(self, level: int, query: str) -> float:
         """Mean absolute error, people."""
@@ -169,22 +171,20 @@ class Errors:
         mean: Floats = np.mean(self.bias[level], axis=0)
         return mean
 
-    def by_size(self) -> dict[int, tuple[int, float]]:
-        """By total of the block group, in steps: how many there are, and the share within."""
-        totals, good = (np.concatenate(each) for each in zip(*self.within, strict=True))
-        step = totals // WIDTH * WIDTH
+    def by_size(self, level: int) -> dict[int, tuple[int, float]]:
+        """By total, in steps: how many areas there are over all runs, and the share within."""
+        totals, good = (np.concatenate(each) for each in zip(*self.within[level], strict=True))
+        step = totals // STEPS[level] * STEPS[level]
         return {
             int(low): (int((step == low).sum()), float(good[step == low].mean()))
             for low in np.unique(step)
         }
 
-    def sure_from(self) -> int:
-        """The least step from which up every step reaches 95 % (steps of few are left out)."""
-        found, steps = 0, self.by_size()
-        for low, (members, share) in steps.items():
-            if members >= FEWEST * len(self.within) and share < SURE:
-                found = low + WIDTH
-        return found
+    def sure_from(self, level: int) -> int:
+        """The least step from which up every step reaches 95 %, people."""
+        steps = self.by_size(level).items()
+        unsure = [low + STEPS[level] for low, (_, share) in steps if share < SURE]
+        return max(unsure, default=0)
 
 
 def mean_by_size(true: Int64, error: Int64) -> Floats:

@@ -91,12 +91,12 @@ def test_the_largest_group_is_the_true_one_and_its_share_is_of_the_released_tota
 
 def test_block_groups_are_sure_from_the_last_step_that_is_not():
     errors = Errors()
-    totals = np.repeat([120, 170, 220, 9000], [10, 10, 10, 1])
-    good = np.ones(31, dtype=bool)
-    good[[12, 30]] = False
-    errors.within = [(totals, good)]
-    assert errors.by_size()[150] == (10, 0.9)
-    assert errors.sure_from() == 200
+    totals, good = np.repeat([120, 170, 220], 10), np.ones(30, dtype=bool)
+    good[12] = False
+    errors.within = {3: [(totals, good)], 4: [(totals, good | True)]}
+    assert errors.by_size(3)[150] == (10, 0.9)
+    assert errors.sure_from(3) == 200
+    assert errors.sure_from(4) == 0
 
 
 def small_state():
