@@ -295,9 +295,9 @@ class Plan:
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths")
         if goes_along_spine(self.tree, self.workload):
-            return planned_spine(
-                self.tree, self.by_levels, self.public, self.known or known_cells(self.tree, ())
-            )
+            along = planned_spine(self.tree, self.by_levels, self.public, self.known)
+            if along is not None:
+                return along
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
             return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))

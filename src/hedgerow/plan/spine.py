@@ -32,7 +32,7 @@ from hedgerow.estimate.spine.part import Part
 from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
 from hedgerow.plan.joint import Joint, Variances, shape_of_tree
-from hedgerow.plan.known import Known
+from hedgerow.plan.known import Known, known_cells
 from hedgerow.plan.named import SMALLEST
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -291,21 +291,32 @@ class SpineVariances(Variances):
 
 
 def planned_spine(
-    tree: Tree, by_levels: Mapping[Levels, CuboidPlan], public: Levels | None, known: Known
-) -> PlannedSpine:
+    tree: Tree,
+    by_levels: Mapping[Levels, CuboidPlan],
+    public: Levels | None,
+    known: Known | None,
+) -> PlannedSpine | None:
     """Return what a plan decides for cuboids along the spine of its tree.
+
+    Without public facts it is None where neither model fits: such cuboids can be held as tables.
 
     Args:
         tree: the public domain, of a spine and attributes.
         by_levels: what is done at each cuboid, coarse to fine.
         public: the finest public one.
-        known: what public facts say of cells.
+        known: what public facts say of cells, if there are any.
 
     Raises:
-        PlanError: the spine is not the first axis, more than the total is public, or neither model
-            fits.
+        PlanError: the spine is not the first axis, too many cells would be measured, or, given
+            public facts, more than the total is public or neither model fits.
     """
-    _check(tree, public)
+    has_facts = known is not None
+    known = known_cells(tree, ()) if known is None else known
+    _check_order(tree)
+    if has_facts:
+        _check_public(tree, public)
+    elif public is not None and any(public):
+        return None
     shape = shape_of_tree(tree)
     measured = {
         shape.given(levels): what
@@ -320,6 +331,8 @@ def planned_spine(
     try:
         model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
     except EstimateError as error:
+        if not has_facts:
+            return None
         raise PlanError(str(error)) from None
     leaves = _detail_leaves(shape, model, _group_axis(shape, known))
     found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
@@ -331,14 +344,19 @@ def planned_spine(
     return found
 
 
-def _check(tree: Tree, public: Levels | None) -> None:
-    """Raise a PlanError unless the spine comes first and the total alone is public."""
+def _check_order(tree: Tree) -> None:
+    """Raise a PlanError unless the spine comes first."""
     spine = tree.axes[tree.spine or 0].name
     if tree.spine != 0 or not tree.is_spine_first:
         raise PlanError(
             f"a release along a spine takes the axis {spine!r} first: list it first, and in refine "
             f"all its levels before those of the attributes (or leave refine out)"
         )
+
+
+def _check_public(tree: Tree, public: Levels | None) -> None:
+    """Raise a PlanError if more than the total is public."""
+    spine = tree.axes[tree.spine or 0].name
     if public is not None and any(public):
         raise PlanError(
             f"along the spine {spine!r} only the total can be held exactly; leave out "
