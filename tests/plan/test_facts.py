@@ -460,7 +460,8 @@ def test_facts_need_a_spine_and_no_chain():
             PlanError, match=r"goes with cuboids = \"cube\" or a list.*attribute = true"
         ):
             planned(rule, tree=tree, workload=workload)
-    assert planned(rule, workload=hr.Cuboids(["place.tract", "person.hhgq"])).facts == (rule,)
+    named = hr.Cuboids(["place.tract × person.hhgq", "place.block × person.detail"])
+    assert planned(rule, workload=named).facts == (rule,)
     with pytest.raises(PlanError, match="goes with cuboids"):
         replace(planned(workload=hr.Chain()), facts=(rule,))
 
