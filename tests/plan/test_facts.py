@@ -460,7 +460,11 @@ def test_facts_need_a_spine_and_no_chain():
             PlanError, match=r"goes with cuboids = \"cube\" or a list.*attribute = true"
         ):
             planned(rule, tree=tree, workload=workload)
-    assert planned(rule, workload=hr.Cuboids(["place.tract", "person.hhgq"])).facts == (rule,)
+    margins = ["place.tract", "person.hhgq"]
+    finest = hr.Cuboids([*margins, ONE.name_of(ONE.chain[-1])])
+    assert planned(rule, workload=finest).facts == (rule,)
+    with pytest.raises(PlanError, match="must measure every attribute at its finest level"):
+        planned(rule, workload=hr.Cuboids(margins))
     with pytest.raises(PlanError, match="goes with cuboids"):
         replace(planned(workload=hr.Chain()), facts=(rule,))
 
