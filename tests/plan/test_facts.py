@@ -460,11 +460,8 @@ def test_facts_need_a_spine_and_no_chain():
             PlanError, match=r"goes with cuboids = \"cube\" or a list.*attribute = true"
         ):
             planned(rule, tree=tree, workload=workload)
-    margins = ["place.tract", "person.hhgq"]
-    finest = hr.Cuboids([*margins, ONE.name_of(ONE.chain[-1])])
-    assert planned(rule, workload=finest).facts == (rule,)
-    with pytest.raises(PlanError, match="must measure every attribute at its finest level"):
-        planned(rule, workload=hr.Cuboids(margins))
+    named = hr.Cuboids(["place.tract × person.hhgq", "place.block × person.detail"])
+    assert planned(rule, workload=named).facts == (rule,)
     with pytest.raises(PlanError, match="goes with cuboids"):
         replace(planned(workload=hr.Chain()), facts=(rule,))
 

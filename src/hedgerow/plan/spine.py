@@ -210,7 +210,8 @@ class PlannedSpine(Joint):
             codes, numbers = self.attribute_cells(cuboid)
             sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], beside, strict=True)]
             number = np.full(prod(sizes), -1, dtype=np.int64)
-            number[np.ravel_multi_index(codes, sizes)] = np.arange(len(codes[0]))
+            used = np.unique(numbers[numbers >= 0])  # others have no detail cell, and no code
+            number[np.ravel_multi_index(tuple(code[used] for code in codes), sizes)] = used
             forms = self.model.variances(numbers)
             self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
         return self._forms[beside]
