@@ -92,7 +92,8 @@ class Cost:
 def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     """Return the cost of executing a plan on so many records (or a public bound) and cores."""
     expected, most = _work(plan, records, noisy=True), _work(plan, records, noisy=False)
-    rows = min(records, plan.tree.leaves)
+    leaves = plan.tree.leaves if plan.is_chain else possible_cells(plan, plan.tree.chain[-1])
+    rows = min(records, leaves)
     seconds = rows * SECONDS_A_ROW
     seconds += sum(expected.cells) * SECONDS_A_CELL
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
@@ -156,7 +157,7 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
 
 def possible_cells(plan: Plan, levels: Levels) -> int:
     """Return how many cells of a cuboid there are that public facts do not rule out."""
-    joint = plan.joint
+    joint = None if plan.is_chain else plan.joint
     if isinstance(joint, PlannedSpine):
         return joint.possible_cells(joint.shape.given(levels))
     return plan.tree.cells(levels)
