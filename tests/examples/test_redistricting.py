@@ -177,20 +177,24 @@ def test_every_query_of_the_production_has_its_own_rho(request, name):
     )
 
 
-def test_every_query_of_the_production_has_the_variance_of_2020(tmp_path):
+@pytest.mark.parametrize("size", ["small", "nation"])
+def test_every_query_of_the_production_has_the_variance_of_2020(tmp_path, monkeypatch, size):
     """σ² is 1 over ρ and both shares, exactly; what is public is not measured."""
-    spec = ReleaseSpec(write_redistricting(tmp_path / "small", "small").with_name(PRODUCTION))
+    monkeypatch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
+    spec = ReleaseSpec(write_redistricting(tmp_path / size, size).with_name(PRODUCTION))
     plan = spec.plan(spec.tree())
     measured = {n: what for n, what in plan.cuboids.items() if isinstance(what, Measured)}
+    is_nation = size == "nation"
     expected = {
         cuboid_of(level, query): 1 / (RHO * Fraction(LEVEL_SHARES[level], 4099) * share)
-        for level in list(LEVEL_SHARES)[1:]
+        for level in list(LEVEL_SHARES)[0 if is_nation else 1 :]
         for query, share in queries_of(level).items()
-        if (level, query) != ("state", "total")
+        if is_nation or (level, query) != ("state", "total")
     }
     assert {name: what.mechanism.sigma2 for name, what in measured.items()} == expected
-    assert len(expected) == 54
+    assert len(expected) == (65 if is_nation else 54)
     assert plan.guarantee.rho == Fraction(spec.file.privacy.rho)
+    assert plan.guarantee.rho == RHO or not is_nation
 
 
 def test_sizes_are_a_small_one_a_state_and_a_nation(tmp_path):
