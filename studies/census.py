@@ -19,9 +19,9 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.marginals import Marginals
+from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Key
-from hedgerow.estimate.spine.nested import Nested
+from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout

@@ -41,7 +41,7 @@ from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
-from hedgerow.plan.spine import planned_spine
+from hedgerow.plan.spine_models import planned_spine
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
