@@ -7,8 +7,9 @@ they are not, it falls into two problems that are independent of each other:
 
 1. *The rest* within each group. From the measurements of one node, least squares in the group's own
    attribute tree gives ``x_leaf = e + g x_group``
-   (`hedgerow.estimate.spine.nested.group_trees`), with Cov(e) = v_l E for one matrix E a group. So along the spine e is
-   estimated like a single number, by the nodes that have the group (`RowSquares`).
+   (`hedgerow.estimate.spine.nested.group_trees`), with Cov(e) = v_l E for one matrix E a group. So
+   along the spine e is estimated like a single number, by the nodes that have the group
+   (`RowSquares`).
 2. *The vector of groups*, of which a node tells (1/v_l) (Σ_{b<G} S_bᵀS_b/s_b + diag(1/u)), S_b
    summing groups to level b and u being the variance of what a group's own tree says of it
    (`Coupled`).
