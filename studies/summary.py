@@ -21,6 +21,7 @@ PAPERS = {
     "Origin/Destination Data with a TopDown Approach",
 }
 WIDER = {
+    "census": "census_errors",
     "coverage": "coverage",
     "cube": "cube_errors",
     "distributions": "distributions_study",

@@ -21,6 +21,7 @@ from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
+from hedgerow.plan.joint import as_tables
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.steps import Refinement
@@ -176,7 +177,7 @@ class CuboidRows:
         if plan.is_whole(levels):
             sizes = [axis.size(k) for axis, k in zip(self.tree.axes, levels, strict=True)]
             return tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
-        joint = plan.joint
+        joint = as_tables(plan.joint)
         cuboid = joint.shape.given(levels)
         above = {cover: content.nodes[joint.levels(cover)] for cover in joint.margins[cuboid]}
         listed = {cover: (nodes.codes, nodes.counts) for cover, nodes in above.items()}

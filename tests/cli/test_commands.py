@@ -51,9 +51,9 @@ def frame(file, change):
     change(pl.read_parquet(file)).write_parquet(file)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in EXAMPLES if kind != "redistricting"])
+@pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_whole_journey_of_an_example(run, tmp_path, kind):
-    code, out, _ = run("example", kind, tmp_path / kind)
+    code, out, _ = run("example", kind, tmp_path / kind, "--size", "small")
     assert code == 0
     file = tmp_path / kind / "release.toml"
     assert f"hedgerow plan {file}" in out

@@ -102,7 +102,7 @@ REFUSED = {
     "its --by": (("--level", "province"), "summed over the others: --by origin=province"),
     "no axis": (("--by", "orign=region"), "no axis is called 'orign'"),
     "no level": (("--by", "origin=regoin"), "did you mean 'region'?"),
-    "no pair": (("--by", "origin"), "--by takes NAME=VALUE such as origin=region, got 'origin'"),
+    "no pair": (("--by", "origin"), "--by origin: no axis has it; write --by AXIS=LEVEL"),
     "twice": (("--by", "origin=region", "--by", "origin=province"), "gives 'origin' twice"),
     "kind": (("--depth", "1", "--output", "x.xlsx"), "must end in .csv or .parquet"),
     "folder": (("--depth", "1", "--output", "no/x.csv"), "the directory does not exist"),

@@ -8,13 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-import hedgerow as hr
 from hedgerow.errors import SpecError
 from hedgerow.examples import redistricting
-from hedgerow.examples.production_shares import LEVEL_SHARES, RHO, queries_of, rho_of
-from hedgerow.examples.redistricting import REDISTRICTING_SIZES, write_redistricting
+from hedgerow.examples.production_shares import (
+    LEVEL_SHARES,
+    RHO,
+    cuboid_of,
+    queries_of,
+    rho_of,
+)
+from hedgerow.examples.redistricting import PRODUCTION, REDISTRICTING_SIZES, write_redistricting
 from hedgerow.examples.redistricting_areas import RedistrictingSize, limited_families
 from hedgerow.examples.redistricting_people import CENRACE, GROUPS, KINDS
+from hedgerow.plan.cuboids import Measured
+from hedgerow.spec.release_spec import ReleaseSpec
 
 SIZE = REDISTRICTING_SIZES["state"]
 AREAS = ["state", "county", "tract", "block_group", "block"]
@@ -170,28 +177,24 @@ def test_every_query_of_the_production_has_its_own_rho(request, name):
     )
 
 
-def test_the_shares_of_the_production_fit_its_workload(tmp_path):
-    """Planned over plain axes: the variance of every query is 1 over ρ and both shares."""
-    folder = write_redistricting(tmp_path / "small", "small").parent
-    file, levels = toml(folder, "production"), []
-    for axis in file["axis"]:
-        place = folder / axis["areas"]
-        areas = pl.read_parquet(place) if place.suffix == ".parquet" else pl.read_csv(place)
-        levels.append(hr.Axis.from_frame(axis["name"], areas, levels=axis["levels"]))
-    plan = hr.make_plan(
-        hr.Tree(levels),
-        budget=hr.Rho(file["privacy"]["rho"]),
-        neighbours=hr.Replace(),
-        workload=hr.Cuboids(file["workload"]["cuboids"]),
-        allocation=hr.QueryShares(file["allocation"]["levels"], file["allocation"]["queries"]),
-    )
-    for cuboid, level, query in [
-        ("geography.county", "county", "total"),
-        ("geography.state × hhgq.inst", "state", "inst"),
-        ("geography.tract × hispanic.hispanic × cenrace.cenrace", "tract", "hispanic × cenrace"),
-    ]:
-        share = Fraction(LEVEL_SHARES[level], 4099) * queries_of(level)[query]
-        assert plan.cuboids[cuboid].mechanism.sigma2 == 1 / (RHO * share)
+@pytest.mark.parametrize("size", ["small", "nation"])
+def test_every_query_of_the_production_has_the_variance_of_2020(tmp_path, monkeypatch, size):
+    """σ² is 1 over ρ and both shares, exactly; what is public is not measured."""
+    monkeypatch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
+    spec = ReleaseSpec(write_redistricting(tmp_path / size, size).with_name(PRODUCTION))
+    plan = spec.plan(spec.tree())
+    measured = {n: what for n, what in plan.cuboids.items() if isinstance(what, Measured)}
+    is_nation = size == "nation"
+    expected = {
+        cuboid_of(level, query): 1 / (RHO * Fraction(LEVEL_SHARES[level], 4099) * share)
+        for level in list(LEVEL_SHARES)[0 if is_nation else 1 :]
+        for query, share in queries_of(level).items()
+        if is_nation or (level, query) != ("state", "total")
+    }
+    assert {name: what.mechanism.sigma2 for name, what in measured.items()} == expected
+    assert len(expected) == (65 if is_nation else 54)
+    assert plan.guarantee.rho == Fraction(spec.file.privacy.rho)
+    assert plan.guarantee.rho == RHO or not is_nation
 
 
 def test_sizes_are_a_small_one_a_state_and_a_nation(tmp_path):

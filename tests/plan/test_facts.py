@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan import known as known_module
 from hedgerow.plan import placed as placed_module
@@ -282,6 +283,41 @@ def test_levels_of_single_children_are_left_out():
     assert list(zip(*found.has, strict=True)) == [(0, 1), (5, 0)]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_at_the_leaves_leave_the_same_cells_open(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    try:
+        found = known(tree, *random_facts(rng, tree))
+    except PlanError:
+        return
+    beside = [a for a in range(len(tree.axes)) if a != tree.spine]
+    number = beside[-1] if found.group_axis is None else found.group_axis
+    own = AxisShape.of(tree.axes[number].child_start)
+    has, bounds = found.at_leaves(number, own)
+    assert bounds == ()
+    rows = np.ones((found.spine.sizes[-1], own.sizes[-1]), dtype=bool)
+    if found.has is not None:
+        keys = has[0] * own.sizes[-1] + has[1]
+        assert (np.diff(keys) > 0).all()
+        rows[:] = False
+        rows[has] = True
+    sizes = [tree.axes[a].size(tree.axes[a].depth) for a in beside]
+    leaf = np.unravel_index(np.arange(len(found.zeros)), sizes)[beside.index(number)]
+    assert np.array_equal(rows[:, leaf] & ~found.zeros, opened(found))
+
+
+def test_bounds_go_to_the_leaves_only_where_a_group_is_one():
+    bound = table(None, "n", block=["1a1"], hhgq=["prison"], n=[2])
+    own = AxisShape.of(ONE.axes[1].child_start)
+    with pytest.raises(PlanError, match="bounds of several attribute cells together"):
+        known(ONE, bound).at_leaves(1, own)
+    apart = known(APART, bound)
+    has, bounds = apart.at_leaves(1, AxisShape.of(APART.axes[1].child_start))
+    assert has is None
+    assert bounds == apart.bounds
+
+
 def test_without_tables_by_place_there_is_one_group_and_nobody_is_left_out():
     rule = Zeros({"hhgq": ["nursing"], "votingage": ["minor"]})
     listed = PublicTable({"hhgq": ["nursing"], "votingage": ["minor"]}, zeros="listed")
@@ -424,7 +460,8 @@ def test_facts_need_a_spine_and_no_chain():
             PlanError, match=r"goes with cuboids = \"cube\" or a list.*attribute = true"
         ):
             planned(rule, tree=tree, workload=workload)
-    assert planned(rule, workload=hr.Cuboids(["place.tract", "person.hhgq"])).facts == (rule,)
+    named = hr.Cuboids(["place.tract × person.hhgq", "place.block × person.detail"])
+    assert planned(rule, workload=named).facts == (rule,)
     with pytest.raises(PlanError, match="goes with cuboids"):
         replace(planned(workload=hr.Chain()), facts=(rule,))
 

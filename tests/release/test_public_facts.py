@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -10,7 +9,6 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError, ReleaseError
-from hedgerow.release import preflight
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.manifest import sha256
@@ -47,8 +45,6 @@ PLENTY = {"budget": hr.Rho(10**6), "measure": hr.All()}
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     """A release with nearly no noise, of a table that keeps to the facts."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(preflight, "check_unused_facts", Mock(), raising=False)
     codes = [
         ("1a1", "home", "minor", 30),
         ("1a1", "prison", "adult", 20),
@@ -59,7 +55,6 @@ def released(tmp_path_factory):
     plan = planned(RULE, ROWS, **PLENTY)
     folder = tmp_path_factory.mktemp("facts") / "out"
     hr.release(hr.Counts.from_frame(ONE, table, count="n"), plan, directory=folder)
-    patch.undo()
     return plan, folder
 
 
@@ -104,6 +99,43 @@ def test_the_directory_has_the_rows_that_were_used_and_no_more(released):
     assert json.loads(text)["plan"]["public"][0] == {
         "zeros": {"hhgq": ["nursing", "prison"], "votingage": ["minor"]}
     }
+
+
+NAMED = {
+    ONE: hr.Cuboids(["place.tract × person.hhgq", "place.block × person.detail"]),
+    APART: hr.Cuboids(
+        [
+            "place.tract × hhgq.hhgq",
+            "place.block × hhgq.hhgq × votingage.votingage × hispanic.hispanic",
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()])
+@pytest.mark.parametrize("tree", [ONE, APART])
+def test_a_release_of_a_table_that_contradicts_the_facts_keeps_to_them(
+    tree, neighbours, named, tmp_path
+):
+    """The table has people in every cell, and is neither refused nor reported."""
+    cells = [cell for row in cells_of(tree) for cell in row]
+    table = pl.DataFrame(cells).with_columns(n=pl.int_range(pl.len()) % 7)
+    rows = ROWS if tree is APART or not named else hr.PublicTable(ROWS.source, "unlisted")
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho("1/10"),
+        neighbours=neighbours,
+        workload=NAMED[tree] if named else hr.Cube(),
+        measure=hr.All(),
+        public=[RULE, rows],
+    )
+    counts = hr.Counts.from_frame(tree, table, count="n")
+    released = hr.release(counts, plan, directory=tmp_path / "out")
+    assert failures(tmp_path / "out") == []
+    if neighbours == hr.Replace():
+        total = released.level("total")["count"].sum()
+        assert total == table["n"].sum(), "the public total includes everybody"
 
 
 def signed(folder, name):

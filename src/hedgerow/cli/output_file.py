@@ -12,9 +12,17 @@ import pyarrow.parquet as pq
 import typer
 
 from hedgerow.cli.terminal import escape, stderr
-from hedgerow.errors import HedgerowError, ReleaseError, SpecError, machine_errors
+from hedgerow.errors import (
+    HedgerowError,
+    ReleaseError,
+    SpecError,
+    did_you_mean,
+    machine_errors,
+    shorten,
+)
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.tables.tree import Tree
 
 TABLES = (".csv", ".parquet")
 
@@ -26,7 +34,8 @@ ByLevels = Annotated[
     list[str] | None,
     typer.Option(
         metavar="AXIS=LEVEL",
-        help="The cuboid of one level of an axis; may be repeated for more axes.",
+        help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
+        "beside a spine also a column, such as hispanic, or several of them.",
     ),
 ]
 
@@ -38,6 +47,31 @@ QuoteFormulas = Annotated[
         "- @, tab, new line). Default: write them unchanged, with a warning. Numbers stay numbers.",
     ),
 ]
+
+
+def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
+    """Return axis → level, or columns joined by ×, of a repeated ``--by``.
+
+    A word without = is a column or level of some axis.
+
+    Raises:
+        SpecError: no axis has it, or several do.
+    """
+    found = pairs([word for word in words if "=" in word], "--by", "origin=region")
+    for word in words:
+        if "=" in word:
+            continue
+        axes = [axis for axis in tree.axes if word in {*axis.levels, *axis.columns}]
+        if len(axes) != 1:
+            names = sorted({name for axis in tree.axes for name in (*axis.levels, *axis.columns)})
+            which = " and ".join(axis.name for axis in axes)
+            raise SpecError(
+                f"--by {shorten(word)}: {f'{which} have it' if axes else 'no axis has it'}; write "
+                f"--by AXIS=LEVEL{did_you_mean(word, names) if not axes else ''}"
+            )
+        name = axes[0].name
+        found[name] = f"{found[name]} × {word}" if name in found else word
+    return found
 
 
 def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:

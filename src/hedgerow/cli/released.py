@@ -13,7 +13,7 @@ from hedgerow.cli.output_file import (
     Directory,
     QuoteFormulas,
     check_place,
-    pairs,
+    levels_by,
     write_table,
 )
 from hedgerow.cli.records import show_records
@@ -146,19 +146,19 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
-    levels = pairs(by or [], "--by", "origin=region")
     if records:
-        if levels or counts_only or (level is not None and depth is not None):
+        if by or counts_only or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
                 "shows codes alone"
             )
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    if (level is not None) + (depth is not None) + bool(levels) != 1:
+    if (level is not None) + (depth is not None) + bool(by) != 1:
         raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
+        levels = levels_by(released.plan.tree, by or [])
         whole = _frame(released, level, depth, levels, counts_only=counts_only)
     labels = [name for columns in released.columns.values() for name in columns]
     kept = [name for name in whole.columns if name in {*labels, COUNT}]

@@ -26,6 +26,7 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.joint import as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Levels
 
@@ -203,7 +204,7 @@ class NamedErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, key = self.plan.joint, _key(seed)
+        joint, key = as_tables(self.plan.joint), _key(seed)
         noise = {}
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Measured) and self.plan.is_whole(levels):

@@ -20,8 +20,10 @@ from hedgerow.estimate.workload.solvers import bytes_of_solver
 from hedgerow.plan.cuboids import All, Measured, Public, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.plan.joint import as_tables
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.tree import Levels, Tree
 
 SECONDS_A_ROW = 0.4e-6
@@ -90,7 +92,8 @@ class Cost:
 def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     """Return the cost of executing a plan on so many records (or a public bound) and cores."""
     expected, most = _work(plan, records, noisy=True), _work(plan, records, noisy=False)
-    rows = min(records, plan.tree.leaves)
+    leaves = plan.tree.leaves if plan.is_chain else possible_cells(plan, plan.tree.chain[-1])
+    rows = min(records, leaves)
     seconds = rows * SECONDS_A_ROW
     seconds += sum(expected.cells) * SECONDS_A_CELL
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
@@ -115,6 +118,8 @@ def bytes_of_tables(plan: Plan) -> int:
     Of named cuboids: the measured tables, what is settled on the way, and what a solver keeps.
     """
     joint = plan.joint
+    if isinstance(joint, PlannedSpine):
+        return joint.bytes_held
     if not isinstance(joint, PlannedCuboids):
         whole = sum(plan.tree.cells(levels) for levels in plan.levels if plan.is_whole(levels))
         return whole * BYTES_A_CUBE_CELL
@@ -139,7 +144,7 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
         if source != levels:
             cells[levels], alive[levels] = 0, alive[source]
             continue
-        laid_out = plan.tree.cells(levels)
+        laid_out = possible_cells(plan, levels)
         if not plan.is_whole(levels):
             laid_out = min(laid_out, _below_margins(plan, levels, alive))
         alive[levels] = min(laid_out, records)
@@ -150,12 +155,20 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
     return Work(tuple(cells.values()), tuple(alive.values()))
 
 
+def possible_cells(plan: Plan, levels: Levels) -> int:
+    """Return how many cells of a cuboid there are that public facts do not rule out."""
+    joint = None if plan.is_chain else plan.joint
+    if isinstance(joint, PlannedSpine):
+        return joint.possible_cells(joint.shape.given(levels))
+    return plan.tree.cells(levels)
+
+
 def _below_margins(plan: Plan, levels: Levels, alive: Mapping[Levels, int]) -> int:
     """Return how many cells of a cuboid lie below positive ones of the one or two above it.
 
     Rows and columns of positive margins are taken to be spread evenly over the blocks.
     """
-    joint = plan.joint
+    joint = as_tables(plan.joint)
     covers = joint.margins[joint.shape.given(levels)]
     count = prod(alive[joint.levels(cover)] for cover in covers)
     if len(covers) == 1:

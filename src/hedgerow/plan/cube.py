@@ -34,7 +34,7 @@ from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Tables, Variances, shape_of_tree
+from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.tables.tree import Levels, Tree
 
@@ -60,7 +60,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedCube(Joint):
+class PlannedCube(JointTables):
     """What a plan decides for a cube whose shares are a product over its axes.
 
     Attributes:
@@ -181,7 +181,7 @@ def planned_cube(
     whole: Iterable[Levels],
     *,
     all_levels: bool,
-) -> Joint:
+) -> JointTables:
     """Return the cube of a plan: axis after axis, or as named cuboids if shares are no product.
 
     Args:
@@ -222,6 +222,17 @@ def _squares(
     shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Cuboid | None
 ) -> tuple[AxisSquares, ...]:
     """Return the weights of each axis, from the noise of the leaves on."""
+    variances = product_variances(shape, factors, leaves, public)
+    return tuple(map(AxisSquares, shape.axes, variances))
+
+
+def product_variances(
+    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Cuboid | None
+) -> list[Float64]:
+    """Return for each axis float64 (levels): a cuboid's nominal variance is their product.
+
+    Records² on the first axis, ratios on the others; infinite where nothing is measured.
+    """
     power, known, found = leaves.price.power, shape.within(public), []
     wide = float(leaves.price.variance / precision_of(leaves) ** power)
     for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
@@ -232,8 +243,8 @@ def _squares(
             unit * float(f) ** -power if f else unit if cuboid in known else inf
             for f, cuboid in zip(levels, alone, strict=True)
         ]
-        found.append(AxisSquares(own, np.array(variances)))
-    return tuple(found)
+        found.append(np.array(variances))
+    return found
 
 
 def check_survivors(

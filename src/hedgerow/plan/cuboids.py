@@ -199,10 +199,12 @@ def usual_measure(tree: Tree, workload: Workload) -> Measure:
     """Return what is measured unless somebody says: all cells where they are few, else survivors.
 
     A chain has survivors whatever its size. A cube finds survivors below the margins of two axes;
-    over more it measures all cells.
+    over more it measures all cells. Along a spine all cells are measured.
     """
     if isinstance(workload, Chain):
         return Survivors()
+    if goes_along_spine(tree, workload):
+        return All()
     cells = sum(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
     always = isinstance(workload, Cube) and len(tree.axes) > 2
     return All() if always or cells <= FEW_LEAVES else Survivors()
@@ -320,8 +322,23 @@ def protection(
     return Protection(neighbours, tuple(restrictions))
 
 
+def goes_along_spine(tree: Tree, workload: Workload) -> bool:
+    """Return whether a release goes along a spine: attributes are set beside one axis."""
+    return tree.spine is not None and not isinstance(workload, Chain)
+
+
 def check_size(tree: Tree, workload: Workload, measure: Measure) -> None:
-    """Raise a PlanError if all cells of a cuboid with more than 2³² would be measured."""
+    """Raise a PlanError if all cells of a cuboid with more than 2³² would be measured.
+
+    Along a spine those count that public facts do not rule out (`hedgerow.plan.spine`).
+    """
+    if goes_along_spine(tree, workload):
+        if not isinstance(measure, All):
+            raise PlanError(
+                "beside attributes (attribute = true) all cells are measured that public facts do "
+                'not rule out: leave measure out, or set measure = "all"'
+            )
+        return
     largest = max(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
     if isinstance(measure, All) and largest > MOST_CELLS:
         raise PlanError(

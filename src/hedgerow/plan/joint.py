@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64
+from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join
 from hedgerow.estimate.cube.variances import Product
@@ -68,11 +69,6 @@ class Joint(ABC):
     def levels(self, cuboid: Cuboid) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
 
-    @property
-    @abstractmethod
-    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
-        """For each cuboid of which survivors are measured, the one or two that it lies below."""
-
     @abstractmethod
     def variances_of(self, cuboid: Cuboid) -> Variances:
         """Return the variances of what tells most of a cuboid all of whose cells are measured."""
@@ -90,34 +86,6 @@ class Joint(ABC):
         """Raise a PlanError unless estimates can be had, whatever the counts.
 
         To be called before anything is charged.
-        """
-
-    @abstractmethod
-    def estimates(
-        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
-    ) -> Tables:
-        """Return the unbiased estimates of all cuboids whose cells are all measured.
-
-        Args:
-            tables: of each of them that is measured its noisy counts, and of those that are public
-                the true ones: float64 (cells along each axis).
-            wanted: of which cuboids, each of them answerable; of all that are settled unless given.
-
-        Returns:
-            For each of them, and others that are settled on the way, float64 (cells along each
-            axis), records.
-        """
-
-    @abstractmethod
-    def settled(
-        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
-    ) -> dict[Cuboid, Counts]:
-        """Return whole counts of the same cuboids, each the sum of every finer one.
-
-        Args:
-            tables: as for `estimates`; they may be overwritten.
-            estimates: the estimates.
-            exact: the true counts of public cuboids.
         """
 
     @property
@@ -185,6 +153,54 @@ class Joint(ABC):
         if self.is_answerable(cuboid):
             return self.variances_of(cuboid).at(cuboid, codes)
         return np.full(len(codes[0]), self.noise[cuboid])
+
+
+class JointTables(Joint):
+    """Cuboids that are estimated together as dense tables, held in memory."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+        """For each cuboid of which survivors are measured, the one or two that it lies below."""
+
+    @abstractmethod
+    def estimates(
+        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+    ) -> Tables:
+        """Return the unbiased estimates of all cuboids whose cells are all measured.
+
+        Args:
+            tables: of each of them that is measured its noisy counts, and of those that are public
+                the true ones: float64 (cells along each axis).
+            wanted: of which cuboids, each of them answerable; of all that are settled unless given.
+
+        Returns:
+            For each of them, and others that are settled on the way, float64 (cells along each
+            axis), records.
+        """
+
+    @abstractmethod
+    def settled(
+        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
+    ) -> dict[Cuboid, Counts]:
+        """Return whole counts of the same cuboids, each the sum of every finer one.
+
+        Args:
+            tables: as for `estimates`; they may be overwritten.
+            estimates: the estimates.
+            exact: the true counts of public cuboids.
+        """
+
+
+def as_tables(joint: Joint) -> JointTables:
+    """Return what is held in memory as tables.
+
+    Raises:
+        PlanError: the cuboids go along a spine.
+    """
+    if not isinstance(joint, JointTables):
+        raise PlanError("the cuboids of this plan go along a spine and are not held as tables")
+    return joint
 
 
 def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:

@@ -69,6 +69,34 @@ class Known:
         """The number of groups."""
         return self.tree.sizes[-1]
 
+    def at_leaves(
+        self, number: int, axis: AxisShape
+    ) -> tuple[tuple[Ints, Ints] | None, tuple[Bounds, ...]]:
+        """Return ``has`` and ``bounds`` with the leaves of an axis for groups.
+
+        Args:
+            number: of the axis, the groups' own; any attribute where they are of none.
+            axis: its shape, with all levels.
+
+        Raises:
+            PlanError: a bound is of a group with several leaves, so that it bounds none of them.
+        """
+        start = np.array([0, axis.sizes[-1]])
+        if number == self.group_axis:
+            start = axis.descendant_start(self.group_level, axis.depth)
+        if self.bounds and axis.sizes[-1] > self.groups:
+            raise PlanError(
+                f"{SECTION} bounds of several attribute cells together need a cube whose shares "
+                f"are a product over its axes, or the columns that they go by as an axis alone"
+            )
+        has = None
+        if self.has is not None:
+            nodes, groups = self.has
+            leaves = np.diff(start)[groups]
+            first = np.repeat(start[groups] - np.cumsum(leaves) + leaves, leaves)
+            has = np.repeat(nodes, leaves), first + np.arange(leaves.sum())
+        return has, self.bounds
+
     @cached_property
     def widths(self) -> Ints:
         """Attribute cells of each group that may hold somebody: int64 (groups)."""

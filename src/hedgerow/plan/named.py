@@ -22,7 +22,7 @@ from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import Joint, Tables, Variances, shape_of_tree
+from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_NUMBERED = 1 << 62
@@ -36,7 +36,7 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedCuboids(Joint):
+class PlannedCuboids(JointTables):
     """The cuboids that a workload names, what they have in common, and how they are estimated.
 
     Attributes:

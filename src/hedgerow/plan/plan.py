@@ -23,6 +23,7 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
     check_running_sums,
     check_size,
+    goes_along_spine,
     measurable,
     protection,
     public_cuboid,
@@ -40,6 +41,7 @@ from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
+from hedgerow.plan.spine_models import planned_spine
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
@@ -292,6 +294,10 @@ class Plan:
         """How cuboids are estimated together, in any workload but a chain."""
         if self.is_chain:
             raise PlanError("a chain is estimated along its depths")
+        if goes_along_spine(self.tree, self.workload):
+            along = planned_spine(self.tree, self.by_levels, self.public, self.known)
+            if along is not None:
+                return along
         given = self.tree, self.by_levels, self.public, self.whole
         if isinstance(self.workload, Cube):
             return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))

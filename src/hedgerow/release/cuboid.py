@@ -47,6 +47,7 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
@@ -63,6 +64,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
+from hedgerow.release.spine.answers import estimates_along_spine
 from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -153,8 +155,11 @@ def _of_named(
     joint, total = plan.joint, content.listed(plan.tree.cuboid(0)).counts.sum()
     codes, counts = _listed(content, wanted, table)
     given = joint.shape.given(cuboid)
-    run = JointPass(plan, content.stored, content.estimator)
-    estimate = run.estimates([given])[given][codes]
+    if isinstance(joint, PlannedSpine):
+        estimate = estimates_along_spine(plan, content.stored, cuboid, codes)
+    else:
+        run = JointPass(plan, content.stored, content.estimator)
+        estimate = run.estimates([given])[given][codes]
     variance = joint.variances_at(given, codes)
     errors = CuboidErrors.of(plan, cuboid, int(total))
     low, high = errors.interval(estimate, variance, confidence)

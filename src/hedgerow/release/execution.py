@@ -34,6 +34,7 @@ from hedgerow.release.preflight import (
     check_public_total,
 )
 from hedgerow.release.release import InMemory, Release
+from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.tables.counts import Counts
 
 
@@ -93,7 +94,7 @@ def release(
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
             run = pass_of(plan, source, estimator, progress)
-            if isinstance(run, Pass):
+            if isinstance(run, Pass | SpinePass):
                 run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
             release_into(staging, plan, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one

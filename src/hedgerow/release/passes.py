@@ -5,14 +5,16 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.distribution.running_sums import SummedPass
 from hedgerow.release.joint.joint_pass import JointPass
+from hedgerow.release.spine.spine_pass import SpinePass
 
-AnyPass = Pass | JointPass | SummedPass
+AnyPass = Pass | JointPass | SpinePass | SummedPass
 
 
 def pass_of(
@@ -24,6 +26,8 @@ def pass_of(
         EstimateError: the estimator is not the one for running sums.
     """
     progress = Progress() if progress is None else progress
+    if not plan.is_chain and isinstance(plan.joint, PlannedSpine):
+        return SpinePass(plan, source, estimator, progress=progress)
     if not plan.is_chain:
         return JointPass(plan, source, estimator, progress)
     if not isinstance(plan.measure, RunningSums):

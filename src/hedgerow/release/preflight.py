@@ -46,7 +46,6 @@ def check_match(counts: Counts, plan: Plan) -> None:
         refuse_kind("the table of a release", "Counts.from_frame(tree, …)", counts)
     if not isinstance(plan, Plan):
         refuse_kind("the plan of a release", "make_plan(…)", plan)
-    check_unused_facts(plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
     if plan.prior is not None:
@@ -74,12 +73,6 @@ def check_match(counts: Counts, plan: Plan) -> None:
             "contributions says; a table bounded by its unit column keeps at most that many: use "
             "Replace(contributions, exactly=False), which measures the total"
         )
-
-
-def check_unused_facts(plan: Plan) -> None:
-    """Refuse a plan with public facts, until the pass along a spine uses them."""
-    if plan.facts:
-        raise PlanError("[[public]] facts can be planned, and no release uses them yet")
 
 
 def check_combines(estimator: Estimator, plan: Plan) -> None:

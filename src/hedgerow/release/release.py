@@ -38,6 +38,7 @@ from hedgerow.release.directory.stored import (
 )
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
+from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Levels, Tree
 
@@ -210,6 +211,8 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
+        if is_off_tree(self.plan, levels):
+            return attribute_sums(self.content, levels, confidence)
         columns, tree = self._columns(levels), self.plan.tree
         wanted = levels_of(tree, levels)
         if confidence is None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hedgerow.estimate.spine.nested import Nested
+from hedgerow.estimate.spine.nested.nested import Nested
 from tests.estimate.spine.dense_spines import solve
 from tests.estimate.spine.spines import random_axis, random_pairs
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.spine.residuals import Residuals
+from hedgerow.estimate.spine.marginals.residuals import Residuals
 
 
 @dataclass
 class Family:
-    """One family; shapes as in `hedgerow.estimate.spine.marginal_fit.fit_family`."""
+    """One family; shapes as in `hedgerow.estimate.spine.marginals.fit.fit_family`."""
 
     residuals: Residuals
     groups: int

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.estimate.spine.marginals import Marginals
+from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.part import Part
 from tests.estimate.spine.spines import random_axis, random_pairs
 

@@ -6,8 +6,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.marginal_fit import fit_family
-from hedgerow.estimate.spine.marginal_steps import project_row
+from hedgerow.estimate.spine.marginals.fit import fit_family
+from hedgerow.estimate.spine.marginals.steps import project_row
 from tests.estimate.spine.random_families import random_family
 
 

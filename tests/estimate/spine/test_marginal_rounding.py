@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.marginal_fit import fit_family
-from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
+from hedgerow.estimate.spine.marginals.fit import fit_family
+from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from tests.estimate.spine.random_families import random_family
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.nested import Nested
+from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import UNBOUNDED
 from tests.estimate.spine.censuses import (

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.residuals import Residuals, turn
+from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
 
 SIZES = [(), (2,), (5,), (2, 3), (3, 2, 4), (2, 2, 7)]
 

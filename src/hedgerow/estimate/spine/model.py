@@ -8,7 +8,7 @@ what each part below is given.
 """
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.estimate.cube.shape import Floats, Ints
@@ -79,13 +79,13 @@ class Model(Protocol):
         """
 
     def estimates(
-        self, part: Part, upward: Upward, above: Floats | None, total: float | None = None
+        self, part: Part, upward: Any, above: Floats | None, total: float | None = None
     ) -> dict[int, Floats]:
         """Return the best linear unbiased estimates of every level of a part.
 
         Args:
             part: a part of the spine.
-            upward: what its noisy tables say.
+            upward: what its noisy tables say, as `up` of the same model returned it.
             above: the estimates of its roots, detail layout; None for the top.
             total: for the top the number of records, where it is public.
 
@@ -94,13 +94,13 @@ class Model(Protocol):
         """
 
     def settle(
-        self, part: Part, upward: Upward, above: Int64 | None, total: int | None = None
+        self, part: Part, upward: Any, above: Int64 | None, total: int | None = None
     ) -> dict[int, Int64]:
         """Return whole counts of every level of a part.
 
         Args:
             part: a part of the spine.
-            upward: what its noisy tables say.
+            upward: what its noisy tables say, as `up` of the same model returned it.
             above: the counts of its roots, int64, detail layout; None for the top.
             total: for the top the number of records, where it is public.
 

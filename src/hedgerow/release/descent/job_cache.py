@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.descent.jobs import UpwardEstimate
+from hedgerow.release.descent.jobs import Told
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Noisy
@@ -48,16 +49,16 @@ class DiskCache:
     folder: Path
     axes: int
 
-    def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
-        """Return what these jobs tell of their roots."""
+    def up(self, jobs: range, work: Callable[[], Told]) -> Told:
+        """Return what these jobs tell of their roots: arrays of one length."""
         path = self._path("up", jobs)
         if not path.exists():
-            estimate, variance = work()
+            told = work()
             with _written_whole(path) as file:
-                _write(file, pa.table({"estimate": estimate, "variance": variance}))
+                _write(file, pa.table({f"told{i}": each for i, each in enumerate(told)}))
         with _opened(path) as file:
             table = pa.ipc.open_stream(file).read_all()
-        return table["estimate"].to_numpy(), table["variance"].to_numpy()
+        return cast("Told", tuple(column.to_numpy() for column in table.columns))
 
     def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs, to be read one cuboid at a time."""
@@ -69,7 +70,7 @@ class DiskCache:
                     seconds.append(result.seconds)
                     _write(file, _survivors(result))
                     if result.noisy is not None:
-                        _write(file, pa.table({"noisy": result.noisy}))
+                        _write(file, pa.table({"noisy": _narrow(result.noisy)}))
         return _Results(path, self.axes, seconds)
 
     def _path(self, way: str, jobs: range) -> Path:
@@ -94,7 +95,8 @@ class _Results:
                 levels, measured = (json.loads(table.schema.metadata[name]) for name in METADATA)
                 noisy: Noisy | None = None
                 if measured:
-                    noisy = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
+                    kept = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
+                    noisy = kept if kept.dtype == np.float64 else kept.astype(np.int64)
                 seconds = self.seconds[i] if self.seconds else 0.0
                 yield Found(tuple(levels), _nodes(table, self.axes), noisy, seconds)
 
@@ -120,6 +122,16 @@ def _survivors(result: Found) -> pa.Table:
     known = (result.levels, result.noisy is not None)
     metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _narrow(noisy: Noisy) -> NDArray[Any]:
+    """Return whole numbers in the narrowest type that holds them; others as they are."""
+    if noisy.dtype != np.int64 or not len(noisy):
+        return noisy
+    low, high = int(noisy.min()), int(noisy.max())
+    kinds = (np.int8, np.int16, np.int32)
+    fits = (k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return noisy.astype(next(fits, np.int64))
 
 
 def _nodes(table: pa.Table, axes: int) -> Nodes:

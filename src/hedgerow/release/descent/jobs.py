@@ -82,6 +82,8 @@ RUNS = 128
 UpwardEstimate = tuple[Float64, Float64]
 """What jobs *up* tell of their roots: estimates and variances."""
 
+Told = TypeVar("Told", bound=tuple[Float64, ...])
+
 
 class Jobs(Protocol):
     """Who does all jobs of some roots: nodes of the cut in tree order.
@@ -99,8 +101,8 @@ class Jobs(Protocol):
 class JobCache(Protocol):
     """Where the work of finished jobs is kept; a job that is found there is not run again."""
 
-    def up(self, jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
-        """Return what these jobs tell of their roots."""
+    def up(self, jobs: range, work: Callable[[], Told]) -> Told:
+        """Return what these jobs tell of their roots: arrays of one length."""
 
     def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs."""
@@ -109,8 +111,8 @@ class JobCache(Protocol):
 class NoCache:
     """Nothing is kept but in memory."""
 
-    def up(self, _jobs: range, work: Callable[[], UpwardEstimate]) -> UpwardEstimate:
-        """Return what these jobs tell of their roots."""
+    def up(self, _jobs: range, work: Callable[[], Told]) -> Told:
+        """Return what these jobs tell of their roots: arrays of one length."""
         return work()
 
     def down(self, _jobs: range, results: Iterator[Found]) -> Iterable[Found]:

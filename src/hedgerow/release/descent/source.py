@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.estimate.workload.sparse import Survivors
@@ -112,7 +112,7 @@ class Drawn:
 
     def table(self, levels: Levels) -> Int64:
         """Return the noisy counts of a whole cuboid: int64 (cells), row by row."""
-        noisy = self._noise(levels, self.plan.tree.cells(levels))
+        noisy = self.noise(levels, self.plan.tree.cells(levels))
         _add_leaves(noisy, *_in_rows(self.counts, levels))
         clip(noisy)
         return noisy
@@ -124,7 +124,7 @@ class Drawn:
             levels: the cuboid.
             survivors: which cells.
         """
-        noisy = self._noise(levels, survivors.cells)
+        noisy = self.noise(levels, survivors.cells)
         for codes, values in _nodes_of_leaves(self.counts, levels):
             place = survivors.places(codes)
             there = place >= 0
@@ -144,13 +144,46 @@ class Drawn:
         _add_leaves(found, *_in_rows(self.counts, levels))
         return found
 
-    def _noise(self, levels: Levels, cells: int) -> Int64:
+    def noise(self, levels: Levels, cells: int, job: tuple[int, ...] = ()) -> Int64:
+        """Return the noise of a job at a measured cuboid: int64 (cells), to be added to counts."""
         what = self.plan.by_levels[levels]
         if not isinstance(what, Measured):
             raise TypeError("noise of a cuboid that is not measured")
         noise = np.empty(cells, dtype=np.int64)
-        what.mechanism.draw(self.bits.stream(*levels), 0, noise)
+        what.mechanism.draw(self.bits.stream(*levels, *job), 0, noise)
         return noise
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SpineLeaves:
+    """The non-zero leaves below a stretch of the spine. Confidential.
+
+    Attributes:
+        nodes: int32 (leaves): of the spine's finest level.
+        cells: int32 (leaves): which detail cell, -1 for none.
+        values: int64 (leaves), records.
+    """
+
+    nodes: Int32
+    cells: Int32
+    values: Int64
+
+
+def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> SpineLeaves:
+    """Return the leaves below nodes first..stop of the finest level of the spine, the first axis.
+
+    Args:
+        counts: the confidential table, in an order that takes the spine first.
+        detail_of: int32 (attribute leaves, row by row): the detail cell of each, -1 for none.
+        first: the first of the nodes.
+        stop: the node behind the last one.
+    """
+    here = slice(*np.searchsorted(counts.codes[0], [first, stop]).tolist())
+    sizes = [axis.size(axis.depth) for axis in counts.tree.axes[1:]]
+    number = np.zeros(here.stop - here.start, dtype=np.int64)
+    for code, size in zip(counts.codes[1:], sizes, strict=True):
+        number = number * size + code[here]
+    return SpineLeaves(counts.codes[0][here], detail_of[number], counts.values[here])
 
 
 LEAVES_AT_ONCE = 1 << 22
@@ -271,6 +304,17 @@ class Stored:
             ReleaseError: they are more or fewer.
         """
         return self._listed(levels, survivors.cells)
+
+    def stretch(self, levels: Levels, first: int, cells: int) -> Int64:
+        """Return some noisy counts of a cuboid that follow each other: int64 (cells).
+
+        Raises:
+            ReleaseError: there are fewer.
+        """
+        noisy = self.noisy[levels]
+        if len(noisy) < first + cells:
+            raise uneven(self.tree, levels)
+        return cast("Int64", noisy[first : first + cells])
 
     def exact(self, levels: Levels) -> Int64:
         """Return the counts of a public cuboid: int64 (cells), row by row."""

@@ -19,6 +19,7 @@ from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
@@ -321,6 +322,9 @@ def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) ->
     """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
     tree, shape = plan.tree, Shape.of(plan.tree, levels)
     if not plan.is_chain:
+        joint = plan.joint
+        if isinstance(joint, PlannedSpine):
+            shape = replace(shape, cells=joint.possible_cells(joint.shape.given(levels)))
         return shape
     depth = tree.chain.index(levels)
     above = depth - 1

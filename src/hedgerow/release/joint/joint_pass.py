@@ -25,7 +25,7 @@ from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
-from hedgerow.plan.joint import Joint, Tables
+from hedgerow.plan.joint import JointTables, Tables, as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
@@ -55,8 +55,8 @@ class JointPass:
     progress: Progress = field(default_factory=Progress)
 
     @property
-    def _joint(self) -> Joint:
-        return self.plan.joint
+    def _joint(self) -> JointTables:
+        return as_tables(self.plan.joint)
 
     def results(self) -> Iterator[Found | NoisyCuboid]:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""

@@ -15,11 +15,13 @@ from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.sparse import survivors_below
-from hedgerow.plan.joint import Joint
+from hedgerow.plan.joint import Joint, as_tables
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.joint.joint_pass import JointPass
+from hedgerow.release.spine.answers import cells_along_spine
 from hedgerow.tables.tree import Levels, cell_numbers
 
 
@@ -43,7 +45,12 @@ def measured_cells(
         ReleaseError: the noisy counts are more or fewer than the plan's cells, or cells are listed
             that were not measured.
     """
-    joint, found = plan.joint, {}
+    joint, found = plan.joint, dict[Levels, Nodes]()
+    if isinstance(joint, PlannedSpine):
+        for levels in wanted or plan.levels:
+            found[levels] = cells_along_spine(plan, stored, levels)
+            _fill(plan, levels, found[levels], released[levels])
+        return found
     cuboids = {each: joint.shape.given(each) for each in (wanted or plan.levels)}
     whole = {cuboid for cuboid in cuboids.values() if cuboid in joint.whole}
     estimates = JointPass(plan, stored, Euclidean()).estimates(whole) if whole else {}
@@ -70,7 +77,7 @@ def _survivors(
     joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    covers = joint.margins[cuboid]
+    covers = as_tables(joint).margins[cuboid]
     margins = {cover: released[joint.levels(cover)] for cover in covers}
     counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
     survivors = survivors_below(joint.shape, cuboid, covers, counted)

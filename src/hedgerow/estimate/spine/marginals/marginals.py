@@ -17,7 +17,7 @@ the same for all coordinates of one residual. Nothing is summed over what a node
 zeros along the group axis cost nothing. Zeros by rule that are not along it are not used by
 estimates; counts keep them.
 
-*Counts.* `hedgerow.estimate.spine.marginal_fit`, `hedgerow.estimate.spine.marginal_rounding`.
+*Counts.* `hedgerow.estimate.spine.marginals.fit`, `hedgerow.estimate.spine.marginals.rounding`.
 
 Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
@@ -35,10 +35,10 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.marginal_families import settle_families, settle_root
-from hedgerow.estimate.spine.marginal_forms import MarginalForms
+from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
+from hedgerow.estimate.spine.marginals.forms import MarginalForms
+from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.residuals import Residuals, turn
 from hedgerow.estimate.spine.support import Bounds, Support
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -15,7 +15,7 @@ their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
     u_c ← u_c + x_c - y_c.
 
 The first is done residual by residual, without a matrix larger than the groups; the second is a
-water-filling, row by row (`hedgerow.estimate.spine.marginal_steps`). Steps are over-relaxed, and ρ
+water-filling, row by row (`hedgerow.estimate.spine.marginals.steps`). Steps are over-relaxed, and ρ
 is balanced now and then.
 
 *Where it begins.* At the conditional estimate (x in the limit ρ → 0), projected cell by cell as if
@@ -36,7 +36,8 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.estimate.cube.shape import Floats, Ints
-from hedgerow.estimate.spine.marginal_steps import (
+from hedgerow.estimate.spine.marginals.residuals import turn
+from hedgerow.estimate.spine.marginals.steps import (
     Runs,
     dampen,
     finest_variances,
@@ -46,7 +47,6 @@ from hedgerow.estimate.spine.marginal_steps import (
     project_row,
     variance_range,
 )
-from hedgerow.estimate.spine.residuals import turn
 from hedgerow.kernels import kernel
 
 RELAXED = 1.6

@@ -19,7 +19,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.residuals import Residuals
+from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 

@@ -20,7 +20,7 @@ from hedgerow.arrays import Int32
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.kernels import kernel
 

@@ -6,14 +6,15 @@ measured has an infinite one. If all groups were everywhere, least squares would
 they are not, it falls into two problems that are independent of each other:
 
 1. *The rest* within each group. From the measurements of one node, least squares in the group's own
-   attribute tree gives ``x_leaf = e + g x_group`` (`hedgerow.estimate.spine.group_trees`), with
-   Cov(e) = v_l E for one matrix E a group. So along the spine e is estimated like a single number,
-   by the nodes that have the group (`RowSquares`).
+   attribute tree gives ``x_leaf = e + g x_group``
+   (`hedgerow.estimate.spine.nested.group_trees`), with Cov(e) = v_l E for one matrix E a group. So
+   along the spine e is estimated like a single number, by the nodes that have the group
+   (`RowSquares`).
 2. *The vector of groups*, of which a node tells (1/v_l) (Σ_{b<G} S_bᵀS_b/s_b + diag(1/u)), S_b
    summing groups to level b and u being the variance of what a group's own tree says of it
    (`Coupled`).
 
-Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested_settle`).
+Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested.settle`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,11 +31,11 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.forms import NestedForms
-from hedgerow.estimate.spine.group_trees import GroupTrees
-from hedgerow.estimate.spine.nested_settle import settle_part
+from hedgerow.estimate.spine.nested.forms import NestedForms
+from hedgerow.estimate.spine.nested.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested.rests import Rests, add_gains, told_apart, told_of
+from hedgerow.estimate.spine.nested.settle import settle_part
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.rests import Rests, add_gains, told_apart, told_of
 from hedgerow.estimate.spine.support import Bounds, Support
 
 NestedKey: TypeAlias = tuple[int, ...]

@@ -18,11 +18,11 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.marginal_fit import fit_family
-from hedgerow.estimate.spine.marginal_rounding import round_family, round_root
-from hedgerow.estimate.spine.marginal_steps import Runs
+from hedgerow.estimate.spine.marginals.fit import fit_family
+from hedgerow.estimate.spine.marginals.residuals import Residuals
+from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
+from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.residuals import Residuals
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel, over_families
 

@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.families.units import family_hash
-from hedgerow.estimate.spine.bounded import fill_between, share_between
+from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
 
 MOVES = 100_000

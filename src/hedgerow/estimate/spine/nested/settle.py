@@ -2,10 +2,11 @@
 
 From the root of a part down, level by level of the spine:
 
-1. the counts of groups, family by family of nodes (`hedgerow.estimate.spine.group_families`; at the
-   spine's root `hedgerow.estimate.spine.group_root`), within public bounds;
+1. the counts of groups, family by family of nodes
+   (`hedgerow.estimate.spine.nested.group_families`; at the spine's root
+   `hedgerow.estimate.spine.nested.group_root`), within public bounds;
 2. from the groups down their attribute trees, level by level, blocks of the nodes of a family that
-   have the group × sibling cells (`hedgerow.estimate.spine.row_blocks`).
+   have the group × sibling cells (`hedgerow.estimate.spine.nested.row_blocks`).
 
 What is settled above, along the spine and along the attribute, is kept exactly. Given both sums of
 a block, what a subtree says of it and the estimate from everything have the same nearest counts:
@@ -26,11 +27,11 @@ from hedgerow.estimate.cube.blocks import LIMIT
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import invert_blocks
 from hedgerow.estimate.spine.coupled import Coupled
-from hedgerow.estimate.spine.group_families import settle_families
-from hedgerow.estimate.spine.group_root import settle_root
-from hedgerow.estimate.spine.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested.group_families import settle_families
+from hedgerow.estimate.spine.nested.group_root import settle_root
+from hedgerow.estimate.spine.nested.group_trees import GroupTrees
+from hedgerow.estimate.spine.nested.row_blocks import settle_blocks, settle_root_cells
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.row_blocks import settle_blocks, settle_root_cells
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import over_families

@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.families.units import family_hash
-from hedgerow.estimate.spine.bounded import fill_between, share_between
+from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
 
 NEAR = 1e-3

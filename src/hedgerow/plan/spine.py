@@ -1,0 +1,285 @@
+"""What a plan decides for cuboids along a spine: which groups its nodes have, and the model.
+
+A tree with attribute axes has one *spine*, along which a release is cut into jobs. Beside each of
+its nodes stand the groups that public facts leave it, and below these their cells
+(`hedgerow.estimate.spine.support`). A cube of the spine and one attribute whose shares are a
+product is estimated by `hedgerow.estimate.spine.nested.nested`, any other cuboids by
+`hedgerow.estimate.spine.marginals.marginals`. Nothing here is confidential.
+
+*Where the spine is cut.* At the deepest level whose cells, with all above, are few enough to be
+held at once; consecutive nodes of it are one job, as many as make a job worth its while. Public
+facts alone decide it, so a resumed release has the same jobs and the same noise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.model import Forms, Model
+from hedgerow.estimate.spine.part import Part
+from hedgerow.plan.joint import Joint, Variances
+from hedgerow.tables.tree import Codes, Levels
+
+MOST_HELD = 1 << 26
+"""Cells above the cut, at most: they are held in memory, in half a dozen tables."""
+WORTH_A_JOB = 1 << 19
+"""Cells of a job, at least: beside them its overhead is small."""
+BYTES_A_CELL = 64
+"""Of a cell that is held: noise, estimates on the way and made, counts, and as many again."""
+UNCUT = 1 << 20
+"""Cells of the finest level up to which a spine is not cut."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSpine(Joint):
+    """What a plan decides for cuboids along the spine, the first axis.
+
+    Attributes:
+        model: what estimates and settles a part of the spine.
+        leaves: int32 (detail cells): of each the attribute leaf, all attributes row by row.
+        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
+    """
+
+    model: Model
+    leaves: Int32
+    own_levels: Mapping[Cuboid, Levels]
+
+    @property
+    def cuboids(self) -> tuple[Cuboid, ...]:
+        """The cuboids of the workload, each after all that are coarser."""
+        return tuple(self.own_levels)
+
+    def levels(self, cuboid: Cuboid) -> Levels:
+        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+        return self.own_levels.get(cuboid) or self.shape.first(cuboid)
+
+    # --- jobs -----------------------------------------------------------------------------------
+
+    @cached_property
+    def cut(self) -> int:
+        """The level of the spine whose nodes are the roots of jobs; its depth where it is uncut."""
+        deepest = self.shape.axes[0].depth
+        if self.held[-1] <= UNCUT:
+            return deepest
+        return max((k for k in range(deepest) if sum(self.held[: k + 1]) <= MOST_HELD), default=0)
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """The number of detail cells at each level of the spine that facts do not rule out."""
+        return tuple(int(start[-1]) for start in self.model.support.cell)
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory that the top and two jobs at once take."""
+        largest = max((self._cells_in(part) for part in self.jobs), default=0)
+        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + 2 * largest)
+
+    def _cells_in(self, part: Part) -> int:
+        support = self.model.support
+        return sum(support.cells(level, support.nodes(part, level)) for level in part.levels)
+
+    @property
+    def top(self) -> Part:
+        """The part of the spine from its root to the cut."""
+        return Part.top(self.cut)
+
+    @cached_property
+    def jobs(self) -> tuple[Part, ...]:
+        """The parts below the cut, in order."""
+        own, support = self.shape.axes[0], self.model.support
+        if self.cut == own.depth:
+            return ()
+        below = own.descendant_start(self.cut, own.depth)
+        rows = support.start[own.depth][below]
+        cells = support.cell_start(own.depth)[rows]
+        cuts, begin = [0], 0
+        for node in range(1, len(cells) - 1):
+            if cells[node] - cells[begin] >= WORTH_A_JOB:
+                cuts.append(node)
+                begin = node
+        nodes = [*cuts, len(cells) - 1]
+        return tuple(Part(self.cut, range(a, b), own.depth) for a, b in pairwise(nodes))
+
+    def job_of(self, part: Part) -> tuple[int, ...]:
+        """Return what tells the noise of a part from that of others: nothing, or its first root."""
+        return () if part.root < 0 else (part.nodes.start,)
+
+    def ancestors(self, level: int) -> Int32:
+        """Return the node of a level above each finest node of the spine: int32 (nodes)."""
+        if level not in self._ancestors:
+            own = self.shape.axes[0]
+            self._ancestors[level] = own.ancestors(own.depth, level).astype(np.int32)
+        return self._ancestors[level]
+
+    @cached_property
+    def _ancestors(self) -> dict[int, Int32]:
+        return {}
+
+    # --- cells ----------------------------------------------------------------------------------
+
+    @cached_property
+    def detail_of(self) -> Int32:
+        """For each attribute leaf, row by row, the detail cell that it is; -1 for none."""
+        finest = prod(axis.sizes[-1] for axis in self.shape.axes[1:])
+        found = np.full(finest, -1, dtype=np.int32)
+        found[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
+        return found
+
+    def cells(self, cuboid: Cuboid) -> Cells:
+        """Return where the cells of a cuboid lie that public facts do not rule out."""
+        return self.model.cells(cuboid)
+
+    def start(self, cuboid: Cuboid, node: int) -> int:
+        """Return how many cells of a cuboid lie before a node's."""
+        if cuboid not in self._starts:
+            nodes = range(self.shape.axes[0].sizes[cuboid[0]])
+            self._starts[cuboid] = self.cells(cuboid).start(nodes)
+        return int(self._starts[cuboid][node])
+
+    @cached_property
+    def _starts(self) -> dict[Cuboid, Int64]:
+        return {}
+
+    def possible_cells(self, cuboid: Cuboid) -> int:
+        """Return how many cells of a cuboid public facts do not rule out."""
+        return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
+
+    def is_row_by_row(self, cuboid: Cuboid) -> bool:
+        """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""
+        codes, _ = self.attribute_cells(cuboid)
+        sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], cuboid[1:], strict=True)]
+        return bool((np.diff(np.ravel_multi_index(codes, sizes)) > 0).all())
+
+    @cached_property
+    def _numbered(self) -> dict[Cuboid, tuple[Codes, Int32]]:
+        return {}
+
+    def attribute_cells(self, cuboid: Cuboid) -> tuple[Codes, Int32]:
+        """Return the attribute cells of a cuboid in the order of `Cells`, and each detail cell's.
+
+        Returns:
+            For each attribute int32 (attribute cells): the node; and int32 (detail cells): the
+            number of the attribute cell, -1 for none.
+        """
+        beside = cuboid[1:]
+        if beside not in self._numbered:
+            self._numbered[beside] = self._number(cuboid)
+        return self._numbered[beside]
+
+    def _number(self, cuboid: Cuboid) -> tuple[Codes, Int32]:
+        cells, support = self.cells(cuboid), self.model.support
+        above = support.tree.ancestors(support.tree.depth, cells.coarse)
+        first = np.append(0, np.cumsum(cells.width))
+        group = np.repeat(np.arange(len(support.widths)), support.widths)
+        numbers = np.where(cells.place < 0, -1, first[above[group]] + cells.place).astype(np.int32)
+        sizes = [axis.sizes[-1] for axis in self.shape.axes[1:]]
+        codes = np.unravel_index(self.leaves, sizes)
+        found = []
+        for axis, level, code in zip(self.shape.axes[1:], cuboid[1:], codes, strict=True):
+            nodes = np.zeros(int(first[-1]), dtype=np.int32)
+            nodes[numbers] = axis.ancestors(axis.depth, level)[code]
+            found.append(nodes)
+        return tuple(found), numbers
+
+    # --- variances ------------------------------------------------------------------------------
+
+    @cached_property
+    def _forms(self) -> dict[Cuboid, "SpineVariances"]:
+        return {}
+
+    def variances_of(self, cuboid: Cuboid) -> "SpineVariances":
+        """Return the variances of the cuboids with the attribute levels of one."""
+        beside = cuboid[1:]
+        if beside not in self._forms:
+            codes, numbers = self.attribute_cells(cuboid)
+            sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], beside, strict=True)]
+            number = np.full(prod(sizes), -1, dtype=np.int64)
+            used = np.unique(numbers[numbers >= 0])  # others have no detail cell, and no code
+            number[np.ravel_multi_index(tuple(code[used] for code in codes), sizes)] = used
+            forms = self.model.variances(numbers)
+            self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
+        return self._forms[beside]
+
+    def nominal_variance(self, cuboid: Cuboid) -> float:
+        """Return the mean variance if noise were wide: that of the noise, up to its rounding."""
+        return self.mean_variance(cuboid)
+
+    def is_raw(self, cuboid: Cuboid) -> bool:
+        """Return whether the estimates of a cuboid are its own noisy counts alone."""
+        own = self.noise.get(cuboid)
+        return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
+
+    def is_answerable(self, cuboid: Cuboid) -> bool:
+        """Return whether a cuboid is a sum of cells that are all measured: every one is."""
+        return len(cuboid) == len(self.shape.axes)
+
+    def steps(self, cuboid: Cuboid) -> Steps | None:
+        """Return what bounds the coefficients of estimates."""
+        del cuboid
+        return Steps(min(self.noise.values()), is_exact=True)
+
+    def rehearse(self) -> None:
+        """Do nothing: a closed form can always be had."""
+
+    @property
+    def words(self) -> str:
+        """How cuboids are estimated and what their variances are, in a sentence for users."""
+        return "Cuboids are estimated together along the spine, and their errors are exact."
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether some settled sums are kept nearly: those of marginals that do not nest."""
+        return isinstance(self.model, Marginals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpineVariances(Variances):
+    """The variances of the cuboids that have some attribute levels, at every level of the spine.
+
+    Attributes:
+        forms: of the model.
+        number: int64 (attribute cells, row by row): the number of each, -1 where nobody can be.
+        sizes: of the attributes at these levels.
+    """
+
+    forms: Forms
+    number: Int64
+    sizes: tuple[int, ...]
+
+    def mean(self, cuboid: Cuboid) -> float:
+        """Return the mean over the cells that public facts do not rule out."""
+        return self.forms.mean(cuboid[0])
+
+    def largest(self, cuboid: Cuboid) -> float:
+        """Return the largest one."""
+        return self.forms.largest(cuboid[0])
+
+    def of_cells(self, cuboid: Cuboid) -> Float64:
+        """Raise: most cells of so large a table are ruled out."""
+        del cuboid
+        raise EstimateError("variances along a spine are those of listed cells")
+
+    def at(self, cuboid: Cuboid, codes: Codes) -> Float64:  # type: ignore[override]
+        """Return those of listed cells: float64 (cells); 0 where nobody can be."""
+        flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
+        number = self.number[flat]
+        there = number >= 0
+        found = np.zeros(len(number))
+        found[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
+        return found
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Raise: covariances between nodes of a spine are not kept."""
+        del first, second
+        raise EstimateError("covariances of estimates along a spine are not kept")

@@ -1,0 +1,162 @@
+"""Which model estimates the cuboids of a plan along its spine, from shares and public facts."""
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from hedgerow.arrays import Int32
+from hedgerow.errors import EstimateError, PlanError
+from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.model import Model
+from hedgerow.estimate.spine.nested.nested import Nested
+from hedgerow.plan.cube import axis_factors, product_variances
+from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
+from hedgerow.plan.joint import shape_of_tree
+from hedgerow.plan.known import Known, known_cells
+from hedgerow.plan.named import SMALLEST
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.tables.tree import Levels, Tree
+
+
+def planned_spine(
+    tree: Tree,
+    by_levels: Mapping[Levels, CuboidPlan],
+    public: Levels | None,
+    known: Known | None,
+) -> PlannedSpine | None:
+    """Return what a plan decides for cuboids along the spine of its tree.
+
+    Without public facts it is None where neither model fits: such cuboids can be held as tables.
+
+    Args:
+        tree: the public domain, of a spine and attributes.
+        by_levels: what is done at each cuboid, coarse to fine.
+        public: the finest public one.
+        known: what public facts say of cells, if there are any.
+
+    Raises:
+        PlanError: the spine is not the first axis, too many cells would be measured, or, given
+            public facts, more than the total is public or neither model fits.
+    """
+    has_facts = known is not None
+    known = known_cells(tree, ()) if known is None else known
+    _check_order(tree)
+    if has_facts:
+        _check_public(tree, public)
+    elif public is not None and any(public):
+        return None
+    shape = shape_of_tree(tree)
+    measured = {
+        shape.given(levels): what
+        for levels, what in by_levels.items()
+        if isinstance(what, Measured)
+    }
+    noise = {cuboid: max(w.mechanism.noise_variance, SMALLEST) for cuboid, w in measured.items()}
+    own: dict[Cuboid, Levels] = {}
+    for levels in by_levels:
+        own.setdefault(shape.given(levels), levels)
+    exact = None if public is None else shape.given(public)
+    try:
+        model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
+    except EstimateError as error:
+        if not has_facts:
+            return None
+        raise PlanError(str(error)) from None
+    leaves = _detail_leaves(shape, model, _group_axis(shape, known))
+    found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
+    if (cells := found.held[-1]) > MOST_CELLS:
+        raise PlanError(
+            f"this plan would measure {cells:,} cells at the finest level of the spine, more than "
+            f"2**32: say what nobody can be in ([[public]]), or leave out a level"
+        )
+    return found
+
+
+def _check_order(tree: Tree) -> None:
+    """Raise a PlanError unless the spine comes first."""
+    spine = tree.axes[tree.spine or 0].name
+    if tree.spine != 0 or not tree.is_spine_first:
+        raise PlanError(
+            f"a release along a spine takes the axis {spine!r} first: list it first, and in refine "
+            f"all its levels before those of the attributes (or leave refine out)"
+        )
+
+
+def _check_public(tree: Tree, public: Levels | None) -> None:
+    """Raise a PlanError if more than the total is public."""
+    spine = tree.axes[tree.spine or 0].name
+    if public is not None and any(public):
+        raise PlanError(
+            f"along the spine {spine!r} only the total can be held exactly; leave out "
+            "[[invariant]], or the attributes (attribute = true)"
+        )
+
+
+def _nested(
+    shape: CubeShape,
+    measured: Mapping[Cuboid, Measured],
+    public: Cuboid | None,
+    known: Known,
+) -> Model | None:
+    """Return the model of a cube over the spine and one attribute, if shares are a product."""
+    if len(shape.axes) != 2 or shape.finest not in measured:
+        return None
+    factors = axis_factors(shape, {c: what.share for c, what in measured.items()}, public)
+    if factors is None:
+        return None
+    spine, attribute = product_variances(shape, factors, measured[shape.finest].mechanism, public)
+    return Nested.of(
+        shape.axes[0],
+        shape.axes[1],
+        known.group_level,
+        known.has,
+        known.bounds,
+        known.zeros,
+        spine,
+        attribute,
+        total_known=public is not None,
+        noise={cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()},
+    )
+
+
+def _marginals(
+    shape: CubeShape, noise: Mapping[Cuboid, float], public: Cuboid | None, known: Known
+) -> Model:
+    """Return the model of any cuboids over the spine and attributes of two levels.
+
+    Raises:
+        EstimateError: it does not fit.
+    """
+    axis = _group_axis(shape, known)
+    by_group = known.has, known.bounds
+    has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
+    return Marginals.of(
+        shape,
+        0,
+        axis,
+        has,
+        bounds,
+        known.zeros,
+        noise,
+        total_known=public is not None,
+    )
+
+
+def _group_axis(shape: CubeShape, known: Known) -> int | None:
+    """Return the attribute axis of the groups: the facts', or the one that has several levels."""
+    several = [a for a, axis in enumerate(shape.axes) if a and axis.depth > 1]
+    return known.group_axis or (several[0] if several else None)
+
+
+def _detail_leaves(shape: CubeShape, model: Model, group_axis: int | None) -> Int32:
+    """Return the attribute leaf that each detail cell is: int32 (detail cells of all groups)."""
+    if isinstance(model, Nested):
+        return model.detail_leaves
+    sizes = [axis.sizes[-1] for axis in shape.axes[1:]]
+    every = np.arange(prod(sizes), dtype=np.int32).reshape(sizes)
+    if group_axis is None:
+        return every.ravel()
+    by_group = np.moveaxis(every, group_axis - 1, 0).reshape(sizes[group_axis - 1], -1)
+    return by_group[model.support.widths > 0].ravel()

@@ -1,0 +1,1 @@
+"""The release of cuboids along a spine, job by job."""

@@ -1,0 +1,270 @@
+"""The pass along a spine: jobs up, the top, jobs down.
+
+1. *Up*: each job draws the noise of its part of the spine and says what all of it tells of the
+   job's roots (`hedgerow.estimate.spine.model`).
+2. *The top*, down to the cut, is estimated and settled from its own noisy counts and what the jobs
+   told.
+3. *Down*: each job draws the same noise again, and from its roots' estimates and settled counts
+   estimates and settles its part. Every cuboid is the sum of the same cells, so all add up.
+
+What a job holds is its part alone; noise is drawn twice, which takes less than to store it. A job
+that is done again draws the same noise: its stream's place is the cuboid's levels and the first
+root (`hedgerow.release.descent.source.Drawn`).
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from time import perf_counter
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
+from hedgerow.estimate.spine.part import Part
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.descent.jobs import Engine, JobCache, LocalEngine, NoCache, Progress
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.source import (
+    Drawn,
+    SpineLeaves,
+    Stored,
+    clip,
+    leaves_between,
+)
+from hedgerow.tables.tree import Levels
+
+RUNS = 128
+"""Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
+
+Tables = dict[int, Float64]
+Counts = dict[int, Int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Above:
+    """What the top says of the nodes of the cut: their estimates and their settled counts.
+
+    Attributes:
+        estimates: float64 (detail cells of all roots), records.
+        counts: int64 (detail cells of all roots), records.
+    """
+
+    estimates: Float64
+    counts: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class SpinePass:
+    """One run of the pass.
+
+    Attributes:
+        plan: what to measure.
+        source: the table and the bits, or noisy counts that were written down.
+        estimator: named in the manifest; counts are settled as the model says.
+        engine: who runs the jobs.
+        progress: callbacks.
+        cache: where the work of finished jobs is kept.
+    """
+
+    plan: Plan
+    source: Drawn | Stored
+    estimator: Estimator
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress = field(default_factory=Progress)
+    cache: JobCache = field(default_factory=NoCache)
+
+    @cached_property
+    def joint(self) -> PlannedSpine:
+        """What the plan decides."""
+        joint = self.plan.joint
+        if not isinstance(joint, PlannedSpine):
+            raise TypeError("the cuboids of this plan do not go along a spine")
+        return joint
+
+    def results(self) -> Iterator[Found]:
+        """Yield every cuboid's counts and noisy counts: the top, then job by job in order."""
+        told = self._told()
+        above = yield from self._from_top(told)
+        yield from self._from_jobs(above)
+        self.progress.on_fraction(1.0)
+
+    def estimates_at(self, level: int) -> Iterator[tuple[range, Float64]]:
+        """Yield the estimates of a level of the spine, some nodes after the other.
+
+        Returns:
+            Which nodes, and float64 (their cells, detail layout), records.
+        """
+        joint, model = self.joint, self.joint.model
+        told = self._told()
+        top, estimates = joint.top, self._top_estimates(told)
+        if level <= joint.cut:
+            yield model.support.nodes(top, level), estimates[level]
+            return
+        for part in joint.jobs:
+            noisy = as_floats(self._drawn(part))
+            upward, above = model.up(part, noisy), estimates[joint.cut][self._roots(part)]
+            yield (
+                model.support.nodes(part, level),
+                model.estimates(part, upward, above, None)[level],
+            )
+
+    def _top_estimates(self, told: Float64) -> Tables:
+        joint, model, part = self.joint, self.joint.model, self.joint.top
+        noisy = as_floats(self._drawn(part))
+        upward, total = model.up(part, noisy, told if joint.jobs else None), self._total()
+        return model.estimates(part, upward, None, None if total is None else float(total))
+
+    def _roots(self, part: Part) -> slice:
+        """Return where the cells of a job's roots lie among those of all nodes of the cut."""
+        support = self.joint.model.support
+        rows, start = support.rows(part.root, part.nodes), support.cell_start(part.root)
+        return slice(int(start[rows.start]), int(start[rows.stop]))
+
+    # --- up ---------------------------------------------------------------------------------------
+
+    def _told(self) -> Float64:
+        """Return what all jobs tell of their roots: float64 (detail cells of the cut's nodes)."""
+        parts, runs = self.joint.jobs, runs_of(len(self.joint.jobs))
+
+        def run(jobs: range) -> Float64:
+            (told,) = self.cache.up(jobs, lambda: (self.told([parts[i] for i in jobs]),))
+            return told
+
+        every = [np.empty(0)]
+        for jobs, told in zip(runs, self.engine.run(runs, run), strict=True):
+            every.append(told)
+            self.progress.on_fraction(jobs.stop / len(parts) * 0.4)
+        return np.concatenate(every)
+
+    def told(self, parts: Iterable[Part]) -> Float64:
+        """Return what some jobs tell of their roots, one after the other."""
+        model = self.joint.model
+        each = (model.up(part, as_floats(self._drawn(part))).told for part in parts)
+        return np.concatenate([np.empty(0), *each])
+
+    # --- the top ----------------------------------------------------------------------------------
+
+    def _from_top(self, told: Float64) -> Generator[Found, None, Above]:
+        """Yield the results of the top; return what is below it given."""
+        joint, model, part = self.joint, self.joint.model, self.joint.top
+        noisy = self._drawn(part)
+        upward = model.up(part, as_floats(noisy), told if joint.jobs else None)
+        total = self._total()
+        known = None if total is None else float(total)
+        estimates = model.estimates(part, upward, None, known)
+        counts = model.settle(part, upward, None, total)
+        yield from self._found(part, noisy, estimates, counts)
+        self.progress.on_fraction(0.45)
+        return Above(estimates[joint.cut], counts[joint.cut])
+
+    def _total(self) -> int | None:
+        """Return the number of records where it is public."""
+        if self.plan.public is None:
+            return None
+        return min(int(self.source.exact(self.plan.public)[0]), LARGEST_REAL_COUNT)
+
+    # --- down -------------------------------------------------------------------------------------
+
+    def _from_jobs(self, above: Above) -> Iterator[Found]:
+        """Yield the results of all jobs, in order."""
+        parts, runs = self.joint.jobs, runs_of(len(self.joint.jobs))
+
+        def run(jobs: range) -> Iterable[Found]:
+            each = (found for i in jobs for found in self.released(parts[i], above))
+            return self.cache.down(jobs, each)
+
+        for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
+            yield from results
+            self.progress.on_fraction(0.45 + jobs.stop / len(parts) * 0.55)
+
+    def released(self, part: Part, above: Above) -> Iterator[Found]:
+        """Yield the results of one job, given what is above it."""
+        model, here = self.joint.model, self._roots(part)
+        noisy = self._drawn(part)
+        upward = model.up(part, as_floats(noisy))
+        estimates = model.estimates(part, upward, above.estimates[here], None)
+        counts = model.settle(part, upward, above.counts[here], None)
+        yield from self._found(part, noisy, estimates, counts)
+
+    # --- both -------------------------------------------------------------------------------------
+
+    def _drawn(self, part: Part) -> dict[Cuboid, Int64]:
+        """Return the noisy counts of the measured cuboids of a part."""
+        joint, source = self.joint, self.source
+        inside = [cuboid for cuboid in joint.noise if part.root < cuboid[0] <= part.last]
+        if isinstance(source, Stored):
+            every = {c: (joint.model.support.nodes(part, c[0]), joint.levels(c)) for c in inside}
+            return {
+                c: source.stretch(levels, joint.start(c, nodes.start), joint.cells(c).count(nodes))
+                for c, (nodes, levels) in every.items()
+            }
+        ends = joint.model.support.nodes(part, joint.shape.axes[0].depth)
+        leaves = leaves_between(source.counts, joint.detail_of, ends.start, ends.stop)
+        return {cuboid: self._measured(source, part, cuboid, leaves) for cuboid in inside}
+
+    def _measured(self, source: Drawn, part: Part, cuboid: Cuboid, leaves: SpineLeaves) -> Int64:
+        """Return the true counts of a cuboid's cells in a part, plus noise."""
+        joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
+        cells = joint.cells(cuboid)
+        noisy = source.noise(joint.levels(cuboid), cells.count(nodes), joint.job_of(part))
+        node = joint.ancestors(cuboid[0])[leaves.nodes]
+        cells.add(noisy, nodes, node, leaves.cells, leaves.values)
+        clip(noisy)
+        self.progress.on_cells(len(noisy))
+        return noisy
+
+    def _found(
+        self, part: Part, noisy: dict[Cuboid, Int64], estimates: Tables, counts: Counts
+    ) -> Iterator[Found]:
+        """Yield what is released of each cuboid of a part."""
+        joint, plan = self.joint, self.plan
+        again: dict[Levels, Nodes] = {}
+        for levels in plan.levels:
+            cuboid = joint.shape.given(levels)
+            if not part.root < cuboid[0] <= part.last:
+                continue
+            began = perf_counter()
+            source = plan.repeats.get(levels, levels)
+            if source not in again:
+                again[source] = self._nodes(part, cuboid, estimates[cuboid[0]], counts[cuboid[0]])
+            own = noisy.get(cuboid) if source == levels else None
+            seconds = perf_counter() - began
+            found = Found(levels, again[source], own, seconds)
+            cells = 0 if own is None else len(own)
+            self.progress.on_cuboid(plan.tree.name_of(levels), cells, len(found.nodes), seconds)
+            yield found
+
+    def _nodes(self, part: Part, cuboid: Cuboid, estimates: Float64, counts: Int64) -> Nodes:
+        """Return the cells with a positive count, row by row, with their estimates."""
+        joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
+        cells = joint.cells(cuboid)
+        sums = cells.sums(counts, nodes)
+        kept = np.flatnonzero(sums > 0)
+        node, number = cells.located(kept, nodes)
+        beside, _ = joint.attribute_cells(cuboid)
+        codes = (node.astype(np.int32), *(code[number] for code in beside))
+        values = sums[kept]
+        if self.plan.is_public(joint.levels(cuboid)):
+            return Nodes.exact(codes, values)
+        if not joint.is_row_by_row(cuboid):
+            order = np.lexsort(codes[::-1])
+            codes, values, kept = tuple(c[order] for c in codes), values[order], kept[order]
+        told = cells.sums(estimates, nodes)[kept]
+        return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
+
+
+def as_floats(drawn: dict[Cuboid, Int64]) -> dict[Cuboid, Float64]:
+    """Return noisy counts as floats."""
+    return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
+
+
+def runs_of(jobs: int) -> list[range]:
+    """Return consecutive jobs in at most `RUNS` runs of about as many jobs each."""
+    edges = np.unique(np.linspace(0, jobs, min(jobs, RUNS) + 1).astype(int)).tolist()
+    return [range(a, b) for a, b in pairwise(edges)]
