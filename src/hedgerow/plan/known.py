@@ -182,10 +182,15 @@ def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:
     return words
 
 
+def attribute_cells(tree: Tree) -> int:
+    """Return how many combinations of the attributes' leaves there are."""
+    axes = (tree.axes[a] for a in attribute_axes(tree))
+    return prod(axis.size(axis.depth) for axis in axes)
+
+
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:
     """Return the columns of the attributes: one row a combination of their leaves, row by row."""
-    axes = [tree.axes[a] for a in attribute_axes(tree)]
-    cells = prod(axis.size(axis.depth) for axis in axes)
+    axes, cells = [tree.axes[a] for a in attribute_axes(tree)], attribute_cells(tree)
     if cells > MOST_LEAVES:
         raise PlanError(
             f"{SECTION} takes attributes of up to {MOST_LEAVES:,} cells together, got {cells:,}"

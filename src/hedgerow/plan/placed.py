@@ -228,6 +228,11 @@ class PlacedTables:
                 above = self.shape.parents(level)[keys // self.groups] * self.groups
                 above += keys % self.groups
                 keys, low, high = _summed(above, low, high)
+        if low.sum() >= UNBOUNDED:
+            raise PlanError(
+                f"{SECTION} lower bounds ask for 2**53 records or more together, which no release "
+                f"counts; correct them"
+            )
         return int(low.sum()), int(min(high.sum(), UNBOUNDED))
 
     def _tighten(self, table: Placed, keys: Ints, low: Floats, high: Floats, widths: Ints) -> None:

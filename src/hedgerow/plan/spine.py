@@ -27,6 +27,7 @@ from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Forms, Model
+from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.plan.joint import Joint, Variances
 from hedgerow.tables.tree import Codes, Levels
@@ -227,7 +228,12 @@ class PlannedSpine(Joint):
     def steps(self, cuboid: Cuboid) -> Steps | None:
         """Return what bounds the coefficients of estimates."""
         del cuboid
-        return Steps(min(self.noise.values()), is_exact=True)
+        return Steps(min(self.noise.values()), is_exact=self.is_exact)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether variances are exact, not upper bounds: noise has the variances of its weights."""
+        return not isinstance(self.model, Nested) or self.model.is_exact
 
     def rehearse(self) -> None:
         """Do nothing: a closed form can always be had."""
@@ -235,7 +241,8 @@ class PlannedSpine(Joint):
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
-        return "Cuboids are estimated together along the spine, and their errors are exact."
+        errors = "exact" if self.is_exact else "at most those stated"
+        return f"Cuboids are estimated together along the spine, and their errors are {errors}."
 
     @property
     def has_targets(self) -> bool:

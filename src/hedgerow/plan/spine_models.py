@@ -14,7 +14,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
 from hedgerow.plan.joint import shape_of_tree
-from hedgerow.plan.known import Known, known_cells
+from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
 from hedgerow.plan.named import SMALLEST
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.tree import Levels, Tree
@@ -41,8 +41,10 @@ def planned_spine(
             public facts, more than the total is public or neither model fits.
     """
     has_facts = known is not None
-    known = known_cells(tree, ()) if known is None else known
     _check_order(tree)
+    if known is None and attribute_cells(tree) > MOST_LEAVES:
+        return None
+    known = known_cells(tree, ()) if known is None else known
     if has_facts:
         _check_public(tree, public)
     elif public is not None and any(public):

@@ -21,6 +21,9 @@ from hedgerow.kernels import kernel
 UNBOUNDED = 1 << 53
 """Records: an upper bound that bounds nothing."""
 
+MOST_HELD = 1 << 28
+"""Rows of a level, and numbers of one kind of matrices, at most: two gigabytes."""
+
 Bounds: TypeAlias = tuple[int, Ints, Ints, Ints, Ints]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
 
@@ -142,6 +145,24 @@ class Support:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
         return self.below(max(part.root, 0), part.nodes, level)
 
+    @property
+    def pairs(self) -> int:
+        """Pairs of groups that a node has, of all nodes: the size of a matrix for each."""
+        return sum(int((np.diff(start) ** 2).sum()) for start in self.start)
+
+    def check_held(self, numbers: int) -> None:
+        """Raise unless so many numbers, of matrices over groups or cells, can be held.
+
+        Raises:
+            EstimateError: they are too many.
+        """
+        if numbers > MOST_HELD:
+            raise EstimateError(
+                f"least squares of {int(self.widths.sum()):,} attribute cells in {self.groups:,} "
+                f"groups take matrices of {numbers:,} numbers, more than {MOST_HELD:,}: tell fewer "
+                f"groups apart, or leave out attributes or levels of them"
+            )
+
     def parts_below(self, cut: int) -> list[Part]:
         """Return a part a node of a level, each down to the deepest level."""
         nodes = range(self.spine.sizes[cut])
@@ -153,6 +174,11 @@ def _deepest_keys(nodes: int, widths: Ints, has: tuple[Ints, Ints] | None) -> In
     groups = len(widths)
     if has is None:
         every = np.flatnonzero(widths > 0)
+        if nodes * len(every) > MOST_HELD:
+            raise EstimateError(
+                f"{len(every):,} groups of attribute cells at each of {nodes:,} nodes are more "
+                f"than {MOST_HELD:,} together: tell fewer groups apart"
+            )
         keys = (np.arange(nodes)[:, None] * groups + every).ravel()
     else:
         node, group = (np.asarray(each, dtype=np.int64) for each in has)

@@ -85,7 +85,7 @@ class MarginalForms:
         for residual, each in enumerate(self.squares):
             layout = self._layout(each, level)
             _add_traces(np.asarray(nodes), np.asarray(sums), layout, self.forms[residual], found)
-        return found
+        return np.maximum(found, 0.0)  # what is known exactly may come out a rounding error below
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
@@ -96,7 +96,7 @@ class MarginalForms:
             _add_traces(every, first, self._layout(each, level), whole[residual], found)
         kinds, times = np.unique(self.has, axis=0, return_counts=True)
         pairs = _count_pairs(self.support.start[level], self.support.group[level], kinds, times)
-        return float(found.sum() / pairs) if pairs else 0.0
+        return max(float(found.sum()), 0.0) / pairs if pairs else 0.0
 
     def largest(self, level: int) -> float:
         """Return the largest over all pairs of a node and a sum that has a cell there, records²."""

@@ -136,6 +136,7 @@ class Marginals:
         allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
         support = Support.of(shape.axes[spine_axis], tree, widths, has, bounds)
+        support.check_held(_numbers_held(support, residuals))
         self = cls(shape, spine_axis, group_axis, support, dict(noise), residuals, allowed, ())
         root = np.full(support.groups, sqrt(residuals.width)) if total_known else None
         squares = tuple(
@@ -328,6 +329,13 @@ class Marginals:
         begins[1:] = coarse[1:] != coarse[:-1]
         begins[start[:-1][np.diff(start) > 0] - rows.start] = True
         return np.cumsum(begins) - 1
+
+
+def _numbers_held(support: Support, residuals: Residuals) -> int:
+    """Return the size of the largest matrices: a node's, those of variances, their weights."""
+    cells = int(support.widths.sum())
+    square = support.groups**2 * max(residuals.count * cells, len(support.spine.sizes))
+    return max(residuals.count * support.pairs, square, cells * residuals.width)
 
 
 def _others(shape: CubeShape, spine_axis: int, group_axis: int | None) -> list[int]:

@@ -42,6 +42,10 @@ NestedKey: TypeAlias = tuple[int, ...]
 """A spine level and an attribute level."""
 
 
+EQUAL = 1e-6
+"""How far ratios of variances may be apart, relative, that count as one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NestedUpward:
     """What the subtree of every row of a part says.
@@ -119,6 +123,7 @@ class Nested:
         trees = GroupTrees.of(attribute, group_level, zero_leaves, s[group_level:])
         tree = attribute.down_to(group_level)
         support = Support.of(spine, tree, trees.widths(trees.depth), has, bounds)
+        support.check_held(max(support.pairs, len(v) * support.groups**2))
         measured: dict[NestedKey, float] = {
             key: float((noise or {}).get(key, v[key[0]] * s[key[1]]))
             for key in product(range(len(v)), range(len(s)))
@@ -141,10 +146,20 @@ class Nested:
         return self.trees.leaf
 
     @cached_property
+    def ratios(self) -> Floats:
+        """Of each measured cuboid its noise variance over the product that is its weight."""
+        v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
+        return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
+
+    @property
     def excess(self) -> float:
         """The largest ratio of a true noise variance to the product that is its weight."""
-        v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
-        return max(float(noise / (v[key[0]] * s[key[1]])) for key, noise in self.measured.items())
+        return float(self.ratios.max())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether these ratios are all one, so that variances are exact and no bounds."""
+        return float(self.ratios.min()) >= self.excess * (1 - EQUAL)
 
     def cells(self, key: NestedKey) -> Cells:
         """Return the cells of a cuboid, measured or not."""

@@ -1,0 +1,125 @@
+"""Plans along a spine at the ends of what they take: exact figures, bounds, sizes, refusals."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.named import PlannedCuboids
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.execution import in_memory
+
+
+def axis(name, size, band=None, *, attribute=True):
+    """An axis of so many leaves, in bands of so many or without."""
+    codes = {name: [f"{name}{i:07d}" for i in range(size)]}
+    if band is not None:
+        codes = {f"{name}_band": [f"{name}b{i // band:05d}" for i in range(size)], **codes}
+    return hr.Axis.from_frame(name, codes, levels=list(codes), attribute=attribute)
+
+
+def place(size):
+    return axis("place", size, attribute=False)
+
+
+def counts_of(tree, value):
+    codes = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
+    return hr.Counts.from_leaves(tree, codes, np.array([value]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_sum_that_facts_and_the_total_tell_has_no_variance_below_0(seed):
+    rng = np.random.default_rng(seed)
+    kinds, ages = axis("kind", 7, band=3), axis("age", 2)
+    tree = hr.Tree([place(3), kinds, ages])
+    inside = {"place": ["place0000000", "place0000002"], "kind": ["kind0000003", "kind0000004"]}
+    cuboids = ["kind.kind_band", "kind.kind_band × age.age", "place.place × age.age", "kind.kind",
+               "age.age", "place.place × kind.kind × age.age"]  # fmt: skip
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho(f"{rng.integers(1, 10**6)}/1000000"),
+        neighbours=hr.Replace(),
+        workload=hr.Cuboids(cuboids),
+        public=[hr.PublicTable(inside, zeros="unlisted")],
+    )
+    assert "Marginals" in type(plan.joint.model).__name__
+    found = hr.forecast(plan).filter(cuboid="kind.kind_band")["rmse"][0]
+    assert 0 <= found < 1e-4
+    for levels in plan.levels:
+        every = tuple(
+            np.arange(a.size(k), dtype=np.int32) for a, k in zip(tree.axes, levels, strict=True)
+        )
+        grid = tuple(code.ravel() for code in np.meshgrid(*every, indexing="ij"))
+        assert (plan.joint.variances_at(plan.joint.shape.given(levels), grid) >= 0).all()
+    counts, bits = counts_of(tree, 40), seeded_bits(seed)
+    made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=bits)
+    assert made.cuboid(kind="kind_band")["count"].to_list() == [40]
+
+
+def cube(rho, **options):
+    tree = hr.Tree([axis("place", 6, band=2, attribute=False), axis("kind", 6, band=3)])
+    options = {"neighbours": hr.AddRemove(), "workload": hr.Cube(), **options}
+    return hr.make_plan(tree, budget=hr.Rho(rho), **options)
+
+
+def test_errors_are_called_exact_only_where_noise_has_the_variances_of_its_weights():
+    wide = cube("1/10")
+    assert "errors are exact" in wide.joint.words
+    assert wide.joint.steps(wide.joint.shape.finest).is_exact
+    tree = wide.tree
+    parts = (Fraction(1, 10), Fraction(1, 10), Fraction(8, 10))
+    shares = {tree.name_of(k): parts[k[0]] * parts[k[1]] for k in wide.levels}
+    narrow = cube(20, allocation=hr.Shares(shares))
+    assert "errors are at most those stated" in narrow.joint.words
+    assert not narrow.joint.steps(narrow.joint.shape.finest).is_exact
+
+
+def test_attributes_of_too_many_cells_for_a_spine_are_held_as_tables():
+    tree = hr.Tree([place(5), *(axis(f"a{i}", 2) for i in range(30))])
+    cuboids = hr.Cuboids([f"place.place × a{i}.a{i}" for i in range(30)])
+    plan = hr.make_plan(tree, budget=hr.Rho(1), workload=cuboids)
+    assert isinstance(plan.joint, PlannedCuboids)
+
+
+@pytest.mark.parametrize(
+    ("places", "kinds"),
+    [(3, 1 << 15), (9000, 400), (1 << 18, 1 << 11)],
+    ids=["groups", "pairs", "rows"],
+)
+def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(places, kinds):
+    tree = hr.Tree([place(places), axis("kind", kinds, band=64)])
+    cuboids = hr.Cuboids(["place.place × kind.kind", "kind.kind_band"])
+    options = {"budget": hr.Rho(1), "workload": cuboids}
+    if places * kinds < 1 << 27:
+        assert isinstance(hr.make_plan(tree, **options).joint, PlannedCuboids)
+    rule = hr.Zeros({"kind": ["kind0000000"]})
+    with pytest.raises(hr.PlanError, match="groups"):
+        hr.make_plan(tree, public=[rule], **options)
+
+
+def test_cells_too_many_for_the_matrices_of_variances_are_held_as_tables():
+    tree = hr.Tree([place(3), axis("kind", 200), axis("age", 200)])
+    cuboids = hr.Cuboids(["place.place × kind.kind × age.age", "kind.kind"])
+    assert isinstance(hr.make_plan(tree, budget=hr.Rho(1), workload=cuboids).joint, PlannedCuboids)
+
+
+def test_groups_that_public_tables_tell_apart_in_a_cube_are_refused_if_too_many():
+    tree = hr.Tree([place(3), axis("kind", 1 << 14, band=64)])
+    listed = {"place": ["place0000001"], "kind": ["kind0000005"]}
+    facts = [hr.PublicTable(listed, zeros="listed")]
+    with pytest.raises(hr.PlanError, match="tell fewer groups apart"):
+        hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube(), public=facts)
+
+
+def test_lower_bounds_of_more_records_than_are_counted_are_refused():
+    tree = hr.Tree([place(9000), axis("kind", 2)])
+    rows = pl.DataFrame({"place": tree.axes[0].labels[-1], "kind": ["kind0000000"] * 9000})
+    rows = rows.with_columns(least=pl.lit((1 << 40) - 1))
+    options = {"budget": hr.Rho(1), "workload": hr.Cube(), "neighbours": hr.AddRemove()}
+    with pytest.raises(hr.PlanError, match=r"2\*\*53 records or more together"):
+        hr.make_plan(tree, public=[hr.PublicTable(rows, at_least="least")], **options)
+    few = hr.make_plan(tree, public=[hr.PublicTable(rows[:8], at_least="least")], **options)
+    assert isinstance(few.joint, PlannedSpine)
