@@ -86,6 +86,11 @@ class PlannedSpine(Joint):
         largest = max((self._cells_in(part) for part in self.jobs), default=0)
         return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + 2 * largest)
 
+    @property
+    def bytes_read(self) -> int:
+        """The memory that all noisy counts of a release take once they are read back."""
+        return 8 * sum(map(self.possible_cells, self.noise))
+
     def _cells_in(self, part: Part) -> int:
         support = self.model.support
         return sum(support.cells(level, support.nodes(part, level)) for level in part.levels)

@@ -22,6 +22,7 @@ from hedgerow.plan.cost import bytes_of_tables
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import refuse_own_table
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.outline import Outline
 from hedgerow.tables.counts import Counts
@@ -275,7 +276,12 @@ def check_tables(plan: Plan) -> None:
         MachineError: they are too large.
     """
     free = None if plan.is_chain else _memory_limit()
-    if free is not None and (needed := needed_memory(plan)) > free:
+    if free is None:
+        return
+    needed = needed_memory(plan)
+    if isinstance(plan.joint, PlannedSpine):
+        needed += plan.joint.bytes_read
+    if needed > free:
         raise MachineError(
             f"to estimate these cuboids again takes about {needed / 1e9:,.1f} GB of memory, and "
             f"only {free / 1e9:,.1f} GB are available: use a larger machine"

@@ -8,6 +8,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
+from hedgerow.release import preflight
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import pass_of
@@ -155,3 +156,15 @@ def test_too_few_noisy_counts_are_refused():
     short = Stored(stored.tree, cut, stored.variance, stored.nodes)
     with pytest.raises(hr.ReleaseError, match="more or fewer"):
         list(pass_of(plan, short, hr.Euclidean()).results())
+
+
+def test_noisy_counts_that_do_not_fit_into_memory_are_not_read(monkeypatch):
+    _, plan, _ = planned(5)
+    cells = sum(plan.joint.possible_cells(cuboid) for cuboid in plan.joint.noise)
+    assert plan.joint.bytes_read == 8 * cells
+    needed = preflight.needed_memory(plan)
+    monkeypatch.setattr(preflight, "_memory_limit", lambda: needed + 8 * cells)
+    preflight.check_tables(plan)
+    monkeypatch.setattr(preflight, "_memory_limit", lambda: needed + 8 * cells - 1)
+    with pytest.raises(hr.MachineError, match="use a larger machine"):
+        preflight.check_tables(plan)
