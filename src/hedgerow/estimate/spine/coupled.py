@@ -16,6 +16,7 @@ diagonal the groups do not meet, and one number a row does (`RowSquares`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -161,8 +162,15 @@ class Coupled:
             int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
             matrices row-major, each of as many rows as its node has groups, records².
         """
-        nodes = range(self.support.spine.sizes[level])
-        return self._matrices(level, nodes, self.squares.final[level])
+        if level not in self._finals:
+            nodes = range(self.support.spine.sizes[level])
+            self._finals[level] = self._matrices(level, nodes, self.squares.final[level])
+        return self._finals[level]
+
+    @cached_property
+    def _finals(self) -> dict[int, tuple[Ints, Floats]]:
+        """What `final` has found: every part of a spine asks for it."""
+        return {}
 
     def combined(self, level: int, nodes: range) -> tuple[Ints, Floats]:
         """Return C, the covariance of what the subtrees of some nodes say; as `final`, from 0."""
