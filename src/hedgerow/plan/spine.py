@@ -29,6 +29,7 @@ from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.model import Forms, Model
 from hedgerow.estimate.spine.nested import Nested
 from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.workload.observed import are_two_chains
 from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
 from hedgerow.plan.joint import Joint, Variances, shape_of_tree
@@ -42,6 +43,8 @@ WORTH_A_JOB = 1 << 19
 """Cells of a job, at least: beside them its overhead is small."""
 BYTES_A_CELL = 64
 """Of a cell that is held: noise, estimates on the way and made, counts, and as many again."""
+ROUNDING = 1e-6
+"""Variances that are too large by less count as exact: widths are rounded up by more."""
 UNCUT = 1 << 20
 """Cells of the finest level up to which a spine is not cut."""
 
@@ -230,9 +233,32 @@ class PlannedSpine(Joint):
         return len(cuboid) == len(self.shape.axes)
 
     def steps(self, cuboid: Cuboid) -> Steps | None:
-        """Return what bounds the coefficients of estimates."""
-        del cuboid
-        return Steps(min(self.noise.values()), is_exact=True)
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+
+        That is proved of a cube whose nodes all have the same groups, and of the cuboids of two
+        chains whoever has which groups (docs/proofs.md, "Intervals").
+        """
+        known = () if self.public is None else (self.public,)
+        if not self._is_whole_cube and not are_two_chains({*self.noise, *known, cuboid}):
+            return self.steps_of_sums
+        return None if self._is_exact else Steps(0.0, is_exact=False)
+
+    @property
+    def steps_of_sums(self) -> Steps:
+        """What bounds the coefficients of the estimates of any sums of cells."""
+        return Steps(min(self.noise.values()), self._is_exact)
+
+    @cached_property
+    def _is_whole_cube(self) -> bool:
+        """Whether shares are a product and every node has every group that any node has."""
+        group = self.model.support.group[-1]
+        nodes = self.shape.axes[0].sizes[-1]
+        return isinstance(self.model, Nested) and len(group) == nodes * len(np.unique(group))
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether variances are exact, as they are but for noise that is nearly always 0."""
+        return not isinstance(self.model, Nested) or self.model.excess <= 1 + ROUNDING
 
     def rehearse(self) -> None:
         """Do nothing: a closed form can always be had."""
