@@ -71,7 +71,7 @@ def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
                 f"--by AXIS=LEVEL{did_you_mean(word, names) if not axes else ''}"
             )
         axis = axes[0]
-        is_level = word in axis.levels and axis.columns_of(axis.level_number(word)) == [word]
+        is_level = word in axis.levels and axis.columns_of(axis.level_number(word)) == (word,)
         column = word if is_level or axis.product is None else f"{axis.name}.{word}"
         found[axis.name] = f"{found[axis.name]} × {column}" if axis.name in found else column
     return found

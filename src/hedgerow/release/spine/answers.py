@@ -149,7 +149,7 @@ def columns_among(axis: Axis, named: str) -> list[str]:
         TableError: the axis has no such column.
     """
     if named in axis.levels:
-        return axis.columns_of(axis.level_number(named))
+        return list(axis.columns_of(axis.level_number(named)))
     known = {*axis.columns, *axis.levels}
     ways = ([named], named.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", named.strip()))
     for words in ways:
