@@ -52,7 +52,8 @@ QuoteFormulas = Annotated[
 def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
     """Return axis → level, or columns joined by ×, of a repeated ``--by``.
 
-    A word without = is a column or level of some axis.
+    A word without = is a level or a column of some axis; of attributes that are a product a column
+    alone, so that ``votingage`` is by voting age and not by all that its level tells.
 
     Raises:
         SpecError: no axis has it, or several do.
@@ -69,8 +70,10 @@ def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
                 f"--by {shorten(word)}: {f'{which} have it' if axes else 'no axis has it'}; write "
                 f"--by AXIS=LEVEL{did_you_mean(word, names) if not axes else ''}"
             )
-        name = axes[0].name
-        found[name] = f"{found[name]} × {word}" if name in found else word
+        axis = axes[0]
+        is_level = word in axis.levels and axis.columns_of(axis.level_number(word)) == (word,)
+        column = word if is_level or axis.product is None else f"{axis.name}.{word}"
+        found[axis.name] = f"{found[axis.name]} × {column}" if axis.name in found else column
     return found
 
 

@@ -13,7 +13,7 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 `docs/proofs.md`, "Intervals", defines the terms, proves what is proved and measures the rest.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 
 import numpy as np
@@ -102,7 +102,8 @@ class Confidence:
         half_width = np.empty(variances.size)
         own_if_measured = own if measured else 0.0
         wide = quantile, 2 * quantile * float(np.sqrt(envelope.variance))
-        bounds = (0.0, True) if steps is None else (steps.least, steps.is_exact)
+        is_normal = isinstance(envelope, NormalEnvelope)
+        bounds = (0.0, True, is_normal) if steps is None else (*astuple(steps), is_normal)
         if not _half_widths(
             variances.ravel(), own_if_measured, (factor, cap, *wide), bounds, _jumps(miss),
             half_width,
@@ -203,14 +204,14 @@ def _half_widths(
     variances: Float64,
     own: float,
     reach: tuple[float, float, float, float],
-    bounds: tuple[float, bool],
+    bounds: tuple[float, bool, bool],
     jumps: Float64,
     half_width: Float64,
 ) -> bool:
     # A variance above the own one has no cap. But where there is an own one, and weights are those
     # of wide noise (a cube's), the envelope's variance of the estimate is at most that of a draw:
     # twice its reach is enough, however far the own variance is below it.
-    (factor, cap, quantile, widest), (least, is_exact) = reach, bounds
+    (factor, cap, quantile, widest), (least, is_exact, is_normal) = reach, bounds
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:
@@ -229,12 +230,26 @@ def _half_widths(
             # A bound of h may be above 1/2 where h is not.
             most = weight if is_exact else min(weight, 0.5)
             others = variance if weight == 0 else most * (1 - most) * own
-            step = max(step, np.sqrt(others / least))
+            largest = np.sqrt(others / least)
+            if largest > 1 and is_exact and is_normal and 0 < weight <= 0.5:
+                # The own draw, in steps of h, blurs those of one that counts more than a record.
+                largest = max(1.0, 2 * largest * _unevenness(weight * least))
+            step = max(step, largest)
         value += step / 2
         if variance == 0:
             value = 0.0
         half_width[i] = min(value, cap) if measured else value
     return True
+
+
+@kernel
+def _unevenness(variance: float) -> float:
+    # By how much a quantile moves, at most, in units of steps that normal noise of this variance,
+    # in squared steps, blurs: half a step unless blurred, sum_j exp(-2 pi^2 j^2 variance)/(pi j).
+    found = 0.0
+    for j in range(1, 64):
+        found += np.exp(-2 * (np.pi * j) ** 2 * variance) / (np.pi * j)
+    return min(found, 0.5)
 
 
 @kernel

@@ -29,6 +29,7 @@ from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Forms, Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.workload.observed import are_two_chains
 from hedgerow.plan.joint import Joint, Variances
 from hedgerow.tables.tree import Codes, Levels
 
@@ -231,9 +232,27 @@ class PlannedSpine(Joint):
         return len(cuboid) == len(self.shape.axes)
 
     def steps(self, cuboid: Cuboid) -> Steps | None:
-        """Return what bounds the coefficients of estimates."""
-        del cuboid
-        return Steps(min(self.noise.values()), is_exact=self.is_exact)
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+
+        That is proved of a cube whose nodes all have the same groups, and of the cuboids of two
+        chains whoever has which groups (docs/proofs.md, "Intervals").
+        """
+        known = () if self.public is None else (self.public,)
+        if not self._is_whole_cube and not are_two_chains({*self.noise, *known, cuboid}):
+            return self.steps_of_sums
+        return None if self.is_exact else Steps(0.0, is_exact=False)
+
+    @property
+    def steps_of_sums(self) -> Steps:
+        """What bounds the coefficients of the estimates of any sums of cells."""
+        return Steps(min(self.noise.values()), self.is_exact)
+
+    @cached_property
+    def _is_whole_cube(self) -> bool:
+        """Whether shares are a product and every node has every group that any node has."""
+        group = self.model.support.group[-1]
+        nodes = self.shape.axes[0].sizes[-1]
+        return isinstance(self.model, Nested) and len(group) == nodes * len(np.unique(group))
 
     @property
     def is_exact(self) -> bool:

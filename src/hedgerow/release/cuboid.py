@@ -64,7 +64,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
-from hedgerow.release.spine.answers import estimates_along_spine
+from hedgerow.release.spine.answers import check_noisy, estimates_along_spine
 from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -156,6 +156,7 @@ def _of_named(
     codes, counts = _listed(content, wanted, table)
     given = joint.shape.given(cuboid)
     if isinstance(joint, PlannedSpine):
+        check_noisy(content)
         estimate = estimates_along_spine(plan, content.stored, cuboid, codes)
     else:
         run = JointPass(plan, content.stored, content.estimator)

@@ -38,7 +38,7 @@ from hedgerow.release.directory.stored import (
 )
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
-from hedgerow.release.spine.answers import attribute_sums, is_off_tree
+from hedgerow.release.spine.answers import attribute_sums, columns_among, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Levels, Tree
 
@@ -195,7 +195,9 @@ class Release:
         Args:
             confidence: of the intervals, 95 % for each of them unless given; None for the counts
                 alone, which is cheap whatever the size of the release.
-            levels: axis = level; an axis that is not named is summed over.
+            levels: axis = level; an axis that is not named is summed over. Of a release along a
+                spine an attribute may also be given a column that is no level, such as
+                ``person="hispanic"``, or several, ``person="votingage × cenrace"``.
 
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
@@ -204,16 +206,19 @@ class Release:
             of a released table that contains them: see `hedgerow.release.cuboid`, which says where
             intervals are wider than they need be, and what they assume where the plan measures
             survivors alone: there no unbiased estimate exists, and ``estimate`` and
-            ``contradicted`` are null.
+            ``contradicted`` are null. Sums by columns of attributes have the exact errors of the
+            same sums of estimates, whether these follow the attribute's levels or not.
 
         Raises:
+            TableError: no such column of an attribute.
             ReleaseError: no such axis or level; no released table that contains the cuboid; or no
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
-        if is_off_tree(self.plan, levels):
-            return attribute_sums(self.content, levels, confidence)
         columns, tree = self._columns(levels), self.plan.tree
+        if is_off_tree(self.plan, levels):
+            sums = attribute_sums(self.content, levels, confidence)
+            return sums.select(*columns, pl.exclude(columns)).sort(columns)
         wanted = levels_of(tree, levels)
         if confidence is None:
             if wanted not in self.plan.by_levels and not self.plan.is_chain:
@@ -238,6 +243,9 @@ class Release:
         axes, columns = {axis.name: axis for axis in self.plan.tree.axes}, list[str]()
         for name, level in levels.items():
             axis = axes.get(name)
+            if axis is not None and axis.attribute and level not in axis.levels:
+                columns += columns_among(axis, level)
+                continue
             if axis is None or level not in axis.levels:
                 names = list(axes) if axis is None else list(axis.levels)
                 given = name if axis is None else level

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.intervals import Confidence, Steps
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
@@ -115,6 +115,38 @@ def test_an_estimate_that_is_less_exact_than_its_own_count_keeps_a_sane_interval
     normal = 1.959964 * np.sqrt(0.5) + 0.5
     assert Confidence().half_width(noise, np.array([0.5]), 1)[0] == pytest.approx(normal, rel=1e-6)
     assert Confidence().half_width(noise, np.array([100.0]), 1)[0] == pytest.approx(20.1, abs=0.01)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.999])
+@pytest.mark.parametrize("parameter", ["0.5", "2", "3.4"])
+def test_a_draw_that_counts_more_than_a_record_is_blurred_by_the_own_one(parameter, level):
+    """The worst that is proved possible: all that is not the own draw's is one precise draw's."""
+    least = DiscreteGaussian(parameter)
+    for ratio, h in [(10, 0.5), (30, 0.05), (30, 0.3), (1000, 0.01), (1000, 0.1), (1000, 0.4)]:
+        own = DiscreteGaussian(ratio * Fraction(parameter))
+        variance = h * own.noise_variance
+        coefficient = np.sqrt((1 - h) * variance / least.noise_variance)
+        steps = Steps(least.noise_variance, is_exact=True)
+        half_width = Confidence(level).half_width(own, np.array([variance]), 1, steps=steps)[0]
+        found = {"own": np.array([h]), "other": np.array([coefficient])}
+        share = covered({"own": own, "other": least}, found, [half_width])[0]
+        assert share >= level - 4e-5  # what `covered` leaves out
+        if variance >= 25 and h * least.noise_variance >= 0.25:
+            assert share <= 1 - 0.6 * (1 - level)
+
+
+def test_a_draw_is_not_blurred_where_the_own_one_is_unknown_or_laplace():
+    steps = Steps(1.0, is_exact=True)
+    wide = DiscreteGaussian(1000)
+    exact = Confidence().half_width(wide, np.array([300.0]), 1, steps=steps)[0]
+    bound = Confidence().half_width(wide, np.array([300.0]), 1, steps=Steps(1.0, is_exact=False))[0]
+    assert bound > exact + 7  # √(0.3 · 0.7 · 1000)/2 records, not blurred
+    laplace = DiscreteLaplace(25)
+    own = laplace.noise_variance
+    variance = np.array([0.3 * own])
+    alone = Confidence().half_width(laplace, variance, 1)[0]
+    beside = Confidence().half_width(laplace, variance, 1, steps=steps)[0]
+    assert beside - alone == pytest.approx(np.sqrt(0.21 * own) / 2 - 0.35)
 
 
 def excesses(shape, variances, public):

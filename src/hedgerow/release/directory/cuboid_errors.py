@@ -89,9 +89,24 @@ class CuboidErrors:
             raw = not plan.is_whole(source)
             steps = None if raw else plan.joint.steps(plan.joint.shape.given(source))
             return cls(own.mechanism, raw, True, cells, public, steps=steps)
+        steps = plan.joint.steps(plan.joint.shape.given(source))
+        return cls.of_sums(plan, cells, total, steps)
+
+    @classmethod
+    def of_sums(
+        cls, plan: Plan, cells: int, total: int | None, steps: Steps | None
+    ) -> "CuboidErrors":
+        """Return those of sums that have no noisy counts of their own, beside a chain.
+
+        Args:
+            plan: of the release.
+            cells: how many sums there are.
+            total: the released number of records.
+            steps: what is known of the coefficients of their estimates.
+        """
         noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
         widest = min(noise, key=lambda mechanism: mechanism.parameter)
-        steps = plan.joint.steps(plan.joint.shape.given(source))
+        public = None if plan.public is None else total
         return cls(widest, False, False, cells, public, steps=steps)
 
     def interval(

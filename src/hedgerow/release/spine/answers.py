@@ -3,12 +3,12 @@
 A sum of attribute cells at a node of the spine has its own estimate, the sum of those of all its
 cells, whether these are listed or not, and its own exact variance
 (`hedgerow.estimate.spine.model.Forms`): also where it is no cuboid, as voting age × race below
-kinds of quarters.
+kinds of quarters. Memory is for one part of the spine at a time, and for the sums that are listed.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -33,10 +33,11 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.spine.spine_pass import SpinePass
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Codes, Levels
 
-MOST_SUMS = 1 << 27
-"""Sums that are made at once, at most: a gigabyte of estimates."""
+MOST_NOISY = 1 << 29
+"""Noisy counts that are read for errors, at most: all of them at once, four gigabytes."""
 
 
 def spine_of(plan: Plan) -> PlannedSpine:
@@ -50,40 +51,44 @@ def spine_of(plan: Plan) -> PlannedSpine:
     return joint
 
 
-def sums_at(plan: Plan, stored: Stored, level: int, numbers: Int32, many: int) -> Float64:
-    """Return the estimates of sums of detail cells at all nodes of a level of the spine.
+def estimates_of_sums(
+    plan: Plan, stored: Stored, level: int, numbers: Int64, node: Int64, sums: Int64
+) -> Float64:
+    """Return the estimates of listed sums of detail cells at nodes of a level of the spine.
 
     Args:
         plan: whose cuboids go along a spine.
         stored: its noisy counts.
         level: of the spine, in the plan's shape.
-        numbers: int32 (detail cells): the sum that each belongs to, -1 for none.
-        many: how many sums there are.
+        numbers: int64 (detail cells): the sum that each belongs to, -1 for none.
+        node: int64 (pairs): the node of each listed sum.
+        sums: int64 (pairs): its number. No pair is listed twice.
 
     Returns:
-        float64 (nodes, sums), records.
+        float64 (pairs), records.
     """
-    joint = spine_of(plan)
-    nodes, support = joint.shape.axes[0].sizes[level], joint.model.support
-    if nodes * many > MOST_SUMS:
-        raise ReleaseError(
-            f"{nodes * many:,} sums are too many at once (2^27 at most): ask for a coarser level, "
-            "or for counts alone"
-        )
-    found = np.zeros((nodes, many))
-    for some, estimates in SpinePass(plan, stored, Euclidean()).estimates_at(level):
-        rows = support.rows(level, some)
+    support, many = spine_of(plan).model.support, int(numbers.max(initial=0)) + 1
+    keys = node * many + sums
+    order = np.argsort(keys)
+    keys, found = keys[order], np.zeros(len(keys))
+    for nodes, estimates in SpinePass(plan, stored, Euclidean()).estimates_at(level):
+        here = slice(*np.searchsorted(keys, [nodes.start * many, nodes.stop * many]))
+        rows = support.rows(level, nodes)
         group = support.group[level][rows]
-        cells = _detail_cells(support.offset, group)
-        node = np.repeat(
-            np.arange(some.start, some.stop), np.diff(support.start[level])[some.start : some.stop]
-        )
-        of_cell = np.repeat(node, support.widths[group])
-        number = numbers[cells]
-        there = number >= 0
-        flat = of_cell[there] * many + number[there]
-        found += np.bincount(flat, estimates[there], minlength=found.size).reshape(found.shape)
+        number = numbers[_detail_cells(support.offset, group)]
+        above = np.repeat(np.arange(nodes.start, nodes.stop), _rows_of(support.start[level], nodes))
+        flat = np.repeat(above, support.widths[group]) * many + number
+        place = np.searchsorted(keys[here], flat)
+        there = (number >= 0) & (place < here.stop - here.start)
+        there[there] = keys[here][place[there]] == flat[there]
+        size = here.stop - here.start
+        found[order[here]] = np.bincount(place[there], estimates[there], minlength=size)
     return found
+
+
+def _rows_of(start: Int64, nodes: range) -> Int64:
+    """Return how many rows some nodes have: int64 (nodes)."""
+    return np.diff(start[nodes.start : nodes.stop + 1])
 
 
 def _detail_cells(offset: Int64, group: Int32) -> Int64:
@@ -100,10 +105,9 @@ def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Cod
     cuboid = joint.shape.given(levels)
     sizes = [axis.sizes[k] for axis, k in zip(joint.shape.axes[1:], cuboid[1:], strict=True)]
     every, numbers = joint.attribute_cells(cuboid)
-    flat = np.ravel_multi_index(every, sizes)
-    of_cell = np.where(numbers < 0, -1, flat[numbers]).astype(np.int32)
-    sums = sums_at(plan, stored, cuboid[0], of_cell, prod(sizes))
-    return sums[codes[0], np.ravel_multi_index(tuple(codes[1:]), sizes)]
+    flat = np.append(np.ravel_multi_index(every, sizes), -1)  # the last for those of no cell
+    node, sums = codes[0].astype(np.int64), np.ravel_multi_index(tuple(codes[1:]), sizes)
+    return estimates_of_sums(plan, stored, cuboid[0], flat[numbers], node, sums)
 
 
 def cells_along_spine(plan: Plan, stored: Stored, levels: Levels) -> Nodes:
@@ -124,6 +128,9 @@ def cells_along_spine(plan: Plan, stored: Stored, levels: Levels) -> Nodes:
     return Nodes(codes, np.zeros(len(node), dtype=np.int64), estimates, variance)
 
 
+# --- sums over columns of attributes ----------------------------------------------------------
+
+
 def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
     """Return whether columns of attributes are named where a cuboid names levels."""
     axes = {axis.name: axis for axis in plan.tree.axes}
@@ -131,6 +138,65 @@ def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
         name in axes and axes[name].attribute and value not in axes[name].levels
         for name, value in levels.items()
     )
+
+
+def columns_among(axis: Axis, named: str) -> list[str]:
+    """Return the columns of a level of an axis, or those that words joined by × (x, *) name.
+
+    A level's name with ``axis.`` before it is a word: of a product axis what that level adds.
+
+    Raises:
+        TableError: the axis has no such column.
+    """
+    if named in axis.levels:
+        return list(axis.columns_of(axis.level_number(named)))
+    known = {*axis.columns, *axis.levels}
+    ways = ([named], named.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", named.strip()))
+    for words in ways:
+        if all(word.removeprefix(f"{axis.name}.") in known for word in words):
+            break
+    return axis.parts(words)[0].columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combinations:
+    """The combinations of codes in some columns of the attributes.
+
+    Attributes:
+        frames: for each attribute its own combinations, a row each; one row where it is left out.
+        of_leaf: int64 (attribute leaves, all attributes row by row): the number of each leaf's.
+    """
+
+    frames: tuple[pl.DataFrame, ...]
+    of_leaf: Int64
+
+    @classmethod
+    def of(cls, attributes: Sequence[Axis], levels: Mapping[str, str]) -> "Combinations":
+        """Return those of attribute → columns; attributes that are not named are summed over."""
+        frames, of_leaf = list[pl.DataFrame](), np.zeros(1, dtype=np.int64)
+        for axis in attributes:
+            frame = pl.DataFrame({"": [None]})
+            number = np.zeros(axis.size(axis.depth), dtype=np.int32)
+            if axis.name in levels:
+                frame, number = axis.parts(columns_among(axis, levels[axis.name]))
+            of_leaf = np.add.outer(of_leaf * len(frame), number).ravel()
+            frames.append(frame)
+        return cls(tuple(frames), of_leaf)
+
+    @property
+    def many(self) -> int:
+        """How many there are."""
+        return prod(map(len, self.frames))
+
+    def labels(self, numbers: Int64) -> list[pl.Series]:
+        """Return the codes of combinations, a column each."""
+        codes = np.unravel_index(numbers, [len(frame) for frame in self.frames])
+        return [
+            column
+            for frame, code in zip(self.frames, codes, strict=True)
+            for column in frame[code].get_columns()
+            if column.name
+        ]
 
 
 def attribute_sums(
@@ -148,47 +214,30 @@ def attribute_sums(
         cells' estimates ``estimate``, ``standard_error``, ``low``, ``high``, ``contradicted``.
 
     Raises:
-        ReleaseError: no such column or level, or too many sums.
+        ReleaseError: no release along a spine, or too many noisy counts for errors.
+        TableError: no such column or level.
     """
-    plan, joint = content.plan, spine_of(content.plan)
+    plan = content.plan
     spine, *attributes = plan.tree.axes
+    beside = Combinations.of(attributes, levels)
+    joint = spine_of(plan)
     place = spine.level_number(levels[spine.name]) if spine.name in levels else 0
-    frames, numbers = [], np.zeros((1,), dtype=np.int64)
-    for axis in attributes:
-        given = levels.get(axis.name)
-        if given is None:
-            frame, number = pl.DataFrame(), np.zeros(axis.size(axis.depth), dtype=np.int32)
-        else:
-            frame, number = axis.parts(re.split(r"\s*[×*]\s*|\s+x\s+", given))
-        many = max(len(frame), 1)
-        frames.append(frame)
-        numbers = np.add.outer(numbers * many, number).ravel()
-    many = prod(max(len(frame), 1) for frame in frames)
-    of_cell = numbers[joint.leaves].astype(np.int32)
     level = joint.shape.axes[0].given[place]
-    if joint.shape.axes[0].sizes[level] * many > MOST_SUMS:
-        raise ReleaseError(
-            f"{joint.shape.axes[0].sizes[level] * many:,} sums are too many at once (2^27 at "
-            f"most): ask for a coarser level"
-        )
-    counts = _counted(content, joint, level, numbers, many)
-    node, sums = (each.astype(np.int64) for each in np.nonzero(counts))
-    beside, rest = list[pl.Series](), sums
-    for frame in reversed(frames):
-        if len(frame):
-            beside = [*frame[rest % len(frame)].get_columns(), *beside]
-            rest = rest // len(frame)
-    labels = [*spine.path(place, node.astype(np.int32)), *beside]
-    found = pl.DataFrame([*labels, pl.Series(COUNT, counts[node, sums])])
+    if confidence is not None:
+        check_noisy(content)
+    node, sums, counts = _counted(content, joint, level, beside)
+    labels = [*spine.path(place, node.astype(np.int32)), *beside.labels(sums)]
+    found = pl.DataFrame([*labels, pl.Series(COUNT, counts)])
     if confidence is None:
         return found
-    estimate = sums_at(plan, content.stored, level, of_cell, many)[node, sums]
-    variance = joint.model.variances(of_cell).at(level, node, sums)
-    finest = joint.levels(joint.shape.finest)
+    of_cell = beside.of_leaf[joint.leaves]
+    estimate = estimates_of_sums(plan, content.stored, level, of_cell, node, sums)
+    variance = joint.model.variances(of_cell.astype(np.int32)).at(level, node, sums)
+    cells = joint.shape.axes[0].sizes[level] * beside.many
     total = int(content.listed(plan.tree.cuboid(0)).counts.sum())
-    errors = replace(CuboidErrors.of(plan, finest, total), measured=False, cells=counts.size)
+    errors = CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
     low, high = errors.interval(estimate, variance, confidence)
-    flags = errors.contradicted(found[COUNT].to_numpy(), estimate, variance, confidence.coverage)
+    flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
     columns = {
         ESTIMATE: estimate, STANDARD_ERROR: np.sqrt(variance), LOW: low, HIGH: high,
         CONTRADICTED: flags,
@@ -196,13 +245,24 @@ def attribute_sums(
     return found.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 
-def _counted(content: Content, joint: PlannedSpine, level: int, numbers: Int64, many: int) -> Int64:
-    """Return the released sums at all nodes of a level: int64 (nodes, sums), records."""
-    tree = content.plan.tree
+def check_noisy(content: Content) -> None:
+    """Raise a ReleaseError if a release has more noisy counts than are read at once."""
+    if (cells := content.noisy_cells) > MOST_NOISY:
+        raise ReleaseError(
+            f"errors of these sums need all {cells:,} noisy counts, and can be had up to "
+            f"{MOST_NOISY:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+        )
+
+
+def _counted(
+    content: Content, joint: PlannedSpine, level: int, beside: Combinations
+) -> tuple[Int64, Int64, Int64]:
+    """Return the positive released sums at nodes of a level: node, combination and count."""
     finest = content.listed(content.plan.tables[0])
-    sizes = [axis.size(axis.depth) for axis in tree.axes[1:]]
+    sizes = [axis.size(axis.depth) for axis in content.plan.tree.axes[1:]]
     leaf = np.ravel_multi_index(finest.codes[1:], sizes)
     node = joint.ancestors(level)[finest.codes[0]].astype(np.int64)
-    found = np.zeros(joint.shape.axes[0].sizes[level] * many, dtype=np.int64)
-    np.add.at(found, node * many + numbers[leaf], finest.counts)
-    return found.reshape(-1, many)
+    keys, place = np.unique(node * beside.many + beside.of_leaf[leaf], return_inverse=True)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(counts, place, finest.counts)
+    return keys // beside.many, keys % beside.many, counts

@@ -1,0 +1,199 @@
+"""Intervals along a spine hold as often as they say; what bounds the coefficients of estimates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import hedgerow as hr
+from hedgerow.estimate.intervals import Steps, interval
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan import spine as plan_spine
+from hedgerow.release.descent.source import Drawn, leaves_between
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.execution import in_memory
+from hedgerow.release.spine.spine_pass import SpinePass
+from tests.release.spine.made_spines import (
+    dense_estimates,
+    incidence,
+    kinds_of_blocks,
+    people,
+    possible,
+    spine_tree,
+)
+
+RELEASES = 200
+MONTE_CARLO = 4.9 * (0.05 * 0.95 / RELEASES) ** 0.5
+"""α = 5e-7 one-sided for one cell; the mean over cells of a cuboid varies no more."""
+ALL_AT_ONCE = hr.Confidence(USUAL.coverage, simultaneous=True)
+MOST_ALARMS = int(binom.isf(1e-6, RELEASES, 0.05))
+
+NAMED = hr.Cuboids([
+    "place.level1", "person.kind", "place.level2 × person.band", "place.level3 × person.kind",
+    "place.level3 × person.cell",
+])  # fmt: skip
+WORKLOADS = {"cube": hr.Cube(), "marginals": NAMED}
+
+
+def planned(workload, *, facts=True, seed=3, **options):
+    rng = np.random.default_rng(seed)
+    tree = spine_tree(rng)
+    kinds = kinds_of_blocks(rng, tree)
+    least = "least" if isinstance(workload, hr.Cube) else None  # a kind is several cells
+    public = [hr.PublicTable(kinds, zeros="unlisted", at_least=least)] if facts else ()
+    options = {"budget": hr.Rho("1/4"), "neighbours": hr.Replace(), "public": public, **options}
+    plan = hr.make_plan(tree, workload=workload, measure=hr.All(), **options)
+    assert isinstance(plan.joint, plan_spine.PlannedSpine)
+    return plan, people(rng, tree, kinds, mean=2), kinds
+
+
+def errors_of_releases(plan, counts):
+    """For each seed and measured cuboid the true counts, estimates and variances of all cells."""
+    joint = plan.joint
+    spine = joint.shape.axes[0]
+    leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
+    for seed in range(RELEASES):
+        run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        found = {}
+        for level, size in enumerate(spine.sizes):
+            ((nodes, estimates),) = run.estimates_at(level)
+            assert nodes == range(size)
+            for cuboid in joint.noise:
+                if cuboid[0] == level:
+                    cells = joint.cells(cuboid)
+                    truth = np.zeros(cells.count(nodes), dtype=np.int64)
+                    above = joint.ancestors(level)[leaves.nodes]
+                    cells.add(truth, nodes, above, leaves.cells, leaves.values)
+                    place = cells.located(np.arange(len(truth)), nodes)
+                    variance = joint.variances_of(cuboid).forms.at(level, *place)
+                    found[cuboid] = truth, cells.sums(estimates, nodes), variance
+        yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", ["1/40", "2"], ids=["wide noise", "narrow noise"])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_intervals_of_every_cuboid_hold_as_often_as_they_say(workload, budget):
+    plan, counts, _ = planned(WORKLOADS[workload], budget=hr.Rho(budget))
+    held, unclipped, alarms = {}, {}, {}
+    for found in errors_of_releases(plan, counts):
+        for cuboid, (truth, estimate, variance) in found.items():
+            errors = CuboidErrors.of(plan, plan.joint.levels(cuboid), counts.total)
+            low, high = errors.interval(estimate, variance, USUAL)
+            held.setdefault(cuboid, []).append(((low <= truth) & (truth <= high)).mean())
+            own = None if errors.raw else variance
+            width = USUAL.half_width(
+                errors.mechanism, own, errors.cells, measured=errors.measured, steps=errors.steps
+            )
+            low, high = interval(estimate + 10.0**6, width, None)
+            moved = truth + 10**6
+            unclipped.setdefault(cuboid, []).append(((low <= moved) & (moved <= high)).mean())
+            low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
+            alarms[cuboid] = alarms.get(cuboid, 0) + bool(((truth < low) | (truth > high)).any())
+    assert set(held) == set(plan.joint.noise)
+    for cuboid, shares in held.items():
+        assert np.mean(shares) >= 0.95 - MONTE_CARLO, cuboid
+        assert np.mean(unclipped[cuboid]) >= 0.95 - MONTE_CARLO, cuboid
+        if found[cuboid][2].min() >= 25:
+            assert np.mean(unclipped[cuboid]) <= 0.97 + MONTE_CARLO, cuboid
+        assert alarms[cuboid] <= MOST_ALARMS, cuboid
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_counts_outside_the_intervals_for_all_cells_are_flagged(workload):
+    flagged = 0
+    for seed in range(6):
+        plan, counts, _ = planned(WORKLOADS[workload], seed=seed, budget=hr.Rho("1/100"))
+        release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+        for name in plan.cuboids:
+            frame = release.level(name)
+            sure = release.level(name, confidence=ALL_AT_ONCE)
+            outside = (sure["count"] < sure["low"]) | (sure["count"] > sure["high"])
+            assert frame["contradicted"].to_list() == outside.to_list()
+            flagged += outside.sum()
+    assert flagged > 0
+
+
+# --- what bounds coefficients ------------------------------------------------------------------
+
+
+def coefficients(plan, allowed):
+    """For each cuboid h = V/v of each cell, and the largest coefficient of another draw."""
+    tree, noisy = plan.tree, {}
+    matrices = {
+        levels: incidence(tree, levels, allowed)[0]
+        for levels, what in plan.by_levels.items()
+        if what.kind == "measured"
+    }
+    for levels, matrix in matrices.items():
+        noisy[levels] = np.zeros(len(matrix))
+    known = 0 if plan.public is not None else None
+    _, covariance = dense_estimates(plan, allowed, noisy, known)
+    variance = {k: plan.by_levels[k].mechanism.noise_variance for k in matrices}
+    for levels, matrix in matrices.items():
+        largest = np.zeros(len(matrix))
+        for other, draws in matrices.items():
+            found = np.abs(matrix @ covariance @ draws.T) / variance[other]
+            if other == levels:
+                np.fill_diagonal(found, 0.0)
+            largest = np.maximum(largest, found.max(axis=1))
+        own = np.einsum("ij,jk,ik->i", matrix, covariance, matrix)
+        yield levels, own / variance[levels], largest
+
+
+TWO_CHAINS = hr.Cuboids([
+    "place.level1", "place.level2", "place.level3", "person.kind", "person.band",
+    "place.level3 × person.cell",
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("workload", "facts", "is_bounded"),
+    [(hr.Cube(), False, True), (hr.Cube(), True, False), (TWO_CHAINS, True, True),
+     (NAMED, True, False)],
+    ids=["whole cube", "cube", "two chains", "marginals"],
+)  # fmt: skip
+def test_no_other_draw_counts_more_than_is_said_of_it(workload, facts, is_bounded, seed):
+    plan, _, kinds = planned(workload, facts=facts, seed=seed)
+    place, person = plan.tree.axes
+    allowed = np.ones((place.size(place.depth), person.size(person.depth)), dtype=bool)
+    if facts:
+        allowed = possible(plan.tree, kinds)
+    for levels, h, largest in coefficients(plan, allowed):
+        steps = plan.joint.steps(plan.joint.shape.given(levels))
+        if is_bounded:
+            assert steps is None
+            assert (largest <= 1 - h + 1e-9).all()
+        else:
+            own = plan.by_levels[levels].mechanism.noise_variance
+            assert steps == Steps(min(plan.joint.noise.values()), is_exact=True)
+            assert (largest <= np.sqrt(h * (1 - h) * own / steps.least) + 1e-9).all()
+
+
+def test_every_node_must_have_the_same_groups_not_as_many():
+    """Two kinds a block, but not the same two."""
+    plan, _, kinds = planned(hr.Cube())
+    blocks = plan.tree.axes[0].labels[-1].to_list()
+    pairs = ("home", "prison"), ("home", "nursing")
+    rows = [(b, kind, 0) for i, b in enumerate(blocks) for kind in pairs[i % 2]]
+    swapped = kinds.clear().vstack(type(kinds)(rows, schema=kinds.schema, orient="row"))
+    facts = [hr.PublicTable(swapped, zeros="unlisted", at_least="least")]
+    plan, *_ = planned(hr.Cube(), public=facts)
+    assert plan.joint.steps(plan.joint.shape.finest) is not None
+    same = swapped.filter(swapped["kind"] == "home")
+    facts = [hr.PublicTable(same, zeros="unlisted", at_least="least")]
+    plan, *_ = planned(hr.Cube(), public=facts)
+    assert plan.joint.steps(plan.joint.shape.finest) is None
+
+
+def test_variances_that_are_bounds_are_said_to_be():
+    """Noise that is nearly always 0 is told by weights of wide noise."""
+    plan, *_ = planned(hr.Cube(), budget=hr.Rho(60))
+    assert plan.joint.model.excess > 1.01
+    finest = plan.joint.shape.finest
+    assert not plan.joint.steps(finest).is_exact
+    whole, *_ = planned(hr.Cube(), facts=False, budget=hr.Rho(60))
+    assert whole.joint.steps(finest) == Steps(0.0, is_exact=False)
+    assert not replace(plan).joint.steps_of_sums.is_exact
