@@ -21,6 +21,7 @@ from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Key
 from hedgerow.estimate.spine.support import Bounds, Support
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.examples.production_shares import noise_parameters, rho_of
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
@@ -40,39 +41,19 @@ RACES = tuple("+".join(races) for k in range(1, 7) for races in combinations(ALO
 GROUPS = ("hispanic", *ALONE, "two or more")
 """Hispanics of any race, then all others by race: the eight groups that the file is read by."""
 
-RHO = Fraction(542, 339) ** 2
-STATE_RHO = RHO * (1 - Fraction(104, 4099))
+STATE_RHO = rho_of(several=False)
 """ρ of all levels but the nation's, whose share is unused (Bureau's production code)."""
 
-LEVEL_SHARES = tuple(Fraction(share, 4099) for share in (1440, 447, 687, 1256, 165))
-QUERIES: Mapping[str, tuple[int, int, int, int]] = {
-    "total": (0, 0, 0, 0),
-    "cenrace": (0, 0, 0, 1),
-    "hispanic": (0, 0, 1, 0),
-    "votingage": (0, 1, 0, 0),
-    "hhinstlevels": (1, 0, 0, 0),
-    "hhgq": (2, 0, 0, 0),
-    "hispanic × cenrace": (0, 0, 1, 1),
-    "votingage × cenrace": (0, 1, 0, 1),
-    "votingage × hispanic": (0, 1, 1, 0),
-    "votingage × hispanic × cenrace": (0, 1, 1, 1),
-    "detailed": (2, 1, 1, 1),
+LEVELS_OF = {
+    "inst": (0, 1),
+    "hhgq": (0, 2),
+    "votingage": (1, 1),
+    "hispanic": (2, 1),
+    "cenrace": (3, 1),
 }
-"""Levels of hhgq (total, classes, kinds), voting age, Hispanic origin and race."""
-QUERY_SHARES = (
-    (4097, (3773, 6, 6, 6, 6, 6, 12, 12, 6, 34, 230)),
-    (4097, (3126, 10, 10, 10, 10, 10, 28, 28, 10, 101, 754)),
-    (4102, (1567, 8, 5, 5, 5, 5, 1933, 20, 5, 67, 482)),
-    (4099, (1705, 3, 3, 3, 3, 3, 1055, 9, 3, 24, 1288)),
-    (4097, (5, 9, 5, 5, 5, 5, 21, 21, 5, 71, 3945)),
-)
-"""Per level the denominator and the numerators, in the order of `QUERIES`."""
+"""The place of each attribute in a key, and its level: hhgq has classes above its kinds."""
 CHAIN = ((2, 0, 0, 0), (2, 0, 1, 0), (2, 0, 1, 1), (2, 1, 1, 1))
 """The Bureau's rounding: kinds, × Hispanic origin, × race, × voting age."""
-
-
-NATION_SHARES = (Fraction(104, 4099), 4097, (52, 26, 26, 26, 26, 130, 130, 26, 442, 3213))
-"""The nation's level share, the denominator and numerators of its queries (no total)."""
 
 
 def production_uses() -> list[tuple[Fraction, int]]:
@@ -80,21 +61,26 @@ def production_uses() -> list[tuple[Fraction, int]]:
 
     A record that is replaced moves two counts of a cuboid by one: two uses of each.
     """
-    level, whole, shares = NATION_SHARES
-    nation = [1 / (RHO * level * Fraction(share, whole)) for share in shares]
-    return [(sigma2, 2) for sigma2 in (*nation, *production_sigma2().values())]
+    return [(sigma2, 2) for sigma2 in noise_parameters().values()]
 
 
 def production_sigma2() -> dict[Key, Fraction]:
-    """The noise parameter of every cuboid that the production measured, one record replaced.
-
-    σ² = 1 / (ρ · level share · query share): a replaced record moves two counts by one.
-    """
+    """The noise parameter of every cuboid that the production measured in a state."""
     return {
-        (level, *cuboid): 1 / (RHO * LEVEL_SHARES[level] * Fraction(share, whole))
-        for level, (whole, shares) in enumerate(QUERY_SHARES)
-        for cuboid, share in zip(QUERIES.values(), shares, strict=True)
+        (LEVELS.index(level), *marginal_of(query)): sigma2
+        for (level, query), sigma2 in noise_parameters().items()
+        if level in LEVELS
     }
+
+
+def marginal_of(query: str) -> tuple[int, int, int, int]:
+    """Levels of hhgq (total, classes, kinds), voting age, Hispanic origin and race."""
+    levels = [0, 0, 0, 0]
+    for word in query.split(" × "):
+        if word != "total":
+            place, level = LEVELS_OF[word]
+            levels[place] = level
+    return levels[0], levels[1], levels[2], levels[3]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.examples.production_shares import RHO
 from studies.census_figures import SIZES, Errors, Layout, largest_within, mean_by_size
 from studies.redistricting import (
     GROUPS,
     KINDS,
-    LEVEL_SHARES,
-    NATION_SHARES,
-    QUERY_SHARES,
     RACES,
-    RHO,
     STATE_RHO,
     Attributes,
     State,
@@ -25,12 +22,14 @@ from studies.redistricting import (
 )
 
 
-def test_productions_shares_are_whole():
-    assert sum(LEVEL_SHARES) + NATION_SHARES[0] == 1
-    for whole, shares in (*QUERY_SHARES, NATION_SHARES[1:]):
-        assert sum(shares) == whole
-    assert sum(1 / sigma2 for sigma2 in production_sigma2().values()) == STATE_RHO
-    assert sum(Fraction(n, 2) / sigma2 for sigma2, n in production_uses()) == RHO
+def test_a_state_has_all_of_the_productions_measurements_but_the_nations():
+    sigma2 = production_sigma2()
+    assert len(sigma2) == 5 * 11
+    assert len(production_uses()) == len(sigma2) + 10
+    assert (
+        sum(1 / value for value in sigma2.values()) == STATE_RHO == RHO * (1 - Fraction(104, 4099))
+    )
+    assert sum(Fraction(n, 2) / value for value, n in production_uses()) == RHO
 
 
 def test_own_standard_deviations_are_those_of_the_bureaus_tables():

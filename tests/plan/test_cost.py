@@ -5,7 +5,16 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cost import expected_cost
+from hedgerow.examples.redistricting import write_redistricting
+from hedgerow.plan.cost import (
+    BYTES_A_ROW,
+    PARALLEL,
+    SECONDS_A_SPINE_CELL,
+    SECONDS_TO_START,
+    expected_cost,
+    possible_leaves,
+)
+from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_axis, random_counts
 
@@ -96,3 +105,17 @@ def test_the_cost_is_said_in_a_sentence():
     assert said.startswith("Expected cost (rough): about ")
     assert said.count("MB") + said.count("GB") == 2
     assert "measured cells (at most" in said
+
+
+def test_a_spine_costs_what_public_facts_leave_open(tmp_path):
+    write_redistricting(tmp_path, size="small")
+    spec = ReleaseSpec(tmp_path / "release.toml")
+    plan = spec.plan(spec.tree())
+    cost, many = (expected_cost(plan, n, 2) for n in (90_000, 10**12))
+    open_cells = possible_leaves(plan)
+    assert open_cells == 353_052
+    assert plan.tree.leaves == 4_233_600
+    assert sum(cost.expected.cells) == 422_623
+    cells_at_least = 422_623 * SECONDS_A_SPINE_CELL / (1 + PARALLEL)
+    assert cells_at_least < cost.seconds - SECONDS_TO_START < 5 * cells_at_least
+    assert many.memory - cost.memory <= open_cells * BYTES_A_ROW

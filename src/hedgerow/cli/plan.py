@@ -22,7 +22,7 @@ from hedgerow.evaluate.forecast import (
 from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
-from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
+from hedgerow.plan.cost import expected_cost, possible_leaves, sums_off_the_chain, sums_text
 from hedgerow.plan.cuboids import RunningSums, Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
@@ -145,8 +145,11 @@ def _show_cost(made: Plan, records: int | None) -> None:
             "For the expected time, memory and disk give the number of records: --records N\n"
         )
         return
-    bound = made.tree.leaves if records is None else records
-    stdout.print(f"{expected_cost(made, bound, core_count()).describe()}\n")
+    bound = possible_leaves(made) if records is None else records
+    cost = expected_cost(made, bound, core_count()).describe()
+    is_assumed = records is None and bound >= 1_000_000  # fewer hardly matter
+    assumed = f" For {bound:,} records; --records N if others." if is_assumed else ""
+    stdout.print(f"{cost}{assumed}\n")
 
 
 def warn(made: Plan) -> None:

@@ -47,6 +47,19 @@ def queries_of(level: str) -> dict[str, Fraction]:
     }
 
 
+def noise_parameters() -> dict[tuple[str, str], Fraction]:
+    """Return σ² of each level and query that the census measured, the United States included.
+
+    A record that is replaced changes two counts of a query by one, so σ² = 1 / (ρ · level share ·
+    query share) costs ρ · level share · query share.
+    """
+    return {
+        (level, query): 1 / (RHO * Fraction(parts, OF_LEVELS) * share)
+        for level, parts in LEVEL_SHARES.items()
+        for query, share in queries_of(level).items()
+    }
+
+
 def levels_of(*, several: bool) -> list[str]:
     """Return the levels that are measured: a single state has none above it."""
     return [level for level in LEVEL_SHARES if several or level != "total"]
