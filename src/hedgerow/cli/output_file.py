@@ -22,6 +22,7 @@ from hedgerow.errors import (
 )
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 TABLES = (".csv", ".parquet")
@@ -35,7 +36,7 @@ ByLevels = Annotated[
     typer.Option(
         metavar="AXIS=LEVEL",
         help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
-        "beside a spine also a column, such as hispanic, or several of them.",
+        "beside a spine also a column alone, such as hispanic, or several of them.",
     ),
 ]
 
@@ -52,7 +53,8 @@ QuoteFormulas = Annotated[
 def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
     """Return axis → level, or columns joined by ×, of a repeated ``--by``.
 
-    A word without = is a column or level of some axis.
+    A word without = is a column or level of some axis: voting age alone, where the level of an axis
+    of several columns has those above it, too.
 
     Raises:
         SpecError: no axis has it, or several do.
@@ -70,8 +72,16 @@ def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
                 f"--by AXIS=LEVEL{did_you_mean(word, names) if not axes else ''}"
             )
         name = axes[0].name
-        found[name] = f"{found[name]} × {word}" if name in found else word
+        asked = f"{name}.{word}" if _is_column_alone(axes[0], word) else word
+        found[name] = f"{found[name]} × {asked}" if name in found else asked
     return found
+
+
+def _is_column_alone(axis: Axis, word: str) -> bool:
+    """Return whether a level's own column tells less than the level, which has those above too."""
+    if axis.product is None or word not in axis.columns or word not in axis.levels:
+        return False
+    return axis.columns_of(axis.level_number(word)) != (word,)
 
 
 def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
