@@ -10,7 +10,6 @@ import typer
 
 from hedgerow.cli.output_file import (
     TABLES,
-    ByLevels,
     Directory,
     QuoteFormulas,
     check_place,
@@ -50,7 +49,13 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     level: Annotated[
         str | None, typer.Option(help="The level or cuboid whose areas share: county.")
     ] = None,
-    by: ByLevels = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=LEVEL",
+            help="The cuboid of one level of an axis; may be repeated for more axes.",
+        ),
+    ] = None,
     rule: Annotated[
         RuleName, typer.Option(help="By which weight, above which count, or in whole seats.")
     ] = RuleName.PROPORTIONAL,

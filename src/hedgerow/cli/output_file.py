@@ -35,7 +35,7 @@ ByLevels = Annotated[
     typer.Option(
         metavar="AXIS=LEVEL",
         help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
-        "beside a spine also a column, such as hispanic, or several of them.",
+        "beside a spine also a column alone, such as hispanic, or several of them.",
     ),
 ]
 

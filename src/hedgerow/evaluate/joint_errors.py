@@ -3,7 +3,8 @@
 Least squares is linear, so its errors are what it makes of noise, whatever the true counts. Of the
 levels below the cuboid only what they say of its cells matters: there the noise of the cuboid's own
 counts is drawn exactly, and that of the many counts below from a normal law of the same variance
-(docs/proofs.md, "Intervals of shares"). Where cuboids are named, all noise is drawn exactly.
+(docs/proofs.md, "Intervals of shares"). Where cuboids are named, or go along a
+spine, all noise is drawn exactly.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -21,13 +22,16 @@ from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
 from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import Cuboid, meet
+from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.joint import as_tables
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.spine.answers import spine_of
 from hedgerow.tables.tree import Levels
 
 MOST_DRAWN = 1 << 31
@@ -209,12 +213,7 @@ class NamedErrors:
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Measured) and self.plan.is_whole(levels):
                 noise[joint.shape.given(levels)] = what.mechanism, key.stream(*levels)
-        cells = sum(map(joint.shape.cells, noise))
-        if cells * pairs > MOST_DRAWN:
-            raise ReleaseError(
-                f"intervals of shares draw the {cells:,} noisy counts of this release {pairs:,} "
-                f"times, and {MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
-            )
+        _check_drawn(sum(map(joint.shape.cells, noise)), pairs)
         errors = np.empty((pairs, joint.shape.cells(self.cuboid)))
         for run in range(pairs):
             tables = {}
@@ -226,6 +225,63 @@ class NamedErrors:
                 tables[joint.public] = np.zeros(joint.shape.shape(joint.public))
             errors[run] = joint.estimates(tables, [self.cuboid])[self.cuboid].ravel()
         return errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpineErrors:
+    """Of a cuboid along a spine: least squares of all that is measured, from the root down.
+
+    Attributes:
+        plan: of cuboids along a spine.
+        cuboid: without levels of only children.
+    """
+
+    plan: Plan
+    cuboid: Cuboid
+
+    def draw(self, pairs: int, seed: int) -> Float64:
+        """Return errors of least squares over noise alone, drawn exactly for every cell.
+
+        Returns:
+            float64 (pairs, cells that public facts do not rule out, row by row), records.
+
+        Raises:
+            ReleaseError: it would take minutes.
+        """
+        joint, key = spine_of(self.plan), _key(seed)
+        model, part = joint.model, Part.top(joint.shape.axes[0].depth)
+        noise = {cuboid: self._noise(joint, cuboid, key) for cuboid in joint.noise}
+        _check_drawn(sum(cells for *_, cells in noise.values()), pairs)
+        own, nodes = joint.cells(self.cuboid), model.support.nodes(part, self.cuboid[0])
+        total = None if self.plan.public is None else 0.0
+        _, order = joint.codes_of(self.cuboid)
+        errors = np.empty((pairs, len(order)))
+        for run in range(pairs):
+            noisy = {}
+            for cuboid, (mechanism, stream, cells) in noise.items():
+                whole = np.empty(cells, dtype=np.int64)
+                mechanism.draw(stream, run * cells, whole)
+                noisy[cuboid] = whole.astype(np.float64)
+            estimates = model.estimates(part, model.up(part, noisy), None, total)
+            errors[run] = own.sums(estimates[self.cuboid[0]], nodes)[order]
+        return errors
+
+    def _noise(
+        self, joint: PlannedSpine, cuboid: Cuboid, key: ReleaseKey
+    ) -> tuple[Mechanism, Stream, int]:
+        """Return the law of a cuboid's noise, its stream, and how many cells are measured."""
+        levels = joint.levels(cuboid)
+        mechanism = cast("Measured", self.plan.by_levels[levels]).mechanism
+        return mechanism, key.stream(*levels), joint.possible_cells(cuboid)
+
+
+def _check_drawn(cells: int, pairs: int) -> None:
+    """Raise a ReleaseError if drawing the noise of so many cells takes minutes."""
+    if cells * pairs > MOST_DRAWN:
+        raise ReleaseError(
+            f"intervals of shares draw the {cells:,} noisy counts of this release {pairs:,} "
+            f"times, and {MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
+        )
 
 
 def _key(seed: int) -> ReleaseKey:

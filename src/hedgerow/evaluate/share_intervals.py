@@ -7,6 +7,7 @@ taken off; areas above a threshold that share equally get bounds on how many the
 what is proved and what is measured: docs/proofs.md, "Intervals of shares".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError, ReleaseError
+from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
@@ -25,9 +27,12 @@ from hedgerow.evaluate.joint_errors import (
     JointErrors,
     NamedErrors,
     RawErrors,
+    SpineErrors,
 )
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
@@ -171,9 +176,15 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     if raw and isinstance(own, Measured) and len(here):
         errors = RawErrors(levels, own.mechanism, len(here))
     elif not raw and here.variance.any():
-        cube = isinstance(plan.joint, PlannedCube)
-        errors = CubeErrors(plan, cuboid) if cube else NamedErrors(plan, cuboid)
+        errors = _errors_of(plan)(plan, cuboid)
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
+
+
+def _errors_of(plan: Plan) -> Callable[[Plan, Cuboid], JointErrors]:
+    """Return what the errors of cuboids that are estimated together are made of."""
+    if isinstance(plan.joint, PlannedSpine):
+        return SpineErrors
+    return CubeErrors if isinstance(plan.joint, PlannedCube) else NamedErrors
 
 
 def _along_chain(content: Content, depth: int) -> _Areas:

@@ -103,6 +103,10 @@ class Joint(ABC):
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
         return ()
 
+    def possible_cells(self, cuboid: Cuboid) -> int:
+        """Return how many cells of a cuboid may hold records: all that no public fact rules out."""
+        return self.shape.cells(cuboid)
+
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the counts of a cuboid are public."""
         return is_within(cuboid, self.public)

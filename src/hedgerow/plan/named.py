@@ -86,7 +86,7 @@ class PlannedCuboids(JointTables):
             None if public is None else shape.given(public),
             frozenset(shape.given(levels) for levels in whole),
             {
-                shape.given(levels): _nominal(what.mechanism)
+                shape.given(levels): wide_variance(what.mechanism)
                 for levels, what in by_levels.items()
                 if isinstance(what, Measured)
             },
@@ -314,7 +314,7 @@ class PlannedCuboids(JointTables):
         return any(len(covers) > 2 for covers in self.lattice.covers.values())
 
 
-def _nominal(mechanism: Mechanism) -> float:
+def wide_variance(mechanism: Mechanism) -> float:
     """Return the variance of noise of this precision, were it wide: records²."""
     price = mechanism.price
     return float(price.variance / precision_of(mechanism) ** price.power)

@@ -51,11 +51,13 @@ class PlannedSpine(Joint):
         model: what estimates and settles a part of the spine.
         leaves: int32 (detail cells): of each the attribute leaf, all attributes row by row.
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
+        excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
     model: Model
     leaves: Int32
     own_levels: Mapping[Cuboid, Levels]
+    excess: float
 
     @property
     def cuboids(self) -> tuple[Cuboid, ...]:
@@ -162,6 +164,20 @@ class PlannedSpine(Joint):
         """Return how many cells of a cuboid public facts do not rule out."""
         return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
 
+    def codes_of(self, cuboid: Cuboid) -> tuple[Codes, Int64]:
+        """Return the cells of a cuboid that public facts do not rule out, row by row.
+
+        Returns:
+            For each axis int32 (cells): the node; and int64 (cells): the place of each in the
+            order of `Cells`.
+        """
+        cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
+        node, number = cells.located(np.arange(cells.count(nodes)), nodes)
+        beside, _ = self.attribute_cells(cuboid)
+        codes = (node.astype(np.int32), *(code[number] for code in beside))
+        order = np.lexsort(codes[::-1])
+        return tuple(code[order] for code in codes), order
+
     def is_row_by_row(self, cuboid: Cuboid) -> bool:
         """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""
         codes, _ = self.attribute_cells(cuboid)
@@ -219,8 +235,11 @@ class PlannedSpine(Joint):
         return self._forms[beside]
 
     def nominal_variance(self, cuboid: Cuboid) -> float:
-        """Return the mean variance if noise were wide: that of the noise, up to its rounding."""
-        return self.mean_variance(cuboid)
+        """Return the mean variance if noise were wide, or a little more (records²).
+
+        Estimates vary the more, the more noise does, and by no more than its largest excess.
+        """
+        return self.mean_variance(cuboid) * self.excess
 
     def is_raw(self, cuboid: Cuboid) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""

@@ -15,7 +15,7 @@ from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
-from hedgerow.plan.named import SMALLEST
+from hedgerow.plan.named import SMALLEST, wide_variance
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.tree import Levels, Tree
 
@@ -66,8 +66,10 @@ def planned_spine(
         if not has_facts:
             return None
         raise PlanError(str(error)) from None
+    wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
+    excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
     leaves = _detail_leaves(shape, model, _group_axis(shape, known))
-    found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own)
+    found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own, excess)
     if (cells := found.held[-1]) > MOST_CELLS:
         raise PlanError(
             f"this plan would measure {cells:,} cells at the finest level of the spine, more than "

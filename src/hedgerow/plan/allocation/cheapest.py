@@ -195,7 +195,7 @@ def _least_of_joint(
     means = {k: unit.nominal_variance(unit.shape.given(k)) for k in problem.cuboids}
     excess = [means[levels] / each for levels, each in goals.items()]
     if goal is not None:
-        cells = {k: float(problem.tree.cells(k)) for k in problem.cuboids}
+        cells = {k: float(unit.possible_cells(unit.shape.given(k))) for k in problem.cuboids}
         excess.append(sum(weights[k] * cells[k] * means[k] for k in problem.cuboids) / goal)
     needed = Fraction(_round_up(max(excess) ** (1 / problem.mechanism.price.power)))
     _check_size(needed)

@@ -16,6 +16,7 @@ from hedgerow.errors import PlanError
 from hedgerow.plan.cuboids import All, RunningSums, Survivors
 from hedgerow.plan.forecast import noise_variances
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
@@ -236,10 +237,12 @@ def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
     joint, rows = plan.joint, []
     for levels in plan.measured:
         cuboid = joint.shape.given(levels)
-        if cuboid in joint.whole and plan.tree.cells(levels) > MOST_CELLS:
+        if cuboid in joint.whole and joint.possible_cells(cuboid) > MOST_CELLS:
             continue
         variance = np.array([joint.mean_variance(cuboid)])
-        if cuboid in joint.whole:
+        if isinstance(joint, PlannedSpine):
+            variance = joint.variances_at(cuboid, joint.codes_of(cuboid)[0])
+        elif cuboid in joint.whole:
             variance = joint.variances_of(cuboid).of_cells(cuboid)
         mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
         above = _least_above_zero(variance)

@@ -114,18 +114,12 @@ def cells_along_spine(plan: Plan, stored: Stored, levels: Levels) -> Nodes:
     """Return all cells of a cuboid that can hold records, row by row, with counts of 0."""
     joint = spine_of(plan)
     cuboid = joint.shape.given(levels)
-    nodes = range(joint.shape.axes[0].sizes[cuboid[0]])
-    cells = joint.cells(cuboid)
-    node, number = cells.located(np.arange(cells.count(nodes)), nodes)
-    beside, _ = joint.attribute_cells(cuboid)
-    codes = (node.astype(np.int32), *(code[number] for code in beside))
-    order = np.lexsort(codes[::-1])
-    codes = tuple(code[order] for code in codes)
+    codes, _ = joint.codes_of(cuboid)
     if plan.is_public(levels):
         return Nodes.exact(codes, stored.exact(levels))
     estimates = estimates_along_spine(plan, stored, levels, codes)
     variance = joint.variances_at(cuboid, codes)
-    return Nodes(codes, np.zeros(len(node), dtype=np.int64), estimates, variance)
+    return Nodes(codes, np.zeros(len(codes[0]), dtype=np.int64), estimates, variance)
 
 
 # --- sums over columns of attributes ----------------------------------------------------------
