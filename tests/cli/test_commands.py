@@ -336,7 +336,7 @@ FILE_ERRORS = {
         "the last share must be above 0",
     ),
     "shares number": ('method = "uniform"', 'method = "shares"\nshares = [1]', "needs 6 shares"),
-    "shares missing": ('method = "uniform"', 'method = "shares"', "shares = [...] goes with"),
+    "shares missing": ('method = "uniform"', 'method = "shares"', "go with method = "),
     "refine": ('["destination", "origin"]', '["destination"]', "must name every axis once"),
     "refine unknown": ('["destination", "origin"]', '["origin.city"]', "no level 'city'"),
     "invariant": (

@@ -14,8 +14,8 @@ from hedgerow.plan.cost import (
     expected_cost,
     possible_leaves,
 )
-from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.release.execution import in_memory
+from hedgerow.spec.release_spec import ReleaseSpec
 from tests.made import fixed_axis, random_axis, random_counts
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
