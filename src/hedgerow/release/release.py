@@ -14,6 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
@@ -322,15 +323,18 @@ class Release:
             return named
         if depth is not None and self.plan.is_chain and 0 <= depth < len(every):
             return every[depth]
-        off_chain = None if level is None else axis_level(tree, level)
-        if off_chain is not None:
-            axis, name = off_chain
+        meant = None if level is None else meant_levels(tree, level)
+        if meant is not None:
+            cuboid = levels_of(tree, meant)
+            if cuboid in self.plan.by_levels:
+                raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
+            sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
             raise ReleaseError(
-                f"no cuboid {level!r}; it is a level of axis {axis!r}, summed over the others: "
-                f"release.cuboid({axis}={json.dumps(name, ensure_ascii=False)})"
+                f"no cuboid {level!r} is in the plan; for sums over the other axes call "
+                f"release.cuboid({', '.join(sums)})"
             )
         names = [tree.name_of(levels) for levels in every]
-        listed = (f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names))
+        listed = [f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names)]
         fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
         if depth is not None and not self.plan.is_chain:
             fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
@@ -351,6 +355,16 @@ def check_confidence(confidence: object) -> None:
             f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
             f'their axes: cuboid(origin="region")'
         )
+
+
+def meant_levels(tree: Tree, name: str) -> dict[str, str] | None:
+    """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
+    levels = tree.named(name) or cuboid_like(tree, name)
+    if levels is None:
+        level = axis_level(tree, name)
+        return None if level is None else dict([level])
+    of_axes = zip(tree.axes, levels, strict=True)
+    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k}
 
 
 def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:
