@@ -198,7 +198,8 @@ class Release:
                 alone, which is cheap whatever the size of the release.
             levels: axis = level; an axis that is not named is summed over. Of a release along a
                 spine an attribute may also be given a column that is no level, such as
-                ``person="hispanic"``, or several, ``person="votingage × cenrace"``.
+                ``person="hispanic"``, or several, ``person="hispanic × cenrace"``. The name of a
+                level gives all columns that it tells; ``person="person.votingage"`` its own alone.
 
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
