@@ -140,7 +140,7 @@ def test_a_draw_is_not_blurred_where_the_own_one_is_unknown_or_laplace():
     wide = DiscreteGaussian(1000)
     exact = Confidence().half_width(wide, np.array([300.0]), 1, steps=steps)[0]
     bound = Confidence().half_width(wide, np.array([300.0]), 1, steps=Steps(1.0, is_exact=False))[0]
-    assert bound > exact + 7  # √(0.3 · 0.7 · 1000)/2 records, not blurred
+    assert bound - exact == pytest.approx(np.sqrt(210) / 2 - 0.5)  # 0.3 · 0.7 · 1,000, not blurred
     laplace = DiscreteLaplace(25)
     own = laplace.noise_variance
     variance = np.array([0.3 * own])
