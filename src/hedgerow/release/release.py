@@ -360,12 +360,12 @@ def check_confidence(confidence: object) -> None:
 
 def meant_levels(tree: Tree, name: str) -> dict[str, str] | None:
     """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
+    level = axis_level(tree, name)
+    if level is not None:
+        return dict([level])
     levels = tree.named(name) or cuboid_like(tree, name)
-    if levels is None:
-        level = axis_level(tree, name)
-        return None if level is None else dict([level])
-    of_axes = zip(tree.axes, levels, strict=True)
-    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k}
+    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
+    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
 
 
 def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:
