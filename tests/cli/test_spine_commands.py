@@ -108,7 +108,7 @@ def test_a_target_is_met_by_the_errors_of_all_cells_that_may_hold_records(
     assert found["sha256"] == plan.hash
     squared = {row["cuboid"]: row["rmse"] ** 2 for row in found["forecast"]}
     joint, tree = plan.joint, plan.tree
-    cells = {tree.name_of(c): joint.possible_cells(joint.shape.given(c)) for c in plan.measured}
+    cells = {tree.name_of(c): joint.possible_cells(joint.shape.given(c)) for c in plan.levels}
     total = sum(squared[name] * many for name, many in cells.items())
     assert 0.98 * target < total <= target
 
