@@ -137,9 +137,7 @@ def far_apart(cuboid, times, *, rho=1, facts=True, attributes=2):
     shares = dict.fromkeys(names, small) | {cuboid: 1 - 3 * small}
     if attributes == 1:
         parts = [1 - 2 * small, small, small]
-        shares = {
-            tree.name_of((k, b)): Fraction(1, 2) * parts[b] for k in (0, 1) for b in range(3)
-        }
+        shares = {tree.name_of((k, b)): Fraction(1, 2) * parts[b] for k in (0, 1) for b in range(3)}
         options = {"workload": hr.Cube()}
     return hr.make_plan(
         tree,

@@ -60,6 +60,7 @@ class NestedUpward:
     rest: Mapping[int, Floats]
     told: Floats
 
+
 MOST_APART = 1 << 27
 """How many times the variance of one attribute level may be another's: what a tree of attributes
 tells of its groups is inverted twice, which takes twice the digits."""
