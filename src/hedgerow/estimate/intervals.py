@@ -27,6 +27,8 @@ from hedgerow.noise.mechanisms import Mechanism
 
 LARGEST_INT = (1 << 62) - 1
 MOST_JUMPY_DEVIATION = 8
+NARROW = 0.5
+"""Variance, records²: noise of a smaller one has tails well above a normal law's."""
 JUMP_STEPS = 128
 MOST_AT_ONCE = 10**290
 """Intervals that may hold at once; nobody lists more, and floats end soon after."""
@@ -225,20 +227,25 @@ def _half_widths(
         if (weight < 0.5 or not is_exact) and deviation < MOST_JUMPY_DEVIATION:
             value = max(value, jumps[int(np.ceil(deviation * JUMP_STEPS))])
         step = max(weight, 1 - weight) if is_exact else 1.0
+        most = cap if measured else np.inf
         if least > 0:
             # Squared coefficients times variances are at most h (1 - h) times the own variance.
             # A bound of h may be above 1/2 where h is not.
-            most = weight if is_exact else min(weight, 0.5)
-            others = variance if weight == 0 else most * (1 - most) * own
+            h = weight if is_exact else min(weight, 0.5)
+            others = variance if weight == 0 else h * (1 - h) * own
             largest = np.sqrt(others / least)
-            if largest > 1 and is_exact and is_normal and 0 < weight <= 0.5:
+            if largest > 1 and least < NARROW:
+                most = np.inf  # its tails are above those of the own draw
+                jump = min(deviation / largest, MOST_JUMPY_DEVIATION)
+                value = max(value, largest * jumps[int(np.ceil(jump * JUMP_STEPS))])
+            elif largest > 1 and is_exact and is_normal and 0 < weight <= 0.5:
                 # The own draw, in steps of h, blurs those of one that counts more than a record.
                 largest = max(1.0, 2 * largest * _unevenness(weight * least))
             step = max(step, largest)
         value += step / 2
         if variance == 0:
             value = 0.0
-        half_width[i] = min(value, cap) if measured else value
+        half_width[i] = min(value, most)
     return True
 
 
