@@ -184,6 +184,16 @@ class PlannedSpine(Joint):
         sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], cuboid[1:], strict=True)]
         return bool((np.diff(np.ravel_multi_index(codes, sizes)) > 0).all())
 
+    def row_by_row(self, cuboid: Cuboid, values: Int64) -> Int64:
+        """Return values of a cuboid's cells, given in the order of `Cells`, row by row.
+
+        Raises:
+            EstimateError: more or fewer values than cells.
+        """
+        if len(values) != (cells := self.possible_cells(cuboid)):
+            raise EstimateError(f"a cuboid of {cells:,} cells has {len(values):,} values")
+        return values if self.is_row_by_row(cuboid) else values[self.codes_of(cuboid)[1]]
+
     @cached_property
     def _numbered(self) -> dict[Cuboid, tuple[Codes, Int32]]:
         return {}

@@ -8,6 +8,7 @@ import numpy as np
 from hedgerow.arrays import Int32
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.estimate.spine.coupled import MOST_APART
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
@@ -18,6 +19,9 @@ from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
 from hedgerow.plan.named import SMALLEST, wide_variance
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.tree import Levels, Tree
+
+NEXT_TO_NONE = 1e-4
+"""Of a noise variance, records²: a hundredth of a record."""
 
 
 def planned_spine(
@@ -55,7 +59,7 @@ def planned_spine(
         for levels, what in by_levels.items()
         if isinstance(what, Measured)
     }
-    noise = {cuboid: max(w.mechanism.noise_variance, SMALLEST) for cuboid, w in measured.items()}
+    noise = _noise_variances(measured)
     own: dict[Cuboid, Levels] = {}
     for levels in by_levels:
         own.setdefault(shape.given(levels), levels)
@@ -76,6 +80,18 @@ def planned_spine(
             f"2**32: say what nobody can be in ([[public]]), or leave out a level"
         )
     return found
+
+
+def _noise_variances(measured: Mapping[Cuboid, Measured]) -> dict[Cuboid, float]:
+    """Return the noise variances of measured cuboids, those of next to no noise raised a little.
+
+    A budget that leaves one cuboid no noise at all may leave another much: raised to `NEXT_TO_NONE`
+    at most, least squares hold both, and estimates vary by less than is said.
+    """
+    found = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
+    held = max(found.values(), default=0.0) / MOST_APART
+    least = max(SMALLEST, min(held, NEXT_TO_NONE))
+    return {cuboid: max(variance, least) for cuboid, variance in found.items()}
 
 
 def _check_order(tree: Tree) -> None:

@@ -14,6 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
@@ -289,9 +290,10 @@ class Release:
     def measurements(self, depth: int | None = None, *, level: str | None = None) -> Int64:
         """Return the noisy counts of a measured cuboid: int64 (measured cells).
 
-        Along a chain these are the children of the survivors above it. Of a cube they are all
-        cells, row by row in the order of ``domain/``; or, of survivors alone, those below positive
-        margins (`hedgerow.estimate.cube.survivors`). Of running sums they are the sums of the bins.
+        Along a chain these are the children of the survivors above it. Of a cube or named cuboids
+        they are all cells, row by row in the order of ``domain/``, along a spine but for those that
+        public facts rule out; or, of survivors alone, those below positive margins
+        (`hedgerow.estimate.cube.survivors`). Of running sums they are the sums of the bins.
 
         Args:
             depth: the number of a depth of a chain; or
@@ -304,7 +306,10 @@ class Release:
         what, named = self.plan.by_levels[levels], f"depth {depth}" if level is None else level
         if not isinstance(what, Measured | Summed):
             raise ReleaseError(f"{named} is {what.kind}; it has no noisy counts")
-        return self.content.noisy(levels)
+        noisy, joint = self.content.noisy(levels), None if self.plan.is_chain else self.plan.joint
+        if isinstance(joint, PlannedSpine):
+            return joint.row_by_row(joint.shape.given(levels), noisy)
+        return noisy
 
     def write(self, directory: str | Path) -> None:
         """Write a release directory; it appears whole or not at all.

@@ -123,3 +123,50 @@ def test_lower_bounds_of_more_records_than_are_counted_are_refused():
         hr.make_plan(tree, public=[hr.PublicTable(rows, at_least="least")], **options)
     few = hr.make_plan(tree, public=[hr.PublicTable(rows[:8], at_least="least")], **options)
     assert isinstance(few.joint, PlannedSpine)
+
+
+def far_apart(cuboid, times, *, rho=1, facts=True, attributes=2):
+    """A plan that gives one cuboid nearly all of the budget, so many times another's share."""
+    kind = axis("kind", 6, band=3)
+    tree = hr.Tree([place(3), kind] + [axis("age", 2)] * (attributes - 1))
+    rows = {"place": ["place0000000", "place0000001"], "kind": ["kind0000000", "kind0000003"]}
+    finest = tree.name_of(tuple(a.depth for a in tree.axes))
+    names = ["total", "kind.kind_band", "kind.kind", finest]
+    options = {"workload": hr.Cuboids(names)}
+    small = Fraction(1, times)
+    shares = dict.fromkeys(names, small) | {cuboid: 1 - 3 * small}
+    if attributes == 1:
+        parts = [1 - 2 * small, small, small]
+        shares = {tree.name_of((k, b)): Fraction(1, 2) * parts[b] for k in (0, 1) for b in range(3)}
+        options = {"workload": hr.Cube()}
+    return hr.make_plan(
+        tree,
+        budget=hr.Rho(rho),
+        neighbours=hr.AddRemove(),
+        allocation=hr.Shares(shares),
+        public=[hr.PublicTable(rows, zeros="listed")] if facts else [],
+        **options,
+    )
+
+
+@pytest.mark.parametrize("attributes", [1, 2])
+def test_noise_too_far_apart_for_least_squares_in_doubles_is_refused_when_planned(attributes):
+    with pytest.raises(hr.PlanError, match=r"times another's.*give the one a larger share"):
+        far_apart("total", 10**18, attributes=attributes)
+
+
+def test_noise_too_far_apart_for_a_spine_is_held_as_tables_without_facts():
+    assert isinstance(far_apart("total", 10**12, facts=False).joint, PlannedCuboids)
+
+
+@pytest.mark.parametrize(("rho", "times"), [(1, 10**10), (100, 10**8), (10**6, 10**12)])
+@pytest.mark.parametrize("cuboid", ["total", "kind.kind_band"])
+def test_what_is_measured_far_better_than_its_parts_keeps_its_variance(cuboid, rho, times):
+    plan = far_apart(cuboid, times, rho=rho)
+    joint, levels = plan.joint, plan.tree.named(cuboid)
+    own = joint.noise[joint.shape.given(levels)]
+    codes, _ = joint.codes_of(joint.shape.given(levels))
+    found = joint.variances_at(joint.shape.given(levels), codes)
+    assert plan.by_levels[levels].mechanism.noise_variance <= own * (1 + 1e-9)
+    assert own <= max(1e-4, plan.by_levels[levels].mechanism.noise_variance)
+    np.testing.assert_allclose(found, own, rtol=1e-3)

@@ -14,7 +14,7 @@ t, x = z + C w (t - wᵀz) / wᵀC w, which is exact and needs no tiny variance.
 diagonal the groups do not meet, and one number a row does (`RowSquares`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +31,28 @@ from hedgerow.kernels import kernel
 
 NOT_NEGATIVE = 1e-10
 """How far below 0 an eigenvalue of a semidefinite matrix may come out, of the largest one."""
+
+MOST_APART = 1 << 36
+"""How many times one noise variance may be another's, where groups are estimated together: a sum
+that is measured so much better than its parts has its own variance to four digits, not to ten."""
+
+
+def check_apart(variances: Iterable[float], most: int = MOST_APART) -> None:
+    """Raise unless no noise variance is too many times another's for least squares in doubles.
+
+    Args:
+        variances: records², infinite where nothing is measured.
+        most: how many times.
+
+    Raises:
+        EstimateError: one is.
+    """
+    finite = [variance for variance in variances if np.isfinite(variance)]
+    if finite and max(finite) > most * min(finite):
+        raise EstimateError(
+            f"the noise variance of one cuboid is more than {most:,} times another's, and least "
+            f"squares of both together would be rounding errors: give the one a larger share"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,13 @@ stand an unbiased ``estimate`` (before rounding, and where it may be negative), 
 ``standard_error``, and ``low`` and ``high``, the interval of the true count at 95 %.
 ``measurements/cuboid=2-3.parquet`` has one column, ``noisy_count``: the children of the nodes of
 the cuboid above it in the chain (where all are measured: of all nodes below public ones with a
-count), family by family, each in the order of ``domain/AXIS.parquet``. With the noise of the
-manifest it can be estimated again for ever at no privacy cost. (Of a cuboid of kind ``summed``
-these are the weighted running sums of its bins; see `hedgerow.estimate.running_sums`.)
+count), family by family, each in the order of ``domain/AXIS.parquet``. Along a spine these are the
+cells that public facts do not rule out in the order of `hedgerow.estimate.spine.cells.Cells`: node
+by node of the spine, group by group, then the cells within; of named cuboids the groups may be
+those of a later axis, and `hedgerow.release.release.Release.measurements` returns all row by row.
+With the noise of the manifest it can be estimated again for ever at no privacy cost. (Of a cuboid
+of kind ``summed`` these are the weighted running sums of its bins; see
+`hedgerow.estimate.running_sums`.)
 """
 
 from collections.abc import Callable

@@ -34,7 +34,7 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.coupled import Coupled, check_apart
 from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
 from hedgerow.estimate.spine.marginals.forms import MarginalForms
 from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
@@ -124,6 +124,7 @@ class Marginals:
         wrong = [key for key, v in noise.items() if not (isfinite(v) and v > 0)]
         if wrong:
             raise EstimateError(f"the noise variance of cuboid {wrong[0]} must be above 0")
+        check_apart(noise.values())
         if shape.finest not in noise:
             raise EstimateError(
                 f"the deepest level of the spine must measure every attribute at its finest level: "

@@ -30,7 +30,7 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.coupled import Coupled, check_apart
 from hedgerow.estimate.spine.nested.forms import NestedForms
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.rests import Rests, add_gains, told_apart, told_of
@@ -59,6 +59,11 @@ class NestedUpward:
     whole: Mapping[int, Floats]
     rest: Mapping[int, Floats]
     told: Floats
+
+
+MOST_APART = 1 << 27
+"""How many times the variance of one attribute level may be another's: what a tree of attributes
+tells of its groups is inverted twice, which takes twice the digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,8 @@ class Nested:
             EstimateError: variances that are none, or public facts that contradict each other.
         """
         v, s = _checked(spine_variances, spine), _checked(attribute_variances, attribute)
+        if group_level:
+            check_apart(s, MOST_APART)
         trees = GroupTrees.of(attribute, group_level, zero_leaves, s[group_level:])
         tree = attribute.down_to(group_level)
         support = Support.of(spine, tree, trees.widths(trees.depth), has, bounds)
