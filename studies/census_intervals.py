@@ -1,0 +1,254 @@
+"""The intervals of a state's redistricting file: how often they hold the true count.
+
+Reads Rhode Island from ``../shared/data`` beside the repository (or the folder named as the first
+argument), and writes ``docs/census_intervals.md``: both release files of the redistricting example,
+three seeded releases each, every level × query, every cell that public facts leave open, listed or
+not. The table is public and all noise is seeded.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+
+import hedgerow as hr
+from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.intervals import interval
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.examples.redistricting import write_redistricting
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.source import Drawn, leaves_between
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.spine.answers import Combinations, spine_of
+from hedgerow.release.spine.spine_pass import SpinePass
+from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+from studies.page import DATA, ROOT, markdown
+from studies.redistricting import LEVELS, RACES, group_of
+
+SEEDS = range(3)
+WIDE = 25
+"""Variance, records²: from here on coverage before clipping is stated apart."""
+ALL_AT_ONCE = hr.Confidence(USUAL.coverage, simultaneous=True)
+QUERIES = [
+    (), ("hhgq",), ("votingage",), ("hispanic",), ("cenrace",), ("votingage", "hispanic"),
+    ("votingage", "cenrace"), ("hispanic", "cenrace"), ("votingage", "hispanic", "cenrace"),
+    ("hhgq", "votingage", "hispanic", "cenrace"),
+]  # fmt: skip
+"""Columns of attributes, as the production's queries; and of the cube's own also the groups."""
+FILES = {
+    "cube": ("release.toml", [*QUERIES, ("group",)]),
+    "production": ("production.toml", QUERIES),
+}
+
+
+@dataclass
+class Coverage:
+    """Of one level × query, over releases: the share of cells whose interval holds the count.
+
+    Attributes:
+        cells: how many of them.
+        variance: their mean, records².
+        held: of each release, as released: clipped at 0 and at the total.
+        unclipped: of each release, before clipping.
+        wide: the same of the cells of a variance of `WIDE` or more.
+        alarms: releases with a true count outside the intervals that hold for all cells at once.
+    """
+
+    cells: int = 0
+    variance: float = 0.0
+    held: list[float] = field(default_factory=list)
+    unclipped: list[float] = field(default_factory=list)
+    wide: list[float] = field(default_factory=list)
+    alarms: int = 0
+
+    def add(self, truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors) -> None:
+        """Count what the intervals of one release hold."""
+        self.cells, self.variance = len(truth), float(variance.mean())
+        low, high = errors.interval(estimate, variance, USUAL)
+        self.held.append(float(((low <= truth) & (truth <= high)).mean()))
+        assert errors.mechanism is not None
+        half_width = USUAL.half_width(
+            errors.mechanism, None if errors.raw else variance, errors.cells,
+            measured=errors.measured, steps=errors.steps,
+        )  # fmt: skip
+        away = 1 << 40  # from 0
+        low, high = interval(estimate + away, half_width, None)
+        holds = (low <= truth + away) & (truth + away <= high)
+        self.unclipped.append(float(holds.mean()))
+        if (wide := variance >= WIDE).any():
+            self.wide.append(float(holds[wide].mean()))
+        low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
+        self.alarms += bool(((truth < low) | (truth > high)).any())
+
+
+def write_files(folder: Path, state: Path) -> None:
+    """Write the release files of the example, over the real state's table and public lists."""
+    write_redistricting(folder, size="small")
+    for name, other in (("people", "table"), ("areas", "areas")):
+        pl.read_parquet(state / f"{other}.parquet").write_parquet(folder / f"{name}.parquet")
+    least = pl.when(pl.col("hhgq") == "household").then(0).otherwise(pl.col("facilities"))
+    facilities = pl.read_parquet(state / "facilities.parquet").with_columns(people_at_least=least)
+    facilities.write_parquet(folder / "facilities.parquet")
+    names = ["hispanic", *RACES[:6], "two_or_more"]
+    rows = [
+        (yes, race, names[group_of(origin, i)])
+        for origin, yes in enumerate(("no", "yes"))
+        for i, race in enumerate(RACES)
+    ]
+    races = pl.DataFrame(rows, schema=["hispanic", "cenrace", "group"], orient="row")
+    races.write_csv(folder / "race.csv")
+    races.select("cenrace").unique(maintain_order=True).write_csv(folder / "cenrace.csv")
+
+
+def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
+    """Return attribute → its columns among these, joined; a column of a product axis alone."""
+    found = defaultdict[str, list[str]](list)
+    for column in columns:
+        axis = next(axis for axis in tree.axes[1:] if column in axis.columns)
+        is_tree = axis.product is None
+        found[axis.name].append(column if is_tree else f"{axis.name}.{column}")
+    return {name: " × ".join(words) for name, words in found.items()}
+
+
+def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> CuboidErrors:
+    """Return the errors of a level × query: a cuboid's own, or those of sums."""
+    joint, tree = spine_of(plan), plan.tree
+    place = joint.shape.axes[0].given.index(level)
+    beside = []
+    for axis in tree.axes[1:]:
+        told = {column for column in columns if column in axis.columns}
+        tells: list[set[str]] = [set()] + [
+            {level} if axis.product is None else set(axis.columns_of(k))
+            for k, level in enumerate(axis.levels, 1)
+        ]
+        beside += [k for k, each in enumerate(tells) if each == told]
+    cuboid = (place, *beside)
+    if len(cuboid) == len(tree.axes) and cuboid in plan.by_levels:
+        return CuboidErrors.of(plan, cuboid, total)
+    cells = (
+        int(joint.shape.axes[0].sizes[level])
+        * Combinations.of(tree.axes[1:], named(tree, columns)).many
+    )
+    return CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
+
+
+def measure(
+    plan: Plan, counts: Counts, queries: list[tuple[str, ...]]
+) -> dict[tuple[int, tuple[str, ...]], Coverage]:
+    """Return the coverage of every level × query over the seeds."""
+    joint, tree = spine_of(plan), plan.tree
+    beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
+    numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
+    forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
+    found = defaultdict[tuple[int, tuple[str, ...]], Coverage](Coverage)
+    for seed in SEEDS:
+        run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        for level in range(len(joint.shape.axes[0].sizes)):
+            every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
+            for nodes, estimates, truth, of_cell, cell in _parts(run, counts, level):
+                for columns, number in numbers.items():
+                    many = beside[columns].many
+                    flat = (of_cell - nodes.start) * many + number[cell]
+                    size = len(nodes) * many
+                    there = np.flatnonzero(np.bincount(flat, minlength=size))
+                    node, sums = there // many + nodes.start, there % many
+                    every[columns].append((
+                        np.bincount(flat, truth, size)[there].astype(np.int64),
+                        np.bincount(flat, estimates, size)[there].astype(np.float64),
+                        forms[columns].at(level, node, sums),
+                    ))  # fmt: skip
+            for columns, parts in every.items():
+                truth, estimate, variance = (
+                    np.concatenate(each) for each in zip(*parts, strict=True)
+                )
+                errors = errors_of(plan, level, columns, counts.total)
+                if errors.mechanism is not None:
+                    found[level, columns].add(truth, estimate, variance, errors)
+    return found
+
+
+def _parts(
+    run: SpinePass, counts: Counts, level: int
+) -> Iterator[tuple[range, Float64, Int64, Int64, Int64]]:
+    """Yield nodes of a level with the estimates and true counts, node and number of their cells."""
+    joint = run.joint
+    support, spine = joint.model.support, joint.shape.axes[0]
+    leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
+    above = joint.ancestors(level)[leaves.nodes]
+    for nodes, estimates in run.estimates_at(level):
+        rows = support.rows(level, nodes)
+        group = support.group[level][rows]
+        widths = support.widths[group]
+        ends = np.cumsum(widths)
+        cell = np.repeat(support.offset[group] - ends + widths, widths) + np.arange(ends[-1])
+        of_row = np.repeat(
+            np.arange(nodes.start, nodes.stop),
+            np.diff(support.start[level][nodes.start : nodes.stop + 1]),
+        )
+        of_cell = np.repeat(of_row, widths)
+        cells = len(joint.leaves)
+        key = of_cell * cells + cell
+        order = np.argsort(key)
+        here = np.flatnonzero((above >= nodes.start) & (above < nodes.stop))
+        wanted = above[here].astype(np.int64) * cells + leaves.cells[here]
+        place = order[np.searchsorted(key, wanted, sorter=order)]
+        assert (key[place] == wanted).all()
+        truth = np.zeros(len(key), dtype=np.int64)
+        np.add.at(truth, place, leaves.values[here])
+        yield nodes, estimates, truth, of_cell, cell
+
+
+def page(found: dict[str, dict[tuple[int, tuple[str, ...]], Coverage]]) -> str:
+    """Return the page."""
+    head = ["level", "query", "cells", "mean variance", "held", "before clipping",
+            f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
+    text = __doc__.strip().splitlines()[0]
+    parts = [f"# {text}\n", INTRODUCTION]
+    for name, coverages in found.items():
+        rows = [
+            (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", f"{each.cells:,}",
+             each.variance, f"{np.mean(each.held):.4f}", f"{np.mean(each.unclipped):.4f}",
+             f"{np.mean(each.wide):.4f}" if each.wide else "", f"{each.alarms} of {len(SEEDS)}")
+            for (level, columns), each in coverages.items()
+        ]  # fmt: skip
+        parts.append(f"## {TITLES[name]}\n\n{markdown(head, rows)}\n")
+    return "\n".join(parts)
+
+
+TITLES = {
+    "cube": "The cube (`release.toml` of the example)",
+    "production": "The production's marginals and shares (`production.toml`)",
+}
+INTRODUCTION = f"""\
+Rhode Island 2010 in the schema of the redistricting file, released by both files of
+`hedgerow example redistricting`, {len(SEEDS)} seeds each, with intervals of 95 %. *Held*: the share
+of all cells that public facts leave open, listed or not, whose interval holds the true count.
+*Before clipping* at 0: intervals around the unbiased estimates; apart, where these have a variance
+of {WIDE} or more. *Alarms*: releases in which any cell of the query lies outside the intervals that
+hold for all cells at once; at most 5 % in the long run. Cells of few areas depend on one
+another: a state or five counties say little over {len(SEEDS)} releases. Made by
+`python -m studies.census_intervals`.
+"""
+
+
+def main(data: Path = DATA) -> None:
+    """Write the page."""
+    state, found = data / "pl94_ri_2010", {}
+    with TemporaryDirectory() as folder:
+        write_files(Path(folder), state)
+        for name, (file, queries) in FILES.items():
+            spec = ReleaseSpec(Path(folder) / file)
+            plan = spec.plan(spec.tree())
+            found[name] = measure(plan, spec.table.counts(plan.tree), queries)
+    (ROOT / "docs" / "census_intervals.md").write_text(page(found))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:2]))
