@@ -134,7 +134,7 @@ class PublicTable:
             if getattr(self, name) is not None:
                 check_name(getattr(self, name), f"{SECTION} {name}", LONGEST_LEVEL, PlanError)
         if self.zeros is None and not self.numbers:
-            raise PlanError(f"{SECTION} a source needs zeros, at_least or at_most, or says nothing")
+            raise PlanError(f"{SECTION} a source needs zeros, at_least or at_most, too")
         if self.zeros == "listed" and self.numbers:
             raise PlanError(
                 f'{SECTION} zeros = "listed" leaves nobody in the listed cells, so that they have '

@@ -2,7 +2,7 @@
 
 *Groups.* Facts that differ from place to place speak of *groups*: the nodes of the coarsest
 attribute level that tells apart what the tables' attribute columns do (kinds of quarters). Rules
-speak of single attribute cells. A group all of whose cells are empty by rule is nowhere.
+speak of single attribute cells. No node has a group all of whose cells are empty by rule.
 Whether all bounds can be kept: `hedgerow.plan.placed`.
 """
 
