@@ -125,8 +125,8 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
     for axis in tree.axes[1:]:
         told = {column for column in columns if column in axis.columns}
         tells: list[set[str]] = [set()] + [
-            {level} if axis.product is None else set(axis.columns_of(k))
-            for k, level in enumerate(axis.levels, 1)
+            {name} if axis.product is None else set(axis.columns_of(k))
+            for k, name in enumerate(axis.levels, 1)
         ]
         beside += [k for k, each in enumerate(tells) if each == told]
     cuboid = (place, *beside)

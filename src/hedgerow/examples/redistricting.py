@@ -169,8 +169,8 @@ class _Parts:
 
 
 GEOGRAPHY_SHARES = {
-    False: '["0.02", "0.08", "0.2", "0.4", "0.3"]',
-    True: '["0.01", "0.02", "0.07", "0.2", "0.4", "0.3"]',
+    False: '["0.02", "0.1", "0.175", "0.33", "0.375"]',
+    True: '["0.01", "0.02", "0.095", "0.175", "0.325", "0.375"]',
 }
 """By whether there are several states; a single one is the total of geography."""
 
@@ -243,5 +243,5 @@ rho           = "{rho}"   # of the 2020 census, for these levels
 method = "shares"               # of every level, the total of everybody first; a cuboid's: product
 [allocation.shares]
 geography = {shares}
-person    = ["0.4", "0.05", "0.15", "0.15", "0.25"]
+person    = ["0.31", "0.03", "0.18", "0.17", "0.31"]
 """
