@@ -20,7 +20,7 @@ from tests.pages import Block, Page, blocks, check_toml, commands, compare
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "hedgerow"
-NAMED = re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+NAMED = re.findall(r"^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
 PAGES = {"README.md": ROOT / "README.md", **{page: ROOT / "docs" / page for page in sorted(NAMED)}}
 PLACE = re.compile(r"`(?P<file>[\w/]+\.py):(?P<name>[\w.]+)`")
 
@@ -62,6 +62,12 @@ def test_every_block_of_a_page_runs_and_says_what_it_shows(name, page):
     for block in blocks(PAGES[name], name):
         if name != "README.md" or block.language:
             page.run(block)
+
+
+def test_every_page_of_the_navigation_is_run():
+    """Also one whose title has a colon, as that on a census."""
+    assert len(NAMED) == (ROOT / "mkdocs.yml").read_text().count(".md\n")
+    assert "census.md" in PAGES
 
 
 def test_pages_that_are_not_generated_evidence_show_code():

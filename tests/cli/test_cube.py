@@ -66,7 +66,7 @@ def test_a_table_of_any_cuboid_has_intervals(run, folder, tmp_path, named, choic
 REFUSED = {
     "a depth": (("table", "out", "--depth", "2"), "a cube has no depths; name a cuboid: --level"),
     "no cuboid": (("table", "out", "--level", "origin.regoin"), "did you mean 'origin.region'?"),
-    "an axis's level": (("table", "out", "--level", "region"), "--by origin=region"),
+    "an axis's level": (("table", "out", "--level", "region"), "mean 'origin.region'?"),
     "another method": (
         ("estimate", "out", "--method", "sparse"),
         "anything else is for cuboids",

@@ -268,6 +268,29 @@ def test_groups_are_the_nodes_of_the_coarsest_level_that_the_columns_follow(orde
     assert found.group_axis == 1
 
 
+@pytest.mark.parametrize("form", ["frame", "file"])
+def test_an_empty_bound_says_nothing(tmp_path, form):
+    """As a spreadsheet leaves it: no 0 is read where a largest number is missing."""
+    rows = pl.DataFrame(
+        {"block": ["1a1", "1a2", "1b1"], "low": [None, 2, None], "high": [None, None, 0]},
+        schema_overrides={"low": pl.Int64, "high": pl.Int64},
+    )
+    source = rows
+    if form == "file":
+        source = tmp_path / "bounds.csv"
+        rows.write_csv(source)
+    (fact,) = read_facts(ONE, [PublicTable(source, at_least="low", at_most="high")])
+    assert fact.low.tolist() == [0, 2, 0]
+    assert fact.high.tolist() == [UNBOUNDED, UNBOUNDED, 0]
+    written = PublicTable(
+        rows.with_columns(pl.col("low").fill_null(0), pl.col("high").fill_null(LARGEST_LEAF)),
+        at_least="low",
+        at_most="high",
+    )
+    assert fact.digest == read_facts(ONE, [written])[0].digest
+    refused("column 'low' has a row without a value", PublicTable(rows, None, "low", "low"))
+
+
 def test_levels_of_single_children_are_left_out():
     lone = {"state": ["s"] * 6, **BLOCKS, "again": BLOCKS["block"]}
     place = hr.Axis.from_frame("place", lone, levels=list(lone))

@@ -77,6 +77,7 @@ def test_what_is_public_may_be_named_and_is_not_measured(tree):
         (LEVELS, {**QUERIES, "town": {"sex": "1/5"}}, "must sum to exactly 1, got 1/5"),
         ({"county": "1/2"}, QUERIES, "'town' has queries and no share"),
         ({**LEVELS, "state": 0}, QUERIES, "'state' has a share and no queries"),
+        ({"county": "1/2", "towns": "1/2"}, QUERIES, "'towns' has a.*did you mean 'town'"),
         ({"county": "-1/3", "town": 1}, QUERIES, "must not be negative"),
         (LEVELS, {**QUERIES, "town": {"sex": "2", "race": "-1"}}, "must not be negative"),
         ({}, {}, "levels are shares by name"),
@@ -93,6 +94,7 @@ def test_shares_that_cannot_be_are_refused(levels, queries, said):
     [
         ("towns", "sex", "no level 'towns'.*did you mean 'town'"),
         ("town", "sexes", "queries of 'town': there is no level 'sexes'.*did you mean 'sex"),
+        ("town", "sexes", r"there are state, county, (?!.*place\.county).*sex"),
         ("town", "county", "'county' is of axis 'place' as the level is"),
         ("town × sex", "race", "is no level of one axis"),
         ("town", "sex × sex", "names two levels of one axis"),

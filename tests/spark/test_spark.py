@@ -25,6 +25,7 @@ from hedgerow import cli
 from hedgerow.errors import HedgerowError, MachineError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan import spine as plan_spine
 from hedgerow.privacy.ledger.ledger import create_ledger
 from hedgerow.release import execution
 from hedgerow.release.descent import outline
@@ -35,6 +36,7 @@ from hedgerow.release.directory.measurements import counts_file, cuboid_slug
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
+from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spark import driver as on_spark
 from hedgerow.spark import executors as cluster
 from hedgerow.spark import subtree as cluster_top
@@ -42,8 +44,10 @@ from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.executors import write_run
 from hedgerow.spark.session import SEALED, SparkEngine, collected
 from hedgerow.spark.table import SparkTable, read_files, read_source
+from hedgerow.spec.release_spec import ReleaseSpec
 from tests.made import random_counts, random_tree
 from tests.pages import blocks
+from tests.release.spine.made_files import write_files
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one Java machine at a time
@@ -268,6 +272,64 @@ def test_named_cuboids_whose_run_was_killed_are_finished_with_the_same_noise(
     for cuboid in plan.cuboids:
         assert found.level(cuboid).equals(local.level(cuboid)), cuboid
     assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+
+
+@pytest.fixture
+def along_a_spine(spark, tmp_path, monkeypatch):  # noqa: ARG001 - the active session
+    """A release file along a spine that names Spark, and what the local engine makes of a key.
+
+    Even so small a spine is cut into jobs.
+    """
+    for limit, small in (("UNCUT", 0), ("MOST_HELD", 200), ("WORTH_A_JOB", 1)):
+        monkeypatch.setattr(plan_spine, limit, small)
+    file = write_files(tmp_path / "files", more='[engine]\nname = "spark"\nmaster = "local[2]"')
+    spec = ReleaseSpec(file)
+    plan = spec.plan(spec.tree())
+    assert len(plan.joint.jobs) > 2
+    people = pl.read_csv(file.parent / "people.csv", schema_overrides={"people": pl.Int64})
+    counts = hr.Counts.from_frame(plan.tree, people, count="people")
+
+    def local(key):
+        return in_memory(counts, plan, estimator=hr.Euclidean(), bits=key)
+
+    return file, plan, local
+
+
+def assert_released_as(local, plan, folder):
+    found = read_release(folder)
+    for cuboid in plan.cuboids:
+        assert found.level(cuboid).equals(local.level(cuboid)), cuboid
+    for levels in plan.measured:
+        assert np.array_equal(found.content.noisy(levels), local.content.noisy(levels)), levels
+    assert [finding for finding in check(folder) if not finding.passed] == []
+
+
+@pytest.mark.usefixtures("known_key")
+def test_a_release_along_a_spine_is_that_of_the_local_engine(along_a_spine, run):
+    file, plan, local = along_a_spine
+    code, said, failed = run("release", file)
+    assert code == 0, failed
+    assert "Released" in said
+    assert_released_as(local(seeded_bits(SEED)), plan, file.parent / "out")
+
+
+@pytest.mark.parametrize("instant", ["told", "released"])
+def test_a_killed_release_along_a_spine_is_finished_with_the_same_noise(
+    along_a_spine, run, monkeypatch, instant
+):
+    file, plan, local = along_a_spine
+    own, before = getattr(SpinePass, instant), iter(range(2))
+
+    def work(self, *arguments):
+        return own(self, *arguments) if next(before, None) is not None else killed()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpinePass, instant, work)
+        assert run("release", file)[0] == 130
+    key = ReleaseKey((file.parent / "out.staging" / "release.key").read_bytes())
+    code, _, failed = run("release", file, "--resume")
+    assert code == 0, failed
+    assert_released_as(local(key), plan, file.parent / "out")
 
 
 WRITE_RUN = write_run

@@ -22,6 +22,7 @@ from hedgerow.errors import (
 )
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 TABLES = (".csv", ".parquet")
@@ -52,29 +53,38 @@ QuoteFormulas = Annotated[
 def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
     """Return axis → level, or columns joined by ×, of a repeated ``--by``.
 
-    A word without = is a level or a column of some axis; of attributes that are a product a column
-    alone, so that ``votingage`` is by voting age and not by all that its level tells.
+    A word without = is a level or a column of some axis, with or without the axis
+    (``place.county``); of attributes that are a product a column alone, so that ``votingage`` is
+    by voting age and not by all that its level tells.
 
     Raises:
-        SpecError: no axis has it, or several do.
+        SpecError: no axis has such a level or column, or several have.
     """
     found = pairs([word for word in words if "=" in word], "--by", "origin=region")
     for word in words:
         if "=" in word:
             continue
-        axes = [axis for axis in tree.axes if word in {*axis.levels, *axis.columns}]
+        axes = [axis for axis in tree.axes if word in _names(axis)]
         if len(axes) != 1:
-            names = sorted({name for axis in tree.axes for name in (*axis.levels, *axis.columns)})
             which = " and ".join(axis.name for axis in axes)
+            every = sorted({name for axis in tree.axes for name in _names(axis) if "." not in name})
+            fault = f"{which} have it" if axes else "no axis has such a level or column"
+            there = f", or one of {shorten(', '.join(every), 300)}{did_you_mean(word, every)}"
             raise SpecError(
-                f"--by {shorten(word)}: {f'{which} have it' if axes else 'no axis has it'}; write "
-                f"--by AXIS=LEVEL{did_you_mean(word, names) if not axes else ''}"
+                f"--by {shorten(word)}: {fault}; write --by AXIS=LEVEL{'' if axes else there}"
             )
         axis = axes[0]
-        is_level = word in axis.levels and axis.columns_of(axis.level_number(word)) == (word,)
-        column = word if is_level or axis.product is None else f"{axis.name}.{word}"
+        name = word.removeprefix(f"{axis.name}.")
+        is_level = name in axis.levels and axis.columns_of(axis.level_number(name)) == (name,)
+        column = name if is_level or axis.product is None else f"{axis.name}.{name}"
         found[axis.name] = f"{found[axis.name]} × {column}" if axis.name in found else column
     return found
+
+
+def _names(axis: Axis) -> set[str]:
+    """Return what a level or column of an axis may be called."""
+    names = {*axis.levels, *axis.columns}
+    return names | {f"{axis.name}.{name}" for name in names}
 
 
 def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
+from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -44,7 +45,7 @@ from hedgerow.release.reestimate.reestimate import (
     estimate_measurements,
     reestimate,
 )
-from hedgerow.release.release import Release, axis_level, read_release
+from hedgerow.release.release import Release, meant_levels, read_release
 from hedgerow.spec.measurement_file import read_measurements
 from hedgerow.tables.tree import Levels
 from hedgerow.text import one_line, visible
@@ -194,14 +195,16 @@ def _frame(
             f"{plan.workload.noun} has no depths; name a cuboid: "
             f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
         )
-    of_axis = None
-    if level is not None and plan.tree.named(level) not in plan.by_levels:
-        of_axis = axis_level(plan.tree, level)
-    if of_axis is not None:
+    meant = None if level is None else meant_levels(plan.tree, level)
+    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
+        sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
         raise ReleaseError(
-            f"no cuboid {level!r}; it is a level of axis {of_axis[0]!r}, summed over the others: "
-            f"--by {of_axis[0]}={of_axis[1]}"
+            f"no cuboid {level!r} is in the plan; for sums over the other axes write {sums}"
         )
+    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
+        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
+    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
+        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
     return released.level(level, depth=depth)
 
 

@@ -227,7 +227,6 @@ zeros = { hhgq = ["nursing"], votingage = ["minor"] }
 source   = "facilities.parquet" # housing units, too, which may be empty
 zeros    = "unlisted"
 at_least = "people_at_least"
-
 """
 
 _CUBE = """\

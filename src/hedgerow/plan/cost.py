@@ -88,7 +88,7 @@ class Cost:
         return (
             f"Expected cost (rough): about {_time(self.seconds)}, "
             f"{_size(self.memory)} of memory and {_size(self.output)} on disk; "
-            f"{cells:,} measured cells (at most {most:,})."
+            f"{cells:,} measured cells{f' (at most {most:,})' if most > cells else ''}."
         )
 
 

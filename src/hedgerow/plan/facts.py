@@ -31,6 +31,7 @@ from hedgerow.plan.public_rows import (
 )
 from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.database import Query
+from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.public_table import read_public_table
 from hedgerow.tables.sources import describe_source, is_file
 from hedgerow.tables.tree import Tree
@@ -104,8 +105,10 @@ class PublicTable:
     Args:
         source: a CSV or Parquet file, a `Query`, or a data frame.
         zeros: ``"unlisted"``: cells that are not listed hold nobody; ``"listed"``: those that are.
-        at_least: the column with the least number of records of a cell; 0 says nothing.
-        at_most: the column with the largest number; 2⁴⁰ or more says nothing.
+        at_least: the column with the least number of records of a cell; 0, or no value, says
+            nothing.
+        at_most: the column with the largest number; 2⁴⁰ or more, or no value, says nothing. A
+            column that is both has a value in every row.
 
     Raises:
         PlanError: neither zeros nor bounds, or bounds of cells that hold nobody.
@@ -131,7 +134,7 @@ class PublicTable:
             if getattr(self, name) is not None:
                 check_name(getattr(self, name), f"{SECTION} {name}", LONGEST_LEVEL, PlanError)
         if self.zeros is None and not self.numbers:
-            raise PlanError(f"{SECTION} a source needs zeros, at_least or at_most, or says nothing")
+            raise PlanError(f"{SECTION} a source needs zeros, at_least or at_most, too")
         if self.zeros == "listed" and self.numbers:
             raise PlanError(
                 f'{SECTION} zeros = "listed" leaves nobody in the listed cells, so that they have '
@@ -144,9 +147,12 @@ class PublicTable:
         return f"PublicTable({words})"
 
     @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns of bounds, each once."""
-        return tuple(dict.fromkeys(n for n in (self.at_least, self.at_most) if n is not None))
+    def numbers(self) -> dict[str, int | None]:
+        """The columns of bounds, and what an empty cell of each stands for; None: nothing."""
+        if self.at_least is not None and self.at_least == self.at_most:
+            return {self.at_least: None}
+        unbounded = {self.at_least: 0, self.at_most: LARGEST_LEAF}
+        return {name: number for name, number in unbounded.items() if name is not None}
 
     def over(self, tree: Tree, number: int) -> "PublicRows":
         """Return the rows of the table, read for a tree; it is the fact of a number 1, 2, ….

@@ -2,7 +2,7 @@
 
 *Groups.* Facts that differ from place to place speak of *groups*: the nodes of the coarsest
 attribute level that tells apart what the tables' attribute columns do (kinds of quarters). Rules
-speak of single attribute cells. A group all of whose cells are empty by rule is nowhere.
+speak of single attribute cells. No node has a group all of whose cells are empty by rule.
 Whether all bounds can be kept: `hedgerow.plan.placed`.
 """
 
@@ -68,6 +68,11 @@ class Known:
     def groups(self) -> int:
         """The number of groups."""
         return self.tree.sizes[-1]
+
+    @property
+    def words(self) -> str:
+        """What the facts leave together, in a sentence."""
+        return f"Together, {self.open_cells:,} of {self.cells:,} finest cells may hold records."
 
     def at_leaves(
         self, number: int, axis: AxisShape
@@ -149,21 +154,24 @@ def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
 
 def describe_facts(tree: Tree, facts: Sequence[Fact], known: Known) -> str:
     """Return what is public, in lines: a table or rule each, and what they leave together."""
-    leaves = _attribute_leaves(tree)
-    lines = [FREE]
+    subjects = [SECTION if isinstance(fact, Zeros) else f"{fact.subject}:" for fact in facts]
+    each = zip(subjects, facts_in_words(tree, facts), strict=True)
+    return "\n".join([FREE, *(f"  {subject} {words}" for subject, words in each), known.words])
+
+
+def facts_in_words(tree: Tree, facts: Sequence[Fact]) -> list[str]:
+    """Return what each public table or rule says; not which file it is from."""
+    leaves, every = _attribute_leaves(tree), list[str]()
     for fact in facts:
         if isinstance(fact, Zeros):
             empty = int(_by_rule(fact, leaves).sum())
-            lines.append(
-                f"  {SECTION} zeros {fact.words}: {empty:,} of {len(leaves):,} attribute cells "
+            every.append(
+                f"zeros {fact.words}: {empty:,} of {len(leaves):,} attribute cells "
                 f"{'holds' if empty == 1 else 'hold'} nobody"
             )
         else:
-            lines.append(f"  {fact.subject}: {'; '.join(_words(tree, fact, leaves))}")
-    lines.append(
-        f"Together, {known.open_cells:,} of {known.cells:,} finest cells may hold records."
-    )
-    return "\n".join(lines)
+            every.append("; ".join(_words(tree, fact, leaves)))
+    return every
 
 
 def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:

@@ -7,7 +7,7 @@ product is estimated by `hedgerow.estimate.spine.nested.nested`, any other cuboi
 `hedgerow.estimate.spine.marginals.marginals`. Nothing here is confidential.
 
 *Where the spine is cut.* At the deepest level whose cells, with all above, are few enough to be
-held at once; consecutive nodes of it are one job, as many as make a job worth its while. Public
+held at once; consecutive nodes of it are one job, with at least `WORTH_A_JOB` cells. Public
 facts alone decide it, so a resumed release has the same jobs and the same noise.
 """
 

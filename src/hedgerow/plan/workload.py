@@ -186,20 +186,27 @@ def _named(tree: Tree, name: str) -> Levels:
     """Return the cuboid of a name."""
     levels = tree.named(name)
     if levels is None:
-        levels_of = [
-            level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-            for axis in tree.axes
-            for level in axis.levels
-        ]
+        meant = cuboid_like(tree, name)
+        suggestion = "" if meant is None else f"; did you mean {tree.name_of(meant)!r}?"
         raise PlanError(
             f"no cuboid is called {name[:100]!r}; put levels together with ×, one an axis, of "
-            f"{', '.join(levels_of)}{_nearest(tree, name, levels_of)}"
+            f"{', '.join(_level_names(tree))}{suggestion}"
         )
     return levels
 
 
-def _nearest(tree: Tree, name: str, levels_of: Sequence[str]) -> str:
-    """Suggest the cuboid that a wrong name may mean: levels without axes, or with a typo."""
+def _level_names(tree: Tree) -> list[str]:
+    """Return the levels of all axes as names of cuboids have them."""
+    return [
+        level if len(tree.axes) == 1 else f"{axis.name}.{level}"
+        for axis in tree.axes
+        for level in axis.levels
+    ]
+
+
+def cuboid_like(tree: Tree, name: str) -> Levels | None:
+    """Return the cuboid that a wrong name may mean: levels without axes, or with a typo."""
+    levels_of = _level_names(tree)
     ends = [level.rpartition(".")[2] for level in levels_of]
     words = re.split(r"\s*[×*,]\s*|\s+x\s+", name[:1000])
     found = [
@@ -207,7 +214,7 @@ def _nearest(tree: Tree, name: str, levels_of: Sequence[str]) -> str:
         for word in words
     ]
     levels = tree.named(" × ".join(map(str, found)))
-    return f"; did you mean {tree.name_of(levels)!r}?" if levels and any(levels) else ""
+    return levels if levels and any(levels) else None
 
 
 WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}

@@ -15,6 +15,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
@@ -198,7 +199,8 @@ class Release:
                 alone, which is cheap whatever the size of the release.
             levels: axis = level; an axis that is not named is summed over. Of a release along a
                 spine an attribute may also be given a column that is no level, such as
-                ``person="hispanic"``, or several, ``person="votingage × cenrace"``.
+                ``person="hispanic"``, or several, ``person="hispanic × cenrace"``. The name of a
+                level gives all columns that it tells; ``person="person.votingage"`` its own alone.
 
         Returns:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
@@ -327,15 +329,18 @@ class Release:
             return named
         if depth is not None and self.plan.is_chain and 0 <= depth < len(every):
             return every[depth]
-        off_chain = None if level is None else axis_level(tree, level)
-        if off_chain is not None:
-            axis, name = off_chain
+        meant = None if level is None else meant_levels(tree, level)
+        if meant is not None:
+            cuboid = levels_of(tree, meant)
+            if cuboid in self.plan.by_levels:
+                raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
+            sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
             raise ReleaseError(
-                f"no cuboid {level!r}; it is a level of axis {axis!r}, summed over the others: "
-                f"release.cuboid({axis}={json.dumps(name, ensure_ascii=False)})"
+                f"no cuboid {level!r} is in the plan; for sums over the other axes call "
+                f"release.cuboid({', '.join(sums)})"
             )
         names = [tree.name_of(levels) for levels in every]
-        listed = (f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names))
+        listed = [f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names)]
         fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
         if depth is not None and not self.plan.is_chain:
             fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
@@ -356,6 +361,16 @@ def check_confidence(confidence: object) -> None:
             f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
             f'their axes: cuboid(origin="region")'
         )
+
+
+def meant_levels(tree: Tree, name: str) -> dict[str, str] | None:
+    """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
+    level = axis_level(tree, name)
+    if level is not None:
+        return dict([level])
+    levels = tree.named(name) or cuboid_like(tree, name)
+    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
+    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
 
 
 def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:

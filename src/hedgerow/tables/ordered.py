@@ -41,26 +41,38 @@ Rules = list[tuple[str, str]]
 
 
 def whole_count(
-    db: duckdb.DuckDBPyConnection, column: str, kind: str, *, subject: str, name: str
+    db: duckdb.DuckDBPyConnection,
+    column: str,
+    kind: str,
+    *,
+    subject: str,
+    name: str,
+    empty: int | None = None,
 ) -> str:
     """Return the SQL of a count column of ``loaded`` as whole numbers up to `LARGEST_LEAF`.
 
-    Nothing is ever rounded; larger numbers count as the largest.
+    Nothing is ever rounded; larger numbers count as the largest. A row without a value has the
+    number ``empty``; where that is None, there must be none.
     """
     suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
+    whole = f"WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
+    if empty is not None:
+        (missing, _), *rules = rules
+        suspicious = f"NOT ({missing}) AND ({suspicious})"
+        whole = f"WHEN {missing} THEN {empty} {whole}"
     flags = ", ".join(f"bool_or({broken})" for broken, _ in rules)
     with translate_duckdb_errors(subject, "cannot be read to its end"):
         (flagged,) = db.execute(f"SELECT {flags} FROM loaded WHERE {suspicious}").fetchall()
     for broken, (_, sentence) in zip(flagged, rules, strict=True):
         if broken:
             raise outside_limits(subject, sentence, column=name)
-    return f"CASE WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
+    return f"CASE {whole}"
 
 
 def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
     """Return which rows need a closer look, what can be wrong with a row, and when it is too large.
 
-    The rules stand in the order of reporting.
+    The rules stand in the order of reporting; the first is that no value is missing.
     """
     missing = (f"{column} IS NULL", MISSING)
     negative = (f"{column} < 0", NEGATIVE)

@@ -1,6 +1,6 @@
 """A table of public facts: a list of codes, with whole numbers beside them."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,15 @@ from hedgerow.tables.sources import Source, check_codes, code_sql, in_order, loa
 
 
 def read_public_table(
-    source: Any, known: Container[str], numbers: Sequence[str], subject: str
+    source: Any, known: Container[str], numbers: Mapping[str, int | None], subject: str
 ) -> pl.DataFrame:
     """Read a public table: the columns of codes that are known, and some of whole numbers.
 
     Args:
         source: a CSV or Parquet file, a `hedgerow.tables.read.Query`, or a data frame.
         known: columns that hold codes, where the table has them; others are left alone.
-        numbers: columns that must be there; each row has a whole number from 0 on.
+        numbers: columns that must be there, of whole numbers from 0 on; and what an empty cell of
+            each stands for, None where each row needs a number.
         subject: how messages name it.
 
     Returns:
@@ -38,8 +39,8 @@ def read_public_table(
         for column, kind in zip(codes, kinds, strict=False):
             check_codes(table, column, kind)
         chosen = [f"{code_sql(i)} AS {sql_identifier(name)}" for i, name in enumerate(codes)]
-        for i, name in enumerate(numbers, start=len(codes)):
-            number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name)
+        for i, (name, empty) in enumerate(numbers.items(), start=len(codes)):
+            number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
             chosen.append(f"{number} AS {sql_identifier(name)}")
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             db.execute("SET preserve_insertion_order = true")
@@ -52,7 +53,7 @@ def read_public_table(
     return rows if in_order(rows.select(codes)) else rows.sort(codes, maintain_order=True)
 
 
-def _codes(table: Source, known: Container[str], numbers: Sequence[str]) -> list[str]:
+def _codes(table: Source, known: Container[str], numbers: Iterable[str]) -> list[str]:
     """Return the columns of codes, each there once."""
     codes = [name for name in dict.fromkeys(table.names) if name in known]
     for name in numbers:

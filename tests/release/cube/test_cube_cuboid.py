@@ -79,8 +79,8 @@ def test_a_cube_is_asked_by_names_and_not_by_depths():
     assert release.level("o.level1*d.level1").equals(release.level("o.level1 × d.level1"))
     with pytest.raises(hr.ReleaseError, match="a cube has no depths; name a cuboid; there are tot"):
         release.level(depth=1)
-    with pytest.raises(hr.ReleaseError, match=r"no cuboid 'o.levle1'; .* did you mean 'o.level1'"):
+    with pytest.raises(hr.ReleaseError, match=r"no cuboid 'o.levle1'; did you mean 'o.level1'"):
         release.level("o.levle1")
-    with pytest.raises(hr.ReleaseError, match="'level1'; it is a level of axis 'o', summed over"):
+    with pytest.raises(hr.ReleaseError, match=r"'level1'; did you mean 'o.level1'"):
         release.level("level1")
     assert len(release.measurements(level="o.level2 × d.level1")) == 24

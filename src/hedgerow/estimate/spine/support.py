@@ -38,7 +38,7 @@ class Support:
     Attributes:
         spine: the axis that is cut into jobs; its deepest level is L.
         tree: the attribute levels 0..G, the nodes of level G being the groups.
-        widths: int64 (groups): cells of a group; 0 where a group is nowhere.
+        widths: int64 (groups): cells of a group; 0 where no node has the group.
         start: for each spine level int64 (nodes + 1): where the rows of a node begin.
         group: for each spine level int32 (rows): the groups of a node, ascending.
         parent: for each spine level int64 (rows): the row of the same group at the node's parent,

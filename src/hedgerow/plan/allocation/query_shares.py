@@ -70,9 +70,15 @@ class QueryShares:
                 )
         for name in {**by_level, **by_query}:
             if name not in by_query:
-                raise PlanError(f"level {name[:100]!r} has a share and no queries; give it some")
+                meant = did_you_mean(name, by_query)
+                raise PlanError(
+                    f"level {name[:100]!r} has a share and no queries; give it some{meant}"
+                )
             if name not in by_level:
-                raise PlanError(f"level {name[:100]!r} has queries and no share; add it to levels")
+                meant = did_you_mean(name, by_level)
+                raise PlanError(
+                    f"level {name[:100]!r} has queries and no share; add it to levels{meant}"
+                )
         object.__setattr__(self, "levels", by_level)
         object.__setattr__(self, "queries", by_query)
 
@@ -139,19 +145,20 @@ def _levels(tree: Tree, name: str, where: str) -> Levels:
     found = tree.named(name)
     if found is not None:
         return found
-    full: dict[str, list[str]] = {}
+    levels: dict[str, list[str]] = {}
     for axis in tree.axes:
         for level in axis.levels:
             dotted = level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-            full.setdefault(level, []).append(dotted)
-            full.setdefault(dotted, [dotted])
+            levels.setdefault(level, []).append(dotted)
+    full = {way: [way] for ways in levels.values() for way in ways} | levels
     words = re.split(r"\s*[×*]\s*|\s+x\s+", name[:1000])
     for word in words:
         known = full.get(word, [])
         if not known:
+            every = [n for level, ways in levels.items() for n in ([level], ways)[len(ways) > 1]]
             raise PlanError(
                 f"{where}: there is no level {shorten(word)!r}; there are "
-                f"{', '.join(full)[:300]}{did_you_mean(word, full)}"
+                f"{', '.join(every)[:300]}{did_you_mean(word, every)}"
             )
         if len(known) > 1:
             raise PlanError(f"{where}: several axes have a level {word!r}: {' or '.join(known)}")

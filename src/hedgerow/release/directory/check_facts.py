@@ -142,5 +142,6 @@ class TableFacts:
         words = []
         for axis, level, codes in zip(self.tree.axes, self.levels, nodes.codes, strict=True):
             path = axis.path(level, codes[row : row + 1]) if level else []
-            words += [f"{label.name} {shown(label[0])}" for label in path[-2:]]
+            told = path if axis.product is not None else path[-2:]
+            words += [f"{label.name} {shown(label[0])}" for label in told]
         return " × ".join(words) or "the total"

@@ -224,9 +224,15 @@ function here(place, whole) {
     isContradicted(whole) ? make("span", { class: "doubt" }, `≠ ${contradiction(whole)}`) : null);
 }
 
+// What the labels list of an axis that is made of several columns.
+function legends(place) {
+  return axes.map(({ name, told }, a) => told && place[a].k && told[place[a].k - 1]
+    ? make("p", { class: "told" }, "Labels of ", isolated(name), " list ", isolated(told[place[a].k - 1]), ".") : null).filter(Boolean);
+}
+
 // How many counts there can be below a place; null where the page does not know.
 function possible(place) {
-  return place.reduce((product, { c, code, k }, a) => {
+  return facts.ruled ? null : place.reduce((product, { c, code, k }, a) => {
     const own = k === c ? 1 : c === 0 ? facts.sizes[a][k] : k === c + 1 ? level(a, k).possible[code] : null;
     return own === null || product === null ? null : product * own;
   }, 1);
@@ -236,7 +242,7 @@ function draw(place, every = false) {
   const levels = place.map(({ k }) => k), split = splitAxes(place);
   const [root] = cut(place, cuboidOf(place, [])).found;
   const whole = itemOf(cut(place, cuboidOf(place, [])), root, place, 1);
-  const parts = [...crumbs(place), here(place, whole), choices(place)];
+  const parts = [...crumbs(place), here(place, whole), choices(place), ...legends(place)];
   const name = wordsOf(cuboidOf(place, []), levels);
   let picture = null;
   if (!split.length) {
@@ -248,7 +254,7 @@ function draw(place, every = false) {
     const part = cut(place, levels), few = largest(part);
     const items = itemsOf(few, place, whole.count), cells = possible(place);
     const listed = number.format(part.found.length);
-    const note = cells === null ? `${listed} counts are listed; what is not listed was released as 0.`
+    const note = cells === null ? `${listed} counts are listed; what is not listed was released as 0${facts.ruled ? ", as is what public facts rule out" : ""}.`
       : `${listed} of ${number.format(cells)} possible counts are listed${cells > part.found.length ? "; the others were released as 0." : "."}`;
     const line = make("p", { class: "readout", "aria-hidden": "true" }, note);
     if (split.length === 1) picture = map(items);

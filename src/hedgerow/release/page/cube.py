@@ -46,6 +46,7 @@ from hedgerow.release.page.carried import (
 )
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.product import BETWEEN_CODES
 from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import visible
 
@@ -125,17 +126,16 @@ class CarriedCuboids:
     def facts(self) -> dict[str, Any]:
         """Return the cuboids as the page's script reads them.
 
-        Under ``released`` stand all of the workload where they are not every combination of levels.
+        Under ``released`` stand all of the workload where they are not every combination of levels;
+        ``ruled`` says whether public facts rule some counts out.
         """
         listed = any(map(len, self.cells.values()))
         return {
-            "axes": [
-                {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
-                for axis in self.tree.axes
-            ],
+            "axes": [_axis_facts(axis) for axis in self.tree.axes],
             "sizes": [_sizes(axis) for axis in self.tree.axes],
             "cuboids": list(self.cells) if listed else [],
             "start": self.start if listed else [],
+            "ruled": bool(self.plan.facts),
             "released": None if isinstance(self.plan.workload, Cube) else list(self.plan.levels),
         }
 
@@ -333,6 +333,16 @@ def _flat(tree: Tree, levels: Levels, codes: tuple[Int64, ...]) -> Int64:
 def _only(levels: Levels, axis: int) -> Levels:
     """Return the margin of a cuboid along one axis."""
     return tuple(k if a == axis else 0 for a, k in enumerate(levels))
+
+
+def _axis_facts(axis: Axis) -> dict[str, Any]:
+    """Return an axis as the script reads it; of a product also what the labels of a level list."""
+    facts = {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
+    if axis.product is None:
+        return facts
+    columns = (axis.columns_of(level) for level in range(1, axis.depth + 1))
+    told = [BETWEEN_CODES.join(each) if len(each) > 1 else "" for each in columns]
+    return facts | {"told": [visible(words) for words in told]}
 
 
 def _sizes(axis: Axis) -> list[int]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.plan.cost import possible_cells
 from hedgerow.plan.cuboids import Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
@@ -118,7 +119,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         rows.append(
             [
                 _numbered(plan, levels),
-                f"{plan.tree.cells(levels):,}",
+                f"{possible_cells(plan, levels):,}",
                 f"{listed.listed:,}",
                 noise,
                 "–" if row["share"] is None else f"{100 * row['share']:.3g} %",
@@ -133,7 +134,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         f"{'Depth by depth' if plan.is_chain else 'Level by level'}, from the whole to the finest "
         "counts",
         [
-            "Level", "Possible counts", "Listed, above 0", "Noise",
+            "Level", _possible(plan), "Listed, above 0", "Noise",
             "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
             "Noise: standard deviation", "Expected error (RMSE)", "95 %: no error beyond",
             "Contradicted ≠",
@@ -155,7 +156,8 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
         share = what.kind if row["share"] is None else f"{100 * row['share']:.3g} %"
         error = "exact" if isinstance(what, Public) else _error(row["rmse"])
-        many = f"{tree.cells(levels):,} count{'s' if tree.cells(levels) > 1 else ''}"
+        possible = possible_cells(plan, levels)
+        many = f"{possible:,} count{'s' if possible > 1 else ''}"
         cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
     for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
         if levels not in cells:
@@ -166,14 +168,18 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     if len(plan.levels) < len(cells):
         left = "; a sum: not released as such, but a sum of released counts; blank: in no table"
     return table(
-        f"Expected error (RMSE) of every pair of levels; below it how many counts are possible, "
-        f"and the {share}{left}",
+        f"Expected error (RMSE) of every pair of levels; below it how many counts are possible"
+        f"{' under public facts, at most' if plan.facts else ''}, and the {share}{left}",
         [f"{shown(tree.axes[0].name)} ↓<br>{shown(tree.axes[1].name)} →", *map(shown, names[1])],
         [
             [shown(name), *(cells[i, j] for j in range(len(names[1])))]
             for i, name in enumerate(names[0])
         ],
     )
+
+
+def _possible(plan: Plan) -> str:
+    return "Possible counts under public facts, at most" if plan.facts else "Possible counts"
 
 
 def _numbered(plan: Plan, levels: Levels) -> str:

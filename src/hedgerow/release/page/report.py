@@ -30,7 +30,7 @@ from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
 from hedgerow.tables.tree import Levels, Tree
-from hedgerow.text import visible
+from hedgerow.text import format_rounded_up, visible
 
 # What the picture of the hierarchy starts from: the shape of the tree, and a first table.
 
@@ -87,6 +87,8 @@ def _first(nodes: Nodes) -> Nodes:
 
 
 REPORT = "report.html"
+MOST_LETTERS = 12
+"""Of a fraction at the head of the page."""
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 CHAIN_SCRIPTS = (
@@ -273,5 +275,8 @@ def _hash(text: str) -> str:
 
 
 def _short(value: Fraction) -> str:
+    """Return a number exactly, or six digits rounded up where that would be long."""
     exact = f"{float(value):.6g}"
-    return exact if Fraction(exact) == value else str(value)
+    if Fraction(exact) == value:
+        return exact
+    return str(value) if len(str(value)) <= MOST_LETTERS else format_rounded_up(value)

@@ -19,6 +19,7 @@ from hedgerow.plan.cuboids import (
     Survivors,
     Unmeasured,
 )
+from hedgerow.plan.known import facts_in_words
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.stored import OnDisk
@@ -36,6 +37,7 @@ from hedgerow.release.page.markup import (
     table,
 )
 from hedgerow.release.page.promise import Priced, figure
+from hedgerow.tables.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 
 # The distribution of a numeric column in a release: its CDF, with the band of its intervals.
@@ -110,6 +112,8 @@ def distribution(release: OnDisk) -> str | None:
 ALPHA = 0.05
 MOST_TABLES = 3
 """In the title of a page."""
+MOST_NAMED = 12
+"""Combinations of levels in a sentence; a table has all."""
 
 
 def title(plan: Plan) -> str:
@@ -149,8 +153,19 @@ def released(plan: Plan, total: int) -> str:
         f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
         f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
         f"trip. Counts are whole numbers, none is negative, and {added}. "
-        f"What {listing} has a count of 0.</p>{_tables(plan)}"
+        f"What {listing} has a count of 0.{_labels(plan)}</p>{_tables(plan)}"
     )
+
+
+def _labels(plan: Plan) -> str:
+    """Return which columns the labels of product axes list: HTML."""
+    told = (
+        f" Labels of {shown(axis.name)} list {shown(BETWEEN_CODES.join(axis.columns))}, as far as "
+        "their level goes."
+        for axis in plan.tree.axes
+        if axis.product is not None
+    )
+    return "".join(told)
 
 
 def _tables(plan: Plan) -> str:
@@ -248,14 +263,22 @@ def _how_well(plan: Plan, priced: Priced) -> str:
 def _public(plan: Plan) -> str:
     exact = [name for name, what in plan.cuboids.items() if isinstance(what, Public)]
     what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
-    from_files = (
-        " So are facts from public files and rules: cells that hold nobody, and bounds "
-        "(<code>domain/public/</code>). They say nothing of the confidential table."
-    )
     return (
         (what if exact else "No count is public: every one carries noise, the total too. ")
         + "Declared public are also the lists of areas or ranges (<code>domain/</code>), this "
-        f"plan, its noise and its hash.{from_files if plan.facts else ''}"
+        f"plan, its noise and its hash.{_facts(plan)}"
+    )
+
+
+def _facts(plan: Plan) -> str:
+    """Return what public files and rules say, and that it costs nothing: HTML."""
+    if plan.known is None:
+        return ""
+    each = "".join(f"<li>{shown(words)}</li>" for words in facts_in_words(plan.tree, plan.facts))
+    return (
+        " So are facts from public files and rules (<code>domain/public/</code>):"
+        f"<ul>{each}</ul>{plan.known.words} They say nothing of the confidential table: they cost "
+        "nothing, and do not restrict the promise."
     )
 
 
@@ -278,7 +301,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     which = _MEASURED[plan.measure] if plan.is_chain else _measured_cells(plan)
     parts = [f"{what} {which}, at {len(measured)} of {len(every)} {levels}."]
     if idle:
-        names = joined([shown(name) for name in idle])
+        names = _few([shown(name) for name in idle])
         parts.append(f"Not measured, as they follow from others: {names}.")
     if not plan.is_chain:
         parts.append(shown(plan.joint.words))
@@ -296,14 +319,19 @@ def _made(plan: Plan, estimator: Estimator) -> str:
 def _measured_cells(plan: Plan) -> str:
     """Return which counts of which cuboids carry noise of their own: HTML."""
     names = {levels: shown(plan.tree.name_of(levels)) for levels in plan.measured}
-    below = joined([name for levels, name in names.items() if not plan.is_whole(levels)])
-    whole = [name for levels, name in names.items() if plan.is_whole(levels)]
+    below = _few([name for levels, name in names.items() if not plan.is_whole(levels)])
+    whole = _few([name for levels, name in names.items() if plan.is_whole(levels)])
     which = "those of which every coarser count was released as positive"
     if isinstance(plan.workload, Cube):
         return "all possible counts" + (f" (of {below}, {which})" if below else "")
     if not below:
-        return f"all possible counts of {joined(whole)}"
-    return f"all possible counts of {joined(whole)} (and of {below}, {which})"
+        return f"all possible counts of {whole}"
+    return f"all possible counts of {whole} (and of {below}, {which})"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return some of the names in words, and how many there are besides."""
+    return joined([*names[:MOST_NAMED], *_more(names[MOST_NAMED:])])
 
 
 def _more(left: Sequence[str]) -> list[str]:

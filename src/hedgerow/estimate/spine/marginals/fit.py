@@ -16,7 +16,7 @@ their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
 
 The first is done residual by residual, without a matrix larger than the groups; the second is a
 water-filling, row by row (`hedgerow.estimate.spine.marginals.steps`). Steps are over-relaxed, and ρ
-is balanced now and then.
+is balanced after 8 rounds, then after twice as many each time.
 
 *Where it begins.* At the conditional estimate (x in the limit ρ → 0), projected cell by cell as if
 cells were independent with the variance of the finest residual, and at the multipliers of that

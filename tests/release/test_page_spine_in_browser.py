@@ -1,0 +1,50 @@
+"""The page of a release along a spine in a real browser, against the files of its cuboids."""
+
+import pytest
+
+from tests.browser import needs_chromium
+from tests.release.spine_pages import released
+from tests.release.test_page_cube_in_browser import check_matrix, choose, ready
+
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return released(tmp_path_factory.mktemp("spine") / "files")
+
+
+def note(tab):
+    return " ".join(tab.inner_text("#explorer .readout").split())
+
+
+def legends(tab):
+    return [" ".join(one.split()) for one in tab.locator("#explorer .told").all_inner_texts()]
+
+
+def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened, made):
+    tab = ready(opened(made.path), "Everything")
+    check_matrix(tab, made, (1, 1), {})
+    assert legends(tab) == []
+    at = [1, 1]
+    for levels in [levels for levels in made.plan.levels if all(levels)][1:]:
+        for axis, level in enumerate(levels):
+            if at[axis] != level:
+                choose(tab, axis, level)
+                at[axis] = level
+        more = tab.get_by_role("button", name="Show all")
+        if more.count():
+            more.click()
+        check_matrix(tab, made, levels, {})
+        columns = " · ".join(made.tree.axes[1].columns_of(levels[1]))
+        assert legends(tab) == ([f"Labels of person list {columns}."] if levels[1] > 1 else [])
+        assert note(tab).endswith("was released as 0, as is what public facts rule out.")
+
+
+def test_a_kind_of_quarters_within_a_county_opens_with_its_margins(opened, made):
+    tab = ready(opened(made.path, "#cube-1.0.2-1.0.4"), "geography county C0 × person hhgq")
+    more = tab.get_by_role("button", name="Show all")
+    if more.count():
+        more.click()
+    first = made.release.level("person.hhgq")["hhgq"].sort()[0]
+    check_matrix(tab, made, (2, 4), {0: (1, "C0"), 1: (1, first)})
