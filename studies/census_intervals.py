@@ -1,8 +1,8 @@
-"""The intervals of a state's redistricting file: how often they hold the true count.
+"""How often the intervals of a state's redistricting file hold the true count.
 
 Reads Rhode Island from ``../shared/data`` beside the repository (or the folder named as the first
 argument), and writes ``docs/census_intervals.md``: both release files of the redistricting example,
-three seeded releases each, every level × query, every cell that public facts leave open, listed or
+ten seeded releases each, every level × query, every cell that public facts leave open, listed or
 not. The table is public and all noise is seeded.
 """
 
@@ -32,7 +32,7 @@ from hedgerow.tables.tree import Tree
 from studies.page import DATA, ROOT, markdown
 from studies.redistricting import LEVELS, RACES, group_of
 
-SEEDS = range(3)
+SEEDS = range(10)
 WIDE = 25
 """Variance, records²: from here on coverage before clipping is stated apart."""
 ALL_AT_ONCE = hr.Confidence(USUAL.coverage, simultaneous=True)
@@ -209,8 +209,7 @@ def page(found: dict[str, dict[tuple[int, tuple[str, ...]], Coverage]]) -> str:
     """Return the page."""
     head = ["level", "query", "cells", "mean variance", "held", "before clipping",
             f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
-    text = __doc__.strip().splitlines()[0]
-    parts = [f"# {text}\n", INTRODUCTION]
+    parts = [f"# {__doc__.splitlines()[0].removesuffix('.')}\n", INTRODUCTION]
     for name, coverages in found.items():
         rows = [
             (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", f"{each.cells:,}",

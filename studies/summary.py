@@ -22,6 +22,7 @@ PAPERS = {
 }
 WIDER = {
     "census": "census_errors",
+    "census_intervals": "census_intervals",
     "coverage": "coverage",
     "cube": "cube_errors",
     "distributions": "distributions_study",
