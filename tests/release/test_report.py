@@ -580,7 +580,9 @@ def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
     assert "contradicted-1" not in blocks
     gaps, estimates = map(numbers, blocks["contradicted-2"])
     assert gaps == [0] * 12
-    assert [unfolded(value) for value in estimates] == release.measurements(2).tolist()
+    assert [unfolded(value) for value in estimates] == release.measurements(depth=2)[
+        "noisy_count"
+    ].to_list()
     assert "Contradicted by their own noisy counts: 12." in made.seen.said
     cells = [one.text.strip() for one in made.seen.all("td") if "table" in one.inside]
     headings = [one.text for one in made.seen.all("th") if one.attributes.get("scope") == "col"]
