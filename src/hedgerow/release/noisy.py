@@ -83,8 +83,8 @@ def _cells(content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64
     cells = plan.tree.cells(levels)
     _check_number(plan, levels, cells, noisy)
     sizes = [axis.size(level) for axis, level in zip(plan.tree.axes, levels, strict=True)]
-    codes = np.unravel_index(np.arange(cells), sizes)
-    return tuple(code.astype(np.int32) for code in codes), noisy
+    rows = np.unravel_index(np.arange(cells), sizes)
+    return tuple(code.astype(np.int32) for code in rows), noisy
 
 
 def _survivors(content: Content, joint: Joint, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
