@@ -76,6 +76,7 @@ from .release.directory.output import Unfinished as Unfinished
 from .tables.axis import Axis as Axis
 from .tables.code_list import Division as Division, Parents as Parents, Prefix as Prefix
 from .tables.counts import Counts as Counts
+from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree

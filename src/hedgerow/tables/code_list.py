@@ -328,7 +328,8 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
             f"{subject}: column {name!r} must have a number in every row, below 2^53; write "
             f"1234.5, with a point and without separators of thousands"
         )
-    return np.floor(numbers.to_numpy()).astype(np.int64)
+    floored: Int64 = np.floor(numbers.to_numpy()).astype(np.int64)
+    return floored
 
 
 @dataclass(frozen=True)
