@@ -77,6 +77,7 @@ from .export.data_package import DataPackage as DataPackage
 from .export.export import export as export
 from .export.statistics_file import StatisticsFile as StatisticsFile
 from .tables.axis import Axis as Axis
+from .tables.code_list import Division as Division, Parents as Parents, Prefix as Prefix
 from .tables.counts import Counts as Counts
 from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
