@@ -14,6 +14,7 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
+from hedgerow.tables.float_codes import unpointed
 from hedgerow.tables.product import (
     Order,
     Product,
@@ -118,7 +119,7 @@ class Axis:
         check_names(name, levels, columns)
         subject = f"the list of areas of axis {name!r}"
         codes = as_codes(pl.DataFrame(as_arrow(areas, subject)), list(levels), subject)
-        paths = complete(codes, subject)
+        paths = complete(codes.with_columns(unpointed(code) for code in codes), subject)
         labels, child_start = nest(paths, subject, repeated=from_table)
         return cls(name, levels, columns, labels, child_start, not_stated, from_table, attribute)
 
