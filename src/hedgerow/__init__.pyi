@@ -75,6 +75,7 @@ from .release.distribution.release import release_distribution as release_distri
 from .release.directory.output import Unfinished as Unfinished
 from .tables.axis import Axis as Axis
 from .tables.counts import Counts as Counts
+from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree

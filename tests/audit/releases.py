@@ -138,7 +138,7 @@ class Rows:
             self._put(self.seen.counts, depth - above, codes, counts, run)
             if isinstance(plan.depths[depth], Measured | Summed):
                 cells = children(plan.tree, depth, parents)
-                noisy = release.measurements(depth)
+                noisy = release.content.noisy(plan.tree.cuboid(depth))
                 self._put(self.seen.noisy, depth - above, cells, noisy, run)
 
     def _put(self, out: Any, depth: int, codes: Codes, values: Any, run: int | None) -> None:

@@ -184,3 +184,68 @@ def test_formulas_in_records_are_quoted_or_warned_of(tmp_path, capsys):
     write_parts(frames, tmp_path / "y.csv", quote_formulas=True)
     assert capsys.readouterr().err == ""
     assert (tmp_path / "y.csv").read_text() == "'=town\na\n'=1+1\n'@x\n-9\n"
+
+
+def test_noisy_counts_are_written_with_codes_and_variances(run, out, tmp_path):
+    release = read_release(out)
+    name, file = release.plan.tree.cuboid_name(2), tmp_path / "noisy.parquet"
+    code, said, _ = run("table", out, "--noisy", "--level", name, "--output", file)
+    assert code == 0
+    found = pl.read_parquet(file)
+    assert found.columns == ["o_region", "d_region", "noisy_count", "variance"]
+    assert found.equals(release.measurements(name))
+    assert f"{len(found):,} rows: {file}" in said
+    by = ["--by", "origin=region", "--by", "destination=region"]
+    for chosen in (["--depth", "2"], by):
+        again = tmp_path / f"{chosen[0]}.parquet"
+        assert run("table", out, "--noisy", *chosen, "--output", again)[0] == 0
+        assert pl.read_parquet(again).equals(found)
+    code, said, _ = run("table", out, "--noisy", "--depth", "2")
+    assert said.splitlines()[0].split() == found.columns
+    assert "noisy counts as they were measured, unbiased" in said
+
+
+def test_rounded_counts_and_those_left_out_are_said_and_marked(run, out, tmp_path):
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    wanted = read_release(out).level(depth=4)
+    options = ["--depth", "4", "--round", "5", "--suppress-wider", "0.5"]
+    code, said, _ = run("table", out, *options)
+    assert code == 0
+    wide = (wanted["high"] - wanted["low"]) > 0.5 * wanted["count"]
+    assert 0 < wide.sum() < len(wanted)
+    assert f"{wide.sum():,} of {len(wanted):,} counts are left out" in said
+    assert "[u]" in said.split("\n\n")[0]
+    assert "Counts are rounded to multiples of 5" in said
+    for more in ((), ("--counts-only",)):
+        file = tmp_path / f"shown{len(more)}.parquet"
+        assert run("table", out, *options, *more, "--output", file)[0] == 0
+        shown = pl.read_parquet(file)
+        assert shown["suppressed"].equals(wide.rename("suppressed"))
+        assert shown["count"].is_null().equals(wide)
+        assert (shown["count"].drop_nulls() % 5 == 0).all()
+        assert (shown["rounded_to"] == 5).all()
+        assert ("estimate" in shown.columns) == (not more)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+MIXED = {
+    "both": (("--noisy", "--records"), "it shows codes alone"),
+    "records, left out": (("--records", "--suppress-wider", "0.5"), "it shows codes alone"),
+    "noisy, counts": (("--noisy", "--depth", "1", "--counts-only"), "as they were measured; leave"),
+    "noisy, rounded": (("--noisy", "--depth", "1", "--round", "5"), "as they were measured; leave"),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_is_shown_as_it_is_takes_no_rounding(run, out, name):
+    arguments, message = MIXED[name]
+    code, said, err = run("table", out, *arguments)
+    assert (code, said) == (2, "")
+    assert message in err
+
+
+def test_noisy_counts_of_what_was_not_measured_are_refused(run, out):
+    code, _, err = run("table", out, "--noisy", "--by", "origin=province")
+    assert (code, "no cuboid 'origin.province'" in err) == (2, True)
+    code, _, err = run("table", out, "--noisy", "--by", "origin=regoin")
+    assert (code, "did you mean 'region'?" in err) == (2, True)

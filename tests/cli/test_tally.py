@@ -17,7 +17,7 @@ def test_the_tally_counts_what_is_released_and_measured(tmp_path):
     release = hr.release(counts, plan, directory=tmp_path / "out", progress=progress)
     assert list(tally.work) == ["total", "level1", "level2", "level3"], "coarse to fine"
     for depth, (cells, survivors, seconds) in enumerate(tally.work.values()):
-        assert cells == len(release.measurements(depth))
+        assert cells == len(release.measurements(depth=depth))
         assert survivors == release.level(depth=depth).height
         assert seconds >= 0
     assert all(len(row) == len(HEADINGS) for row in tally.rows())

@@ -187,7 +187,7 @@ def test_nodes_below_a_public_zero_are_not_measured():
         measure=hr.All(),
     )
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
-    assert len(release.measurements(2)) == 8
+    assert len(release.measurements(depth=2)) == 8
     assert release.level(depth=2)["count"].sum() == 120
 
 
@@ -213,7 +213,7 @@ def test_survivors_of_an_unmeasured_depth_are_sums_of_what_is_measured_below(see
     plan = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace(), allocation=shares)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
     nodes = {t: here for (t,), here in release.content.nodes.items()}
-    noisy = release.measurements(3).reshape(-1, 3, 5)
+    noisy = release.measurements(depth=3)["noisy_count"].to_numpy().reshape(-1, 3, 5)
     place = {code: i for i, code in enumerate(nodes[1].codes[0].tolist())}
     for code, estimate, variance in zip(
         nodes[2].codes[0].tolist(), nodes[2].estimate, nodes[2].variance, strict=True

@@ -53,7 +53,7 @@ def test_a_written_release_reads_back_the_same(made, tmp_path):
     for depth in range(plan.tree.depth + 1):
         assert read.level(depth=depth).equals(release.level(depth=depth))
         if plan.depths[depth].kind == "measured":
-            assert np.array_equal(read.measurements(depth), release.measurements(depth))
+            assert read.measurements(depth=depth).equals(release.measurements(depth=depth))
     read.write(tmp_path / "copy")
     assert failures(tmp_path / "copy") == []
 
@@ -121,7 +121,7 @@ def test_keys_come_from_the_operating_system(made, tmp_path, monkeypatch):
     release = hr.release(counts, plan)
     (key,) = asked
     expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
-    assert np.array_equal(release.measurements(2), expected.measurements(2))
+    assert release.measurements(depth=2).equals(expected.measurements(depth=2))
 
 
 class KilledError(Exception):
@@ -168,7 +168,7 @@ def test_a_discarded_release_starts_with_a_fresh_key(made, tmp_path):
     discard = hr.Unfinished.DISCARD
     release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=discard)
     before = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
-    assert not np.array_equal(release.measurements(2), before.measurements(2))
+    assert not release.measurements(depth=2).equals(before.measurements(depth=2))
     assert failures(tmp_path / "out") == []
 
 
@@ -280,7 +280,7 @@ def test_measurements_on_disk_are_those_that_were_drawn(made, tmp_path):
     expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     for depth, what in enumerate(plan.depths):
         if what.kind == "measured":
-            assert np.array_equal(release.measurements(depth), expected.measurements(depth))
+            assert release.measurements(depth=depth).equals(expected.measurements(depth=depth))
 
 
 def test_a_staging_folder_is_readable_by_its_owner_alone(made, tmp_path):

@@ -47,7 +47,9 @@ def test_counts_of_the_tree_that_must_add_up_to_bad_ones_are_flagged():
     towns = release.level("level2")
     assert towns.columns == ["level1", "level2", "count", *SURENESS]
     assert towns["contradicted"].all()
-    assert (towns["estimate"] == release.measurements(2)).all(), "noisy counts, as they are"
+    assert (towns["estimate"] == release.measurements("level2")["noisy_count"]).all(), (
+        "noisy counts, as they are"
+    )
     assert not release.level("level1")["contradicted"].any()
     assert release.level(depth=0).to_dicts() == [
         {"count": 9000, "estimate": 9000.0, "standard_error": 0.0, "low": 9000, "high": 9000,

@@ -580,7 +580,9 @@ def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
     assert "contradicted-1" not in blocks
     gaps, estimates = map(numbers, blocks["contradicted-2"])
     assert gaps == [0] * 12
-    assert [unfolded(value) for value in estimates] == release.measurements(2).tolist()
+    assert [unfolded(value) for value in estimates] == release.measurements(depth=2)[
+        "noisy_count"
+    ].to_list()
     assert "Contradicted by their own noisy counts: 12." in made.seen.said
     cells = [one.text.strip() for one in made.seen.all("td") if "table" in one.inside]
     headings = [one.text for one in made.seen.all("th") if one.attributes.get("scope") == "col"]
@@ -596,7 +598,8 @@ def test_the_table_for_readers_without_scripts_marks_them_too():
     nodes = Nodes((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
                        np.zeros(3), np.zeros(3))  # fmt: skip
     root = Nodes((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
-    text = first_counts(tree, Carried([root, nodes], [interval, interval], []))
+    plan = make_plan(tree, budget=Rho(1))
+    text = first_counts(plan, Carried([root, nodes], [interval, interval], []))
     assert text.count("contradicted") == 1
     line = next(line for line in text.splitlines() if "contradicted" in line)
     assert "900" in line

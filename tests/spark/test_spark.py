@@ -144,7 +144,7 @@ def assert_same(released, local, plan):
         levels = plan.tree.cuboid(depth)
         assert released.content.counts(levels).equals(local.content.counts(levels)), depth
         if isinstance(what, hr.Measured):
-            assert np.array_equal(released.measurements(depth), local.measurements(depth)), depth
+            assert released.measurements(depth=depth).equals(local.measurements(depth=depth)), depth
 
 
 CASES = {

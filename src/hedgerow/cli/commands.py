@@ -21,8 +21,9 @@ from hedgerow.cli.new import new
 from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
-from hedgerow.cli.released import check, estimate, report, table
+from hedgerow.cli.released import check, estimate, report
 from hedgerow.cli.simulate import simulate
+from hedgerow.cli.table import table
 from hedgerow.cli.terminal import (
     PLAIN,
     bar,

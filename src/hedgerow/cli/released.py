@@ -1,6 +1,5 @@
-"""The commands on a release directory: `check`, `report`, `table` and `estimate`."""
+"""The commands on a release directory but `table`: `check`, `report` and `estimate`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,31 +7,20 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import (
-    TABLES,
-    ByLevels,
     Directory,
-    QuoteFormulas,
     check_place,
-    levels_by,
-    write_table,
 )
-from hedgerow.cli.records import show_records
-from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
+from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
-from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
-from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import made_by, read_manifest
 from hedgerow.release.directory.measurements import (
-    CONTRADICTED,
     COUNT,
     ESTIMATE,
-    HIGH,
-    LOW,
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.output import check_output
@@ -45,10 +33,10 @@ from hedgerow.release.reestimate.reestimate import (
     estimate_measurements,
     reestimate,
 )
-from hedgerow.release.release import Release, meant_levels, read_release
+from hedgerow.release.release import read_release
 from hedgerow.spec.measurement_file import read_measurements
 from hedgerow.tables.tree import Levels
-from hedgerow.text import one_line, visible
+from hedgerow.text import one_line
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
@@ -107,129 +95,6 @@ def report(
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
     stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
-
-
-FIRST_ROWS = 20
-
-
-def table(  # noqa: PLR0913, PLR0917 - the options of a command
-    directory: Directory,
-    level: Annotated[
-        str | None, typer.Option(help="A cuboid by its name in the plan: county.")
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
-    ] = None,
-    by: ByLevels = None,
-    counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
-    ] = False,
-    records: Annotated[
-        bool,
-        typer.Option(
-            "--records",
-            help="One row a released record: of the released table, or of --level or --depth.",
-        ),
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
-    quote_formulas: QuoteFormulas = False,
-) -> None:
-    """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
-
-    Columns: the codes; count; the unbiased estimate and its standard_error; low and high, the 95 %
-    interval of the true count; and contradicted: whether the count lies outside the intervals that
-    hold for all counts of the table at once, which chance does not explain; there use the estimate.
-    Combinations that are not listed have a count of 0. With --records the codes alone, one row for
-    every record that was counted. Reads only the release directory, at no privacy cost.
-    """
-    if output is not None:
-        check_place(output, suffixes=TABLES, force=force)
-    if records:
-        if by or counts_only or (level is not None and depth is not None):
-            raise ReleaseError(
-                "--records goes with --level or --depth, or alone for the released table; it "
-                "shows codes alone"
-            )
-        show_records(directory, level, depth, output, quote_formulas=quote_formulas)
-        return
-    if (level is not None) + (depth is not None) + bool(by) != 1:
-        raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
-    with stage("reading the release"), undamaged(directory):
-        released = read_release(directory)
-        levels = levels_by(released.plan.tree, by or [])
-        whole = _frame(released, level, depth, levels, counts_only=counts_only)
-    labels = [name for columns in released.columns.values() for name in columns]
-    kept = [name for name in whole.columns if name in {*labels, COUNT}]
-    frame = whole.select(kept) if counts_only else whole
-    if output is None:
-        _show(frame, labels)
-    else:
-        write_table(frame, output, quote_formulas=quote_formulas)
-        stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
-    if CONTRADICTED in whole.columns:
-        astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
-        warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
-    elif levels:
-        stderr.print(
-            "Note: whether these sums contradict their own measurements is not shown; leave out "
-            "--counts-only for their estimates"
-        )
-
-
-def _frame(
-    released: Release,
-    level: str | None,
-    depth: int | None,
-    levels: dict[str, str],
-    *,
-    counts_only: bool,
-) -> pl.DataFrame:
-    if levels:
-        return released.cuboid(None if counts_only else USUAL, **levels)
-    plan = released.plan
-    if depth is not None and not plan.is_chain:
-        raise ReleaseError(
-            f"{plan.workload.noun} has no depths; name a cuboid: "
-            f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
-        )
-    meant = None if level is None else meant_levels(plan.tree, level)
-    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
-        sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
-        raise ReleaseError(
-            f"no cuboid {level!r} is in the plan; for sums over the other axes write {sums}"
-        )
-    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
-        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
-    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
-        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
-    return released.level(level, depth=depth)
-
-
-def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
-    """Print the first rows: codes to the left, numbers to the right."""
-    head = frame.head(FIRST_ROWS)
-    columns = [[_word(name, value) for value in head[name]] for name in head.columns]
-    rows = [head.columns, *zip(*columns, strict=True)]
-    stdout.print(
-        escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
-    )
-    stdout.print(
-        f"\n{len(head):,} of {len(frame):,} rows; combinations that are not listed have a count of "
-        f"0. --output FILE.csv writes all rows."
-    )
-
-
-def _word(name: str, value: object) -> str:
-    if name == CONTRADICTED:
-        return "yes" if value else ""
-    if isinstance(value, float):
-        return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 ESTIMATE_HEADINGS = (

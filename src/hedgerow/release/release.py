@@ -9,12 +9,10 @@ from typing import cast
 import polars as pl
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import ReleaseError, did_you_mean, kind_of
+from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
@@ -38,6 +36,7 @@ from hedgerow.release.directory.stored import (
     public_nodes,
     verified_release,
 )
+from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.spine.answers import attribute_sums, columns_among, is_off_tree
@@ -125,8 +124,8 @@ class Release:
         True
         >>> release.cuboid(place="county").shape
         (2, 7)
-        >>> release.measurements(depth=2).shape
-        (3,)
+        >>> release.measurements("town").columns
+        ['county', 'town', 'noisy_count', 'variance']
         >>> pl.concat(release.records()).group_by("county").len("count").sort("county").equals(
         ...     release.cuboid(None, place="county").cast({"count": pl.UInt32})
         ... )
@@ -218,7 +217,7 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
-        columns, tree = self._columns(levels), self.plan.tree
+        columns, tree = label_columns(self.plan, levels), self.plan.tree
         if is_off_tree(self.plan, levels):
             sums = attribute_sums(self.content, levels, confidence)
             return sums.select(*columns, pl.exclude(columns)).sort(columns)
@@ -240,24 +239,6 @@ class Release:
         errors = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
         listed = listed.select(*columns, COUNT, *errors)
         return listed.sort(columns) if columns else listed
-
-    def _columns(self, levels: Mapping[str, str]) -> list[str]:
-        """Return the label columns of a cuboid, in the order in which its axes were named."""
-        axes, columns = {axis.name: axis for axis in self.plan.tree.axes}, list[str]()
-        for name, level in levels.items():
-            axis = axes.get(name)
-            if axis is not None and axis.attribute and level not in axis.levels:
-                columns += columns_among(axis, level)
-                continue
-            if axis is None or level not in axis.levels:
-                names = list(axes) if axis is None else list(axis.levels)
-                given = name if axis is None else level
-                raise ReleaseError(
-                    f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                    f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
-                )
-            columns += axis.columns_of(axis.level_number(level))
-        return columns
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE
@@ -287,29 +268,26 @@ class Release:
             levels = self._levels(level, depth)
         return records_of(self.content, levels, self._total(), rows)
 
-    def measurements(self, depth: int | None = None, *, level: str | None = None) -> Int64:
-        """Return the noisy counts of a measured cuboid: int64 (measured cells).
+    def measurements(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
+        """Return the noisy counts of a measured cuboid: unbiased, before anything was estimated.
 
         Along a chain these are the children of the survivors above it. Of a cube or named cuboids
-        they are all cells, row by row in the order of ``domain/``, along a spine but for those that
-        public facts rule out; or, of survivors alone, those below positive margins
-        (`hedgerow.estimate.cube.survivors`). Of running sums they are the sums of the bins.
+        they are all cells, along a spine but for those that public facts rule out; or, of survivors
+        alone, those below positive margins (`hedgerow.estimate.cube.survivors`).
 
         Args:
-            depth: the number of a depth of a chain; or
-            level: a cuboid by the name that the plan shows.
+            level: its name, as in `level`; or
+            depth: along a chain its number.
+
+        Returns:
+            One row a measured cell: its codes under the table's own column names, ``noisy_count``
+            (records, often below 0) and the ``variance`` of its noise (records²); along a chain in
+            tree order, else row by row in the order of ``domain/``.
 
         Raises:
-            ReleaseError: no such cuboid, or it was not measured.
+            ReleaseError: no such cuboid, or it was not measured, or running sums of it were.
         """
-        levels = self._levels(level, depth)
-        what, named = self.plan.by_levels[levels], f"depth {depth}" if level is None else level
-        if not isinstance(what, Measured | Summed):
-            raise ReleaseError(f"{named} is {what.kind}; it has no noisy counts")
-        noisy, joint = self.content.noisy(levels), None if self.plan.is_chain else self.plan.joint
-        if isinstance(joint, PlannedSpine):
-            return joint.row_by_row(joint.shape.given(levels), noisy)
-        return noisy
+        return noisy_table(self.content, self._levels(level, depth))
 
     def write(self, directory: str | Path) -> None:
         """Write a release directory; it appears whole or not at all.
@@ -322,6 +300,12 @@ class Release:
 
     def _levels(self, level: str | None, depth: int | None) -> Levels:
         tree, every = self.plan.tree, self.plan.levels
+        for what, given, kind, fitting in (
+            ("a level", level, str, 'a name such as "county"; depths are depth=2'),
+            ("a depth", depth, int, "a number"),
+        ):
+            if given is not None:
+                check_type(what, given, kind, fitting, ReleaseError)
         named = None if level is None else tree.named(level)
         if (level is None) == (depth is None):
             raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
@@ -348,6 +332,30 @@ class Release:
             f"{fault}; there are {', '.join(listed)}"
             f"{did_you_mean(level, names) if level is not None else ''}"
         )
+
+
+def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
+    """Return the label columns of axis → level, in the order in which its axes are named.
+
+    Raises:
+        TableError: no such column of an attribute.
+        ReleaseError: no such axis or level.
+    """
+    axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
+    for name, level in levels.items():
+        axis = axes.get(name)
+        if axis is not None and axis.attribute and level not in axis.levels:
+            columns += columns_among(axis, level)
+            continue
+        if axis is None or level not in axis.levels:
+            names = list(axes) if axis is None else list(axis.levels)
+            given = name if axis is None else level
+            raise ReleaseError(
+                f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
+                f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
+            )
+        columns += axis.columns_of(axis.level_number(level))
+    return columns
 
 
 def check_confidence(confidence: object) -> None:

@@ -19,7 +19,7 @@ Levels = tuple[int, ...]
 
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
-    "contradicted",
+    "contradicted", "suppressed", "rounded_to",
 }  # fmt: skip
 """Columns of a release's own, which no level can have."""
 

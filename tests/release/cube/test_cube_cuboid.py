@@ -83,4 +83,4 @@ def test_a_cube_is_asked_by_names_and_not_by_depths():
         release.level("o.levle1")
     with pytest.raises(hr.ReleaseError, match=r"'level1'; did you mean 'o.level1'"):
         release.level("level1")
-    assert len(release.measurements(level="o.level2 × d.level1")) == 24
+    assert len(release.measurements("o.level2 × d.level1")) == 24

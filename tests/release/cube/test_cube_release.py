@@ -183,7 +183,7 @@ def test_survivors_are_the_leaves_all_of_whose_settled_margins_are_positive():
         bool(rows[i, parents[1][j]] and columns[parents[0][i], j])
         for i, j in itertools.product(range(12), range(10))
     )
-    noisy = release.measurements(level="o.level2 × d.level2")
+    noisy = release.measurements("o.level2 × d.level2")
     assert len(noisy) == expected < 120
     assert release.content.noisy_cells == expected + sum(
         PAIRS.cells(levels) for levels in plan.levels[1:-1]

@@ -51,5 +51,5 @@ def test_the_noisy_counts_of_a_cuboid_are_row_by_row_in_the_order_of_the_axes(me
         for levels, what in release.plan.by_levels.items():
             if what.kind == "measured":
                 matrix, _ = incidence(release.plan.tree, levels, allowed)
-                noisy = release.measurements(level=release.plan.tree.name_of(levels))
-                assert np.array_equal(noisy, matrix @ truth[allowed])
+                found = release.measurements(release.plan.tree.name_of(levels))
+                assert np.array_equal(found["noisy_count"], matrix @ truth[allowed])

@@ -48,7 +48,7 @@ ROWS_A_GROUP = 1 << 20
 COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
 CONTRADICTED = "contradicted"
-NOISY_COUNT = "noisy_count"
+NOISY_COUNT, VARIANCE = "noisy_count", "variance"
 FACTS: dict[str, Kind] = {
     COUNT: WHOLE,
     ESTIMATE: REAL,

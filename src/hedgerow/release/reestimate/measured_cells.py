@@ -5,7 +5,7 @@ Of the cuboids that are measured whole they are the best linear unbiased ones
 positive counts of the release, and their estimates are the noisy counts as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.workload.sparse import survivors_below
+from hedgerow.estimate.workload.sparse import Survivors, survivors_below
 from hedgerow.plan.joint import Joint, as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
@@ -77,16 +77,27 @@ def _survivors(
     joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
-    covers = as_tables(joint).margins[cuboid]
-    margins = {cover: released[joint.levels(cover)] for cover in covers}
-    counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
-    survivors = survivors_below(joint.shape, cuboid, covers, counted)
+    survivors = surviving_cells(joint, cuboid, released.__getitem__)
     noisy = stored.cells(joint.levels(cuboid), survivors)
     codes = survivors.nodes(np.arange(survivors.cells))
     order = np.lexsort(codes[::-1])
     counts, variance = np.zeros(len(order), np.int64), np.full(len(order), joint.noise[cuboid])
     codes = tuple(code[order] for code in codes)
     return Nodes(codes, counts, noisy[order].astype(np.float64), variance)
+
+
+def surviving_cells(joint: Joint, cuboid: Cuboid, listed: Callable[[Levels], Nodes]) -> Survivors:
+    """Return the cells of a cuboid that were measured below positive counts of its margins.
+
+    Args:
+        joint: what the plan decides.
+        cuboid: of which survivors were measured.
+        listed: of a margin its released cells.
+    """
+    covers = as_tables(joint).margins[cuboid]
+    margins = {cover: listed(joint.levels(cover)) for cover in covers}
+    counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
+    return survivors_below(joint.shape, cuboid, covers, counted)
 
 
 def _fill(plan: Plan, levels: Levels, nodes: Nodes, listed: Nodes) -> None:

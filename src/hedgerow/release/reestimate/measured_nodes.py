@@ -68,9 +68,15 @@ def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
 
 
 def measured_nodes(
-    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
+    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes], last: int | None = None
 ) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured or lie above such, and their measurements.
+
+    Args:
+        stored: the noisy counts.
+        outline: which depths were measured.
+        released: the listed nodes of the depths.
+        last: the deepest depth to return; that of the leaves unless given.
 
     Returns:
         nodes: in tree order, with their released counts (0 where they are not listed).
@@ -78,7 +84,7 @@ def measured_nodes(
     """
     top = _top(stored, outline, released[outline.tree.cuboid(0)])
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
-    for t in range(1, outline.tree.depth + 1):
+    for t in range(1, (outline.tree.depth if last is None else last) + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
         given = released[outline.tree.cuboid(t)]
         open_below = np.flatnonzero(_is_open(outline, t - 1, above))
