@@ -13,6 +13,7 @@ from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.code_list import Division, Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.database import open_database
 from hedgerow.tables.read import Query, read_areas
@@ -100,6 +101,24 @@ def test_a_list_written_as_floats_fits_a_table_that_is_not(tmp_path):
 def test_a_list_in_a_data_frame_may_be_written_as_floats_too():
     written = {"state": ["7.0", "7.0", "8.0"], "county": ["74.0", "75.0", "80.0"]}
     assert Axis.from_frame("place", written, LEVELS).labels[-1].to_list() == ["74", "75", "80"]
+
+
+def test_whole_floats_are_codes_that_a_rule_divides():
+    written = {"GEOID": ["1101.0", "1202.0"]}
+    blocks = Axis.from_frame("place", written, ["state", "block"], rule=Prefix([2, 4]))
+    assert blocks.labels[1].to_list() == ["1101", "1202"]
+    for codes in ([1101.0, 1202.0], ["1101.0", "1202"]):
+        assert counted({"GEOID": codes}, Tree([blocks])) == {"1101": 1, "1202": 1}
+    for points in (["250.0", "250.1"], ["250.0"]):
+        causes = Axis.from_frame(
+            "cause", {"icd": ["250.1", "250.0"]}, ["a", "b"], rule=Prefix([3, 5])
+        )
+        assert counted({"icd": points}, Tree([causes])) == dict.fromkeys(points, 1)
+
+
+def test_coordinates_may_be_fractions_all_the_same():
+    squares = Axis.from_frame("grid", {"x": [10.5, 20.0]}, ["s"], rule=Division([10], code="x"))
+    assert counted({"x": [15.5, 29.0]}, Tree([squares])) == {"10": 1, "20": 1}
 
 
 def test_a_missing_value_beside_floats_is_no_code():

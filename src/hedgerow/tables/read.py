@@ -125,7 +125,9 @@ def _prepare(
     kinds = load(db, source, [*columns, *extra])
     n, who = "1", "NULL"
     of_codes = columns if count is not None else [*columns, *extra]
-    codes = coded(db, source, of_codes, kinds[: len(of_codes)])
+    readings = [axis.reading for axis in tree.axes if axis.reading is not None]
+    numeric = {column for reading in readings if reading.numeric for column in reading.columns}
+    codes = coded(db, source, of_codes, kinds[: len(of_codes)], numeric)
     if count is not None:
         n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:

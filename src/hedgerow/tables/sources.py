@@ -1,6 +1,6 @@
 """Where a table comes from: files, data frames, queries; all become one relation of text codes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -82,7 +82,7 @@ def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
-    """Return the named columns as text codes; an empty text counts as missing."""
+    """Return public columns as text codes; an empty text counts as missing, ``74.0`` as 74."""
     for column in columns:
         if column not in frame.columns:
             names = ", ".join(frame.columns)
@@ -99,7 +99,8 @@ def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFr
         else pl.col(column).cast(pl.String)
         for column in columns
     ]
-    return frame.select(pl.when(text != "").then(text) for text in texts)
+    codes = frame.select(pl.when(text != "").then(text) for text in texts)
+    return codes.with_columns(unpointed(code) for code in codes)
 
 
 def in_order(frame: pl.DataFrame) -> bool:
@@ -227,7 +228,11 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) 
 
 
 def coded(
-    db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str], kinds: Sequence[str]
+    db: duckdb.DuckDBPyConnection,
+    source: Source,
+    columns: Sequence[str],
+    kinds: Sequence[str],
+    numbers: Container[str] = (),
 ) -> list[str]:
     """Return the SQL of columns c0, c1, … of ``loaded`` as text; an empty text counts as missing.
 
@@ -236,12 +241,15 @@ def coded(
         source: whose columns they are.
         columns: what it calls them.
         kinds: their types in DuckDB.
+        numbers: those that may hold fractions, for they are coordinates.
 
     Raises:
         TableError: a column that cannot hold codes: of another type, or with fractions.
     """
     return [
-        _coded(db, source, column, f"c{i}", kind)
+        _text(f"c{i}")
+        if column in numbers and _is_number(kind)
+        else _coded(db, source, column, f"c{i}", kind)
         for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
     ]
 
@@ -260,6 +268,14 @@ def _coded(
     whole = kind.endswith(("INT", "INTEGER", ",0)"))
     if not (whole or kind in SQL_CODE_TYPES or kind[:4] == "ENUM"):
         raise TableError(refused_codes(source.subject, column, kind))
+    return _text(field)
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
+
+
+def _text(field: str) -> str:
     return f"NULLIF(CAST({field} AS VARCHAR), '')"
 
 
@@ -268,36 +284,48 @@ def float_sql(source: Source, column: str, field: str) -> str:
     return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
+Choice = Callable[[Sequence[str]], Sequence[str]]
+"""What chooses columns from the names of all."""
+
+
 def read_areas(
     source: Any,
-    columns: Sequence[str] | None,
+    columns: Sequence[str] | Choice | None,
     *,
     repeated: bool = False,
+    numbers: bool = False,
     role: str = "the list of areas",
 ) -> pl.DataFrame:
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
 
     Args:
         source: a CSV or Parquet file, a `Query`, or a data frame.
-        columns: what to read; None: all.
+        columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
+        numbers: fractions are read, too, as text.
         role: what messages call it.
     """
     if repeated:  # of a table that may be confidential
-        return _listed(source, columns, role, repeated=True)
+        return _listed(source, columns, role, repeated=True, numbers=numbers)
     with of_public_table():
-        return _listed(source, columns, role, repeated=False)
+        return _listed(source, columns, role, repeated=False, numbers=numbers)
 
 
 def _listed(
-    source: Any, columns: Sequence[str] | None, role: str, *, repeated: bool
+    source: Any,
+    columns: Sequence[str] | Choice | None,
+    role: str,
+    *,
+    repeated: bool,
+    numbers: bool,
 ) -> pl.DataFrame:
     subject = describe_source(source, role)
     with open_database() as db, open_source(db, source, subject) as source_opened:
         areas = replace(source_opened, is_public=not repeated)
-        columns = areas.names if columns is None else columns
+        if columns is None or callable(columns):
+            columns = areas.names if columns is None else columns(areas.names)
         kinds = load(db, areas, columns)
-        codes = coded(db, areas, columns, kinds)
+        codes = coded(db, areas, columns, kinds, columns if numbers else ())
         texts = ", ".join(
             f"{code} AS {sql_identifier(name)}" for code, name in zip(codes, columns, strict=True)
         )
