@@ -134,6 +134,8 @@ def _kind(annotation: Any) -> str:
         return " or ".join(f'`"{value}"`' for value in inner)
     if origin is list:
         return f"list of {PLURAL.get(_kind(inner[0]), _kind(inner[0]))}"
+    if origin is dict and (inner[1] is str or inner[1] == str | dict[str, str]):
+        return "table of texts"
     table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     return "table" if table else PLAIN[origin or annotation]
 
@@ -160,7 +162,7 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "*required*"
     value = field.get_default(call_default_factory=True)
-    if value is None or value in ("", []):
+    if value is None or value in ("", [], {}):
         return ""
     return f"`{str(value).lower()}`" if isinstance(value, bool | int) else f'`"{value}"`'
 

@@ -12,6 +12,7 @@ ROOMS = [
     "plan",
     "distribution",
     "release",
+    "export",
     "spark",
     "evaluate",
 ]

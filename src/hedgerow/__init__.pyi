@@ -73,8 +73,13 @@ from .release.reestimate.external import Measurements as Measurements
 from .release.release import Release as Release, read_release as read_release
 from .release.distribution.release import release_distribution as release_distribution
 from .release.directory.output import Unfinished as Unfinished
+from .export.data_package import DataPackage as DataPackage
+from .export.export import export as export
+from .export.statistics_file import StatisticsFile as StatisticsFile
 from .tables.axis import Axis as Axis
+from .tables.code_list import Division as Division, Parents as Parents, Prefix as Prefix
 from .tables.counts import Counts as Counts
+from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree

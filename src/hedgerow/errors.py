@@ -114,10 +114,10 @@ class TableError(HedgerowError, ValueError):
 
     Example:
         >>> try:
-        ...     hr.Axis.from_frame("town", {"town": ["a", "a"]}, levels=["town"])
+        ...     hr.Axis.from_frame("town", {"town": []}, levels=["town"])
         ... except hr.TableError as error:
         ...     print(error)
-        the list of areas of axis 'town' lists town 'a' twice; each area needs one row
+        the list of areas of axis 'town' is empty; it needs one row an area
     """
 
 

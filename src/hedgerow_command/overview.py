@@ -10,7 +10,7 @@ import hedgerow
 
 COMMANDS = (
     *("new", "example", "plan", "release", "check", "table", "distribution", "funds", "report"),
-    *("estimate", "compare", "simulate", "account", "ledger"),
+    *("estimate", "export", "compare", "simulate", "account", "ledger"),
 )
 """In the order in which a user meets them, as in `hedgerow.cli.commands`."""
 

@@ -598,7 +598,8 @@ def test_the_table_for_readers_without_scripts_marks_them_too():
     nodes = Nodes((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
                        np.zeros(3), np.zeros(3))  # fmt: skip
     root = Nodes((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
-    text = first_counts(tree, Carried([root, nodes], [interval, interval], []))
+    plan = make_plan(tree, budget=Rho(1))
+    text = first_counts(plan, Carried([root, nodes], [interval, interval], []))
     assert text.count("contradicted") == 1
     line = next(line for line in text.splitlines() if "contradicted" in line)
     assert "900" in line

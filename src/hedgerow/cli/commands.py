@@ -16,6 +16,7 @@ import typer
 
 from hedgerow import __version__
 from hedgerow.cli.distribution import distribution
+from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
 from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
@@ -257,7 +258,7 @@ def compare(
 
 for command in (
     *(new, example, plan, release, check, table, distribution, funds, report, estimate),
-    *(compare, simulate, account),
+    *(export, compare, simulate, account),
 ):  # in the order in which they are met
     app.command()(command)
 app.add_typer(ledgers, name="ledger", no_args_is_help=True)

@@ -1,12 +1,13 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
+import copy
 import html
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
@@ -48,6 +49,7 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import Change, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Levels, Tree
 
 
@@ -70,6 +72,7 @@ class Plan:
         inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
             which is verified rather than searched for again.
         facts: what public files say of cells that hold nobody, and of bounds.
+        description: what the table is, in words (see `described`); no part of what is signed.
 
     Raises:
         PlanError: an impossible invariant, a share for a cuboid that is public or repeats a coarser
@@ -98,9 +101,11 @@ class Plan:
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
     facts: tuple[Fact, ...] = ()
+    description: Description = field(default_factory=Description)
 
     def __post_init__(self) -> None:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
+        self.description.check_names(self.tree)
         if not possible:
             raise PlanError(
                 "this plan measures nothing: every cuboid is public or has single children only"
@@ -127,6 +132,28 @@ class Plan:
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
         if not self.is_chain:
             self.joint  # noqa: B018 - likewise
+
+    def described(self, description: Description) -> "Plan":
+        """Return the same plan, with the same hash, for a table that is described so.
+
+        Raises:
+            TableError: a label of what is no axis, level or column of the tree.
+
+        Example:
+            >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1))
+            >>> plan.described(hr.Description(title="Ages in 2021")).hash == plan.hash
+            True
+        """
+        check_type("a description", description, Description, "Description(…)", PlanError)
+        description.check_names(self.tree)
+        same = copy.copy(self)  # with what was computed, which a description does not change
+        object.__setattr__(same, "description", description)
+        return same
+
+    def label_of(self, levels: Levels) -> str:
+        """Return a cuboid in readers' words: its name, with the description's labels."""
+        return self.description.cuboid_label(self.tree, levels)
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
+from hedgerow.tables.code_list import Division, Parents, Prefix, Rule
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.text import exact
 
@@ -32,6 +33,10 @@ class AxisSection(Section):
     levels: list[str] = Field(default_factory=list)
     columns: list[str] | None = None
     areas: str = Field(default="", min_length=1)
+    prefix: list[int] | None = None
+    parent: str | None = Field(None, min_length=1)
+    divide: list[int] | None = None
+    code: str | list[str] | None = None
     not_stated: str | None = None
     attribute: bool = False
     product: list[str] | None = None
@@ -54,6 +59,24 @@ class AxisSection(Section):
         return any(value is not None for value in given)
 
     @property
+    def rule(self) -> Rule | None:
+        """How codes of the list tell their levels, where it has no column for each."""
+        keys = [key for key in ("prefix", "parent", "divide") if getattr(self, key) is not None]
+        if len(keys) > 1:
+            raise SpecError(f"give one of prefix, parent and divide, got {' and '.join(keys)}")
+        if self.divide is not None:
+            return Division(self.divide, self.code)
+        if keys and self.code is not None and not isinstance(self.code, str):
+            raise SpecError('code is one column, such as "GEOID"; only divide takes several')
+        if self.prefix is not None:
+            return Prefix(self.prefix, cast("str | None", self.code))
+        if self.parent is not None:
+            return Parents(self.parent, cast("str | None", self.code))
+        if self.code is not None:
+            raise SpecError("code goes with prefix, parent or divide")
+        return None
+
+    @property
     def column(self) -> str:
         """The one column of the table that holds a numeric axis."""
         columns = [self.name] if self.columns is None else self.columns
@@ -68,6 +91,8 @@ class AxisSection(Section):
             raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
         if self.is_product:
             raise SpecError("a numeric axis has bins, and no product or lists")
+        if self.rule is not None:
+            raise SpecError("a numeric axis has bins, and no prefix, parent or divide")
         outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
         if self.edges is not None:
             if width != (None, None, None):
@@ -89,7 +114,10 @@ def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
 
 def product_axis(axis: AxisSection, folder: Path) -> Axis:
     """Return the axis of a section from its lists; their paths are relative to a folder."""
-    others = ("levels", "columns", "areas", "not_stated")
+    others = (
+        *("levels", "columns", "areas", "not_stated"),
+        *("prefix", "parent", "divide", "code"),
+    )
     given = [key for key in others if key in axis.model_fields_set]
     if given or axis.is_numeric:
         raise SpecError(
@@ -112,16 +140,46 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     for key in ("levels", "areas"):
         if key not in axis.model_fields_set:
             raise SpecError(f"{key} is missing")
-    check_names(axis.name, tuple(axis.levels), tuple(axis.columns or axis.levels))
-    columns = axis.columns if of_table and axis.columns else axis.levels
-    areas = read_areas(source, columns, repeated=of_table)
+    rule, levels = axis.rule, tuple(axis.levels)
+    check_names(axis.name, levels, levels)
+    if of_table:
+        return _own_axis(axis, source)
+    if rule is None:
+        areas = read_areas(source, levels)
+    else:
+        areas = read_areas(
+            source,
+            lambda names: rule.list_columns(names, levels, "the list of areas"),
+            numbers=isinstance(rule, Division),
+        )
+    return Axis.from_frame(
+        axis.name,
+        areas,
+        levels,
+        columns=axis.columns,
+        rule=rule,
+        not_stated=axis.not_stated,
+        attribute=axis.attribute,
+    )
+
+
+def _own_axis(axis: AxisSection, source: Path | Query) -> Axis:
+    """Return the axis of a section from the table's own codes, which it declares public."""
+    if axis.rule is not None:
+        raise SpecError(
+            'areas = "table" takes one column a level from the table; prefix, parent and divide '
+            "need a public list"
+        )
+    columns = axis.columns or axis.levels
+    check_names(axis.name, tuple(axis.levels), tuple(columns))
+    areas = read_areas(source, columns, repeated=True)
     return Axis.from_frame(
         axis.name,
         areas.rename(dict(zip(columns, axis.levels, strict=True))),
         axis.levels,
         columns=axis.columns,
         not_stated=axis.not_stated,
-        from_table=of_table,
+        from_table=True,
         attribute=axis.attribute,
     )
 

@@ -13,6 +13,7 @@ from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
+from hedgerow.spec.describe_section import DescribeSection
 from hedgerow.spec.public_section import PublicSection
 from hedgerow.spec.toml_file import Number, Section, within
 
@@ -204,6 +205,7 @@ class ReleaseFile(Section):
     ledger: LedgerSection | None = None
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")
+    describe: DescribeSection = DescribeSection()
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
 
 

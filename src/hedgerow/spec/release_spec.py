@@ -43,6 +43,7 @@ from hedgerow.spec.axis_section import (
     numeric_axis,
     product_axis,
 )
+from hedgerow.spec.describe_section import described_by
 from hedgerow.spec.public_section import public_fact
 from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
 from hedgerow.spec.table import TableSpec
@@ -212,7 +213,9 @@ class ReleaseSpec:
 
     def plan(self, tree: Tree) -> Plan:
         """Return the plan of the file, with the public files that it names read."""
-        return make_plan(
+        description = within("[describe]", described_by, self.file.describe)
+        within("[describe]", description.check_names, tree)
+        made = make_plan(
             tree,
             budget=budget_of(self.file.privacy),
             neighbours=self.neighbours,
@@ -223,6 +226,7 @@ class ReleaseSpec:
             invariants=self.invariants,
             public=self.public,
         )
+        return made.described(description)
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """Return the plan of least budget for a weighted squared error (records²).

@@ -109,7 +109,8 @@ class TableSpec:
         if not numeric:
             return source
         made = {column for n in numeric for column in n.axis.columns}
-        codes = {column for axis in tree.axes for column in axis.columns} - made
+        read = [a.columns if a.reading is None else a.reading.columns for a in tree.axes]
+        codes = {column for columns in read for column in columns} - made
         return binned(source, numeric, [*sorted(codes), *self._others])
 
     def _numeric(self, tree: Tree) -> list[NumericColumn]:

@@ -34,7 +34,7 @@ WORD = 64
 """Limits of a file of settings: bytes and values; letters of a text (a name or a number), of a key
 (the name of a cuboid) and of a path or query; parts of a key, and bits of a whole number."""
 
-_LONG = {"source", "areas", "query", "database", "directory", "release", "master"}
+_LONG = {"source", "areas", "query", "database", "directory", "release", "master", "notes"}
 _PART = r"""(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 """Bare parts begin at no letter within a word: a search takes a long word once, not letterwise."""
 _LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")

@@ -35,13 +35,12 @@ def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
     return codes
 
 
-def nest(
-    paths: pl.DataFrame, subject: str, *, repeated: bool
-) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
-    """Return labels and child ranges of every level from the paths of the leaves."""
+def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
+    """Return labels and child ranges of every level from the paths of the leaves.
+
+    A path that occurs again counts once.
+    """
     names = paths.columns
-    if repeated:
-        paths = paths.unique()
     if not in_order(paths):
         paths = paths.sort(names)
     changed = np.zeros(len(paths), dtype=bool)
@@ -59,9 +58,6 @@ def nest(
         child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
         upper_start = np.append(start, len(paths))
         labels.append(level)
-    if len(start) < len(paths):
-        twice = paths[names[-1]].gather(np.flatnonzero(~changed))[0]
-        raise TableError(f"{subject} lists {names[-1]} {twice!r} twice; each area needs one row")
     return tuple(labels), tuple(child_start)
 
 

@@ -14,6 +14,7 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
+from hedgerow.tables.code_list import Reading, Rule, called
 from hedgerow.tables.product import (
     Order,
     Product,
@@ -49,6 +50,8 @@ class Axis:
             then says that it reveals which codes the table holds.
         attribute: it stands beside the spine, the one axis that is cut into jobs.
         product: of a product axis what each level tells (see `from_product`); else None.
+        reading: how a table tells the leaf of a record, where it does not by ``columns``: it is no
+            part of the public domain, so none of the plan or its hash.
 
     Example:
         >>> areas = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}
@@ -65,6 +68,7 @@ class Axis:
     from_table: bool = False
     attribute: bool = False
     product: Product | None = None
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         told = None if self.product is None else self.product.told
@@ -80,33 +84,38 @@ class Axis:
         return f"Axis({self.name}: {sizes})"
 
     @classmethod
-    def from_frame(
+    def from_frame(  # noqa: PLR0913 - the public constructor
         cls,
         name: str,
         areas: Any,
         levels: Sequence[str],
         *,
         columns: Sequence[str] | None = None,
+        rule: Rule | None = None,
         not_stated: str | None = None,
         from_table: bool = False,
         attribute: bool = False,
     ) -> "Axis":
         """Return an axis from a public list of areas, one row a leaf.
 
-        A row may stop early (its deeper codes missing): that branch is continued by a single child
+        Rows that repeat the same codes count once, so a list may be finer than its deepest level. A
+        row may stop early (its deeper codes missing): that branch is continued by a single child
         with the same code down to the deepest level.
 
         Args:
             name: of the axis.
-            areas: a data frame with one column a level.
-            levels: the columns of ``areas``, coarsest first.
-            columns: what the table calls them; by default the same names.
+            areas: a data frame with one column a level, or with the columns of a rule.
+            levels: the columns of ``areas``, coarsest first; of a rule, names for the levels.
+            columns: what the table calls them; by default the same names. One name alone is the
+                table's column of the deepest level, or of the code of a rule: the list tells the
+                rest.
+            rule: how codes tell their levels: `Prefix`, `Parents` or `Division`.
             not_stated: the leaf for records outside the list; without it they are an error.
-            from_table: the list is the table's own, declared public; its rows may repeat an area.
+            from_table: the list is the table's own, declared public.
             attribute: whether the axis stands beside a spine.
 
         Raises:
-            TableError: a missing column or code, an area with two parents, an area listed twice.
+            TableError: a missing column or code, an area with two parents.
         """
         if isinstance(levels, str) or isinstance(columns, str):
             raise TableError(
@@ -114,13 +123,20 @@ class Axis:
                 f"name; write levels=[{(levels if isinstance(levels, str) else levels[-1])!r}]"
             )
         levels = tuple(levels)
-        columns = levels if columns is None else tuple(columns)
-        check_names(name, levels, columns)
+        check_names(name, levels, levels)
         subject = f"the list of areas of axis {name!r}"
-        codes = as_codes(pl.DataFrame(as_arrow(areas, subject)), list(levels), subject)
-        paths = complete(codes, subject)
-        labels, child_start = nest(paths, subject, repeated=from_table)
-        return cls(name, levels, columns, labels, child_start, not_stated, from_table, attribute)
+        frame = pl.DataFrame(as_arrow(areas, subject))
+        own, reading = called(levels, columns, rule, frame.columns, subject)
+        check_names(name, levels, own)
+        if rule is None:
+            codes = as_codes(frame, list(levels), subject)
+        else:
+            codes = rule.paths(frame, levels, subject)
+        labels, child_start = nest(complete(codes, subject), subject)
+        return cls(
+            name, levels, own, labels, child_start, not_stated, from_table, attribute,
+            reading=reading,
+        )  # fmt: skip
 
     @classmethod
     def from_product(

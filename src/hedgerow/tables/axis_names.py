@@ -48,7 +48,7 @@ def check_names(
     if told is None and len(columns) != len(levels):
         raise TableError(
             f"axis {name!r} has {len(levels)} levels and {len(columns)} columns; "
-            f"name one column a level"
+            f"name one column a level, or that of {levels[-1]} alone"
         )
     if told is not None:
         ends = (0, *told)

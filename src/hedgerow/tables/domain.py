@@ -23,8 +23,8 @@ class Match:
 
     Attributes:
         axis: the axis.
-        columns: of the table: all of the axis's, or its deepest alone; of a product axis those
-            that the table has, which tell its leaves apart.
+        columns: of the table: all of the axis's, or its deepest alone, or those of its reading; of
+            a product axis those that the table has, which tell its leaves apart.
         fields: what SQL calls them.
         join: the LEFT JOIN behind FROM codes.
         leaf: the leaf's number; `OUTSIDE` for a code that is not in the list (and there is no
@@ -45,6 +45,10 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     """Return the columns of a table that say where on an axis a record is."""
     if axis.product is not None:
         return _product_columns(axis, source)
+    if axis.reading is not None:
+        for column in axis.reading.columns:
+            source.place(column)
+        return axis.reading.columns
     present = [column for column in axis.columns if column in source.names]
     if present == [axis.columns[-1]]:
         return axis.columns[-1:]
@@ -98,13 +102,16 @@ def match_axis(
     fields = tuple(f"codes.c{first + i}" for i in range(len(columns)))
     if axis.product is not None:
         return _match_product(db, f"axis{number}", axis, columns, fields)
-    levels = range(1, axis.depth) if len(columns) > 1 else range(0)
+    told = axis.reading is None and len(columns) > 1  # each level by a column
+    levels = range(1, axis.depth) if told else range(0)
     if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
         levels = levels[-1:]
-    stops = _stops(axis) if len(columns) > 1 else None
+    stops = _stops(axis) if told else None
     name, ragged = f"axis{number}", stops is not None
     db.register(name, _listed(axis, levels, stops))
     code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
+    if axis.reading is not None:
+        code = axis.reading.code(axis.depth, axis.depth, fields) or fields[-1]
     join = f"LEFT JOIN {name} ON {name}.label = {code}"
     leaf = _leaf_sql(name, fields, levels, (str(_outside(axis)), f"{name}.id"), is_ragged=ragged)
     unlisted = None

@@ -22,6 +22,7 @@ from hedgerow.tables.sources import (
     check_codes,
     code_sql,
     describe_source,
+    is_number,
     load,
     open_source,
     read_areas,
@@ -124,8 +125,11 @@ def _prepare(
     kinds = load(db, source, [*columns, *extra])
     n, who = "1", "NULL"
     coded = columns if count is not None else [*columns, *extra]
+    readings = [axis.reading for axis in tree.axes if axis.reading is not None]
+    numeric = {column for reading in readings if reading.numeric for column in reading.columns}
     for column, kind in zip(coded, kinds, strict=False):
-        check_codes(source, column, kind)
+        if not (column in numeric and is_number(kind)):
+            check_codes(source, column, kind)
     if count is not None:
         n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:

@@ -212,42 +212,60 @@ def check_codes(source: Source, column: str, kind: str) -> None:
         raise TableError(refused_codes(source.subject, column, shown))
 
 
+def is_number(kind: str) -> bool:
+    """Return whether a type in DuckDB is one of numbers."""
+    return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
+
+
 def code_sql(place: int) -> str:
     """Return column ``place`` of ``loaded`` as text; an empty text counts as missing."""
     return f"NULLIF(CAST(c{place} AS VARCHAR), '')"
 
 
+Choice = Callable[[Sequence[str]], Sequence[str]]
+"""What chooses columns from the names of all."""
+
+
 def read_areas(
     source: Any,
-    columns: Sequence[str] | None,
+    columns: Sequence[str] | Choice | None,
     *,
     repeated: bool = False,
+    numbers: bool = False,
     role: str = "the list of areas",
 ) -> pl.DataFrame:
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
 
     Args:
         source: a CSV or Parquet file, a `Query`, or a data frame.
-        columns: what to read; None: all.
+        columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
+        numbers: fractions are read, too, as text.
         role: what messages call it.
     """
     if repeated:  # of a table that may be confidential
-        return _listed(source, columns, role, repeated=True)
+        return _listed(source, columns, role, repeated=True, numbers=numbers)
     with of_public_table():
-        return _listed(source, columns, role, repeated=False)
+        return _listed(source, columns, role, repeated=False, numbers=numbers)
 
 
 def _listed(
-    source: Any, columns: Sequence[str] | None, role: str, *, repeated: bool
+    source: Any,
+    columns: Sequence[str] | Choice | None,
+    role: str,
+    *,
+    repeated: bool,
+    numbers: bool,
 ) -> pl.DataFrame:
     subject = describe_source(source, role)
     with open_database() as db, open_source(db, source, subject) as source_opened:
         areas = replace(source_opened, is_public=not repeated)
-        columns = areas.names if columns is None else columns
+        if columns is None or callable(columns):
+            columns = areas.names if columns is None else columns(areas.names)
         kinds = load(db, areas, columns)
         for column, kind in zip(columns, kinds, strict=True):
-            check_codes(areas, column, kind)
+            if not (numbers and is_number(kind)):
+                check_codes(areas, column, kind)
         texts = ", ".join(
             f"{code_sql(i)} AS {sql_identifier(name)}" for i, name in enumerate(columns)
         )

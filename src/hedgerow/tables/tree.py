@@ -2,8 +2,9 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import prod
@@ -38,6 +39,9 @@ class Tree:
             out); or every step as ``"axis.level"``; left out, the axes alternate as they stand.
             Where there are attributes, those that alternate come below the whole spine.
 
+    Two axes may be made from one list: columns that both have, and that nobody named, begin with
+    the name of the axis, as in ``home_state``.
+
     Raises:
         TableError: an unknown name, a level out of order, two axes with a column in common;
             attributes, but not exactly one axis that is none.
@@ -60,7 +64,7 @@ class Tree:
         for axis in given:
             fitting = "Axis.from_frame(…)"
             check_type("an axis of a tree", axis, Axis, fitting, TableError)
-        object.__setattr__(self, "axes", tuple(given))
+        object.__setattr__(self, "axes", _told_apart(given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
         fitting = 'a list of names, or of steps such as "axis.level"'
@@ -372,3 +376,17 @@ def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
     axes = range(len(parts[0][0]))
     codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
     return codes, np.concatenate([part[1] for part in parts])
+
+
+def _told_apart(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """Return the axes, with the name of the axis before columns that two have and nobody named."""
+    times = Counter(column for axis in axes for column in axis.columns)
+
+    def renamed(axis: Axis) -> Axis:
+        if axis.reading is None or all(times[column] == 1 for column in axis.columns):
+            return axis
+        free = axis.columns[: axis.depth - axis.reading.own]
+        new = [f"{axis.name}_{column}" if times[column] > 1 else column for column in free]
+        return replace(axis, columns=(*new, *axis.columns[len(new) :]))
+
+    return tuple(renamed(axis) for axis in axes)

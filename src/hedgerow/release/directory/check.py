@@ -24,6 +24,7 @@ from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import (
+    DESCRIBE,
     MANIFEST_KEYS,
     NO_LEDGER,
     file_names,
@@ -130,9 +131,10 @@ def _finding(what: str, verify: Callable[[], object]) -> Finding:
 
 
 def _files(folder: Path, manifest: dict[str, Any]) -> None:
-    if set(manifest) != MANIFEST_KEYS:
-        odd = ", ".join(sorted(set(manifest) ^ MANIFEST_KEYS))
-        raise ReleaseError(f"the manifest has other keys than a release's: {odd}")
+    odd = (set(manifest) - {DESCRIBE}) ^ MANIFEST_KEYS
+    if odd:
+        names = ", ".join(sorted(odd))
+        raise ReleaseError(f"the manifest has other keys than a release's: {names}")
     made_by(manifest)
     _check_ledger(manifest["ledger"])
     listed, there = manifest["files"], file_names(folder)

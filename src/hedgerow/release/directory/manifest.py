@@ -91,6 +91,9 @@ MANIFEST_KEYS = {
     "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",
     "files",
 }  # fmt: skip
+DESCRIBE = "describe"
+"""The one key that is there only where something is said under it."""
+
 MOST_BYTES = 1 << 24
 NO_LEDGER = "none kept"
 PACKAGE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
@@ -112,6 +115,7 @@ def write_manifest(
         "promise": str(plan.promise),
         "restriction": plan.protection.restriction,
         "estimator": estimator.to_dict(),
+        **({DESCRIBE: plan.description.to_dict()} if plan.description else {}),
         "ledger": NO_LEDGER if ledger is None else ledger,
         "software": {"python": platform.python_version(), **_versions()},
         "files": {name: sha256(folder / name) for name in file_names(folder)},

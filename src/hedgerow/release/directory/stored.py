@@ -24,6 +24,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.manifest import (
+    DESCRIBE,
     MANIFEST,
     check_plain,
     file_names,
@@ -49,6 +50,7 @@ from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64
@@ -231,7 +233,17 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
-    return plan
+    return plan.described(_description(manifest))
+
+
+def _description(manifest: Mapping[str, Any]) -> Description:
+    """Return what a manifest says the table is; nothing where it does not say."""
+    if DESCRIBE not in manifest:
+        return Description()
+    described = Description.from_dict(manifest[DESCRIBE])
+    if not described:
+        raise ReleaseError("the manifest describes the table by nothing")
+    return described
 
 
 def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:

@@ -2,7 +2,15 @@
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const { axes, steps, depths, files, last, numeric, total } = facts;
+const unit = facts.unit || "records";
 const held = new Map();
+
+// What a level is called where no other level of its axis stands beside it.
+function levelName(a, k, between = " ") {
+  const { name, levels, alone } = axes[a];
+  if (alone) return alone[k - 1];
+  return axes.length > 1 ? `${name}${between}${levels[k - 1]}` : levels[k - 1];
+}
 
 async function parts(name) {
   const text = atob(document.getElementById(name).textContent);

@@ -147,7 +147,7 @@ function crossed(place, part, [down, across], whole, every, again) {
   const unbiased = (item) => make("td", { class: "sum" }, item.isSum ? "–" : number.format(item.unbiased));
   const isPlain = rows.isSum && columns.isSum;
   const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]].slice(0, isPlain ? 1 : 3);
-  const [rowName, columnName] = [down, across].map((a) => `${axes[a].name} ${axes[a].levels[place[a].k - 1]}`);
+  const [rowName, columnName] = [down, across].map((a) => levelName(a, place[a].k));
   const head = (words) => make("th", { scope: "col" }, words);
   const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
     ...MARGIN.map(([, own]) => (k ? make("td") : own(whole))), ...columns.kept.map(draw)));
@@ -219,8 +219,8 @@ function here(place, whole) {
   return make("div", { class: "here", role: "status" },
     make("h3", { tabindex: -1 }, isolated(nameOf(named(place)))),
     make("strong", {}, number.format(whole.count)),
-    make("span", {}, exact ? "records, an exact and public number"
-      : `records; 95 % interval ${interval(whole)}; unbiased estimate ${number.format(whole.unbiased)}`),
+    make("span", {}, exact ? `${unit}, an exact and public number`
+      : `${unit}; 95 % interval ${interval(whole)}; unbiased estimate ${number.format(whole.unbiased)}`),
     isContradicted(whole) ? make("span", { class: "doubt" }, `≠ ${contradiction(whole)}`) : null);
 }
 

@@ -44,6 +44,7 @@ from hedgerow.release.page.carried import (
     varints,
     visible_labels,
 )
+from hedgerow.release.page.described import axis_facts, unit_facts
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.product import BETWEEN_CODES
@@ -131,7 +132,8 @@ class CarriedCuboids:
         """
         listed = any(map(len, self.cells.values()))
         return {
-            "axes": [_axis_facts(axis) for axis in self.tree.axes],
+            **unit_facts(self.plan),
+            "axes": [_axis_facts(self.plan, axis) for axis in self.tree.axes],
             "sizes": [_sizes(axis) for axis in self.tree.axes],
             "cuboids": list(self.cells) if listed else [],
             "start": self.start if listed else [],
@@ -158,7 +160,7 @@ class CarriedCuboids:
         return [shown(label) for label in visible_labels(labels).to_list()]
 
     def _list(self, levels: Levels) -> str:
-        name, cells = shown(self.tree.name_of(levels)), self.cells[levels]
+        name, cells = shown(self.plan.label_of(levels)), self.cells[levels]
         labels = [self._labels(a, k, cells.codes[a][:MOST_ROWS]) for a, k in enumerate(levels) if k]
         rows = [
             [" → ".join(path), *cells.sentence(i)]
@@ -179,7 +181,7 @@ class CarriedCuboids:
 
     def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
         cells, whole = self.cells[levels], self.cells[(0,) * len(levels)]
-        name = [shown(self.tree.name_of(_only(levels, a))) for a in split]
+        name = [shown(self.plan.label_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
         is_known = any(_only(levels, a) in self.cells for a in split)
         words = _MARGIN if is_known else _MARGIN[:1]
@@ -335,12 +337,16 @@ def _only(levels: Levels, axis: int) -> Levels:
     return tuple(k if a == axis else 0 for a, k in enumerate(levels))
 
 
-def _axis_facts(axis: Axis) -> dict[str, Any]:
+def _axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
     """Return an axis as the script reads it; of a product also what the labels of a level list."""
-    facts = {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
+    facts = axis_facts(plan, axis)
     if axis.product is None:
         return facts
-    columns = (axis.columns_of(level) for level in range(1, axis.depth + 1))
+    described = plan.description
+    columns = (
+        [described.level_label(axis, column) for column in axis.columns_of(level)]
+        for level in range(1, axis.depth + 1)
+    )
     told = [BETWEEN_CODES.join(each) if len(each) > 1 else "" for each in columns]
     return facts | {"told": [visible(words) for words in told]}
 

@@ -16,7 +16,7 @@ function here(t, i, codes) {
   return make("div", { class: "here", role: "status" },
     make("h3", { tabindex: -1 }, isolated(nameOf(codes))),
     make("strong", {}, number.format(value.count)),
-    make("span", {}, exact ? "records, an exact and public number" : `records; 95 % interval ${interval(value)}`),
+    make("span", {}, exact ? `${unit}, an exact and public number` : `${unit}; 95 % interval ${interval(value)}`),
     isContradicted(value) ? make("span", { class: "doubt" }, `≠ ${contradiction(value)}`) : null);
 }
 

@@ -162,7 +162,12 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
         if levels not in cells:
             cells[levels] = "" if plan.table_of(levels) is None else "<small>a sum</small>"
-    names = [["total", *(f"{axis.name}.{level}" for level in axis.levels)] for axis in tree.axes]
+    words = plan.description
+    names = [
+        ["total", *(words.level_words(tree, axis, level) for level in axis.levels)]
+        for axis in tree.axes
+    ]
+    down, across = (shown(words.axis_label(axis)) for axis in tree.axes)
     share = "share of the budget" if plan.price_of_a_share == 1 else "share beside other levels"
     left = ""
     if len(plan.levels) < len(cells):
@@ -170,7 +175,10 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     return table(
         f"Expected error (RMSE) of every pair of levels; below it how many counts are possible"
         f"{' under public facts, at most' if plan.facts else ''}, and the {share}{left}",
-        [f"{shown(tree.axes[0].name)} ↓<br>{shown(tree.axes[1].name)} →", *map(shown, names[1])],
+        [
+            f"{down} ↓<br>{across} →",
+            *map(shown, names[1]),
+        ],
         [
             [shown(name), *(cells[i, j] for j in range(len(names[1])))]
             for i, name in enumerate(names[0])
@@ -184,7 +192,7 @@ def _possible(plan: Plan) -> str:
 
 def _numbered(plan: Plan, levels: Levels) -> str:
     """Return the name of a cuboid, on a chain behind the number of its depth."""
-    name = shown(plan.tree.name_of(levels))
+    name = shown(plan.label_of(levels))
     return f'<span class="depth">{sum(levels)}</span> {name}' if plan.is_chain else name
 
 
@@ -195,7 +203,7 @@ def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     rows = []
     for levels, f in listed:
         cells = [_relative(f, k, public=plan.is_public(levels)) for k in classes]
-        rows.append([shown(plan.tree.name_of(levels)), *cells])
+        rows.append([shown(plan.label_of(levels)), *cells])
     if not rows:
         return "<p>No counts are listed.</p>"
     headings = [_class(k) for k in classes]
@@ -231,13 +239,13 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 
 def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
-    names = plan.tree
+    names = plan
     passed = [
         "Every listed count is a whole number above 0, and no interval reaches below 0.",
         f"The counts of each level sum to the same total, {facts[0].total or 0:,}.",
     ]
     if len(carried) > 1:
-        finest = shown(names.name_of(carried[-1]))
+        finest = shown(names.label_of(carried[-1]))
         passed.append(
             f"Every family adds up to its parent’s count, down to {finest}."
             if plan.is_chain
@@ -245,12 +253,12 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
             + (", so the tables agree." if len(plan.tables) > 1 else ".")
         )
     if plan.public is not None:
-        deepest = shown(names.name_of(plan.public))
+        deepest = shown(names.label_of(plan.public))
         passed.append(f"Public counts are stated as exact: they carry no noise, down to {deepest}.")
     if keeps_budget(plan):
         passed.append("What all measurements cost together was computed again: it is in budget.")
     unread = [
-        shown(names.name_of(levels))
+        shown(names.label_of(levels))
         for levels, each in zip(plan.levels, facts, strict=True)
         if each.total is None
     ]

@@ -63,7 +63,7 @@ function matrix(cells, t, every, again) {
   const at = new Map(cells.map((cell) => [`${cell.row.place},${cell.column.place}`, cell]));
   const top = Math.max(...cells.map((cell) => cell.count));
   const [first, second] = [steps[t], steps[t + 1]].sort((a, b) => a[0] - b[0]);
-  const [down, across] = [first, second].map(([axis, k]) => `${axes[axis].name} ${axes[axis].levels[k - 1]}`);
+  const [down, across] = [first, second].map(([axis, k]) => levelName(axis, k));
   const isDense = columns.kept.length > 9;
   const figure = (isDense ? briefest : number).format;
   const cell = (row, column) => {

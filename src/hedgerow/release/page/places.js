@@ -55,5 +55,5 @@ function within(place, levels) {
 }
 
 // The levels that a cuboid has below another.
-const wordsOf = (own, levels) => axes.map((axis, a) => levels[a] > own[a]
-  ? axes.length > 1 ? `${axis.name}.${axis.levels[levels[a] - 1]}` : axis.levels[levels[a] - 1] : null).filter(Boolean).join(" × ");
+const wordsOf = (own, levels) => axes.map((_axis, a) => levels[a] > own[a]
+  ? levelName(a, levels[a], ".") : null).filter(Boolean).join(" × ");

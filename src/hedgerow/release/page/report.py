@@ -25,11 +25,18 @@ from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
 from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
 from hedgerow.release.page.cube import carry_cuboids
+from hedgerow.release.page.described import (
+    axis_facts,
+    counted_units,
+    described,
+    in_its_language,
+    unit_facts,
+)
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Levels
 from hedgerow.text import format_rounded_up, visible
 
 # What the picture of the hierarchy starts from: the shape of the tree, and a first table.
@@ -37,17 +44,16 @@ from hedgerow.text import format_rounded_up, visible
 MOST_ROWS = 60
 
 
-def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any]:
+def first_shape(plan: Plan, carried: Carried, *, numeric: bool) -> dict[str, Any]:
     """Return the tree as the page's script reads it, and the total with its interval."""
+    tree = plan.tree
     root = carried.nodes[0].counts.tolist() if carried.nodes else []
     ends = [carried.intervals[0].low.tolist(), carried.intervals[0].high.tolist()] if root else []
     return {
-        "axes": [
-            {"name": visible(axis.name), "levels": [visible(level) for level in axis.levels]}
-            for axis in tree.axes
-        ],
+        **unit_facts(plan),
+        "axes": [axis_facts(plan, axis) for axis in tree.axes],
         "steps": tree.steps,
-        "depths": [visible(tree.name_of(levels)) for levels in tree.chain],
+        "depths": [visible(plan.label_of(levels)) for levels in tree.chain],
         "files": [counts_file(levels) for levels in tree.chain],
         "last": carried.last,
         "numeric": numeric,
@@ -55,8 +61,9 @@ def first_shape(tree: Tree, carried: Carried, *, numeric: bool) -> dict[str, Any
     }
 
 
-def first_counts(tree: Tree, carried: Carried) -> str:
+def first_counts(plan: Plan, carried: Carried) -> str:
     """Return the coarsest level of several counts as a table, for readers without scripts."""
+    tree = plan.tree
     depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
     if depth is None:
         return "<p>The counts are in the Parquet files of this release.</p>"
@@ -77,7 +84,7 @@ def first_counts(tree: Tree, carried: Carried) -> str:
             zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
         )
     ]
-    name, every = shown(tree.cuboid_name(depth)), len(carried.nodes[depth])
+    name, every = shown(plan.label_of(tree.cuboid(depth))), len(carried.nodes[depth])
     more = "" if len(rows) == every else f"; the first {len(rows)} of {every:,}"
     return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
 
@@ -142,7 +149,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
     return Template(_part("page.html")).substitute(
         title=markup.attribute(title),
-        heading=markup.shown(title),
+        heading=in_its_language(plan, title),
+        described=described(plan),
         version=markup.attribute(made_by),
         style=style,
         style_hash=_hash(style),
@@ -189,7 +197,7 @@ def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     """Return the tree, to open depth by depth."""
     tree, numeric = plan.tree, is_numeric(plan.tree)
     carried = carry(folder, plan, listed, numeric=numeric)
-    first, shape = first_counts(tree, carried), first_shape(tree, carried, numeric=numeric)
+    first, shape = first_counts(plan, carried), first_shape(plan, carried, numeric=numeric)
     depths = tree.chain[: carried.last + 1]
     return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS, ("page.css",))
 
@@ -222,7 +230,7 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     listed = sum(each.listed for each in facts)
     return markup.items(
         [
-            ("Records", f"{facts[0].total or 0:,}"),
+            (counted_units(plan), f"{facts[0].total or 0:,}"),
             ("Counts listed", f"{listed:,}"),
             ("Levels" if plan.is_chain else "Combinations of levels", f"{len(facts)}"),
             *([("Tables", f"{len(plan.tables)}")] if len(plan.tables) > 1 else []),

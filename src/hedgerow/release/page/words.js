@@ -46,10 +46,10 @@ function sureness({ count, low, high }) {
 }
 
 function nameOf(codes) {
-  const named = axes.map((axis, a) => {
+  const named = axes.map((_axis, a) => {
     const { level: k, code } = codes[a];
     if (k === 0) return null;
-    const what = axes.length > 1 ? `${axis.name} ${axis.levels[k - 1]}` : axis.levels[k - 1];
+    const what = levelName(a, k);
     return `${what} ${label(a, k, code)}`;
   });
   return named.filter(Boolean).join(" × ") || "Everything";

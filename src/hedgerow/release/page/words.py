@@ -24,6 +24,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
+from hedgerow.release.page.described import capital, level_labels
 from hedgerow.release.page.markup import (
     Line,
     Scale,
@@ -118,28 +119,37 @@ MOST_NAMED = 12
 
 def title(plan: Plan) -> str:
     """Return what is counted by what: text."""
-    axes = plan.tree.axes
+    axes, described = plan.tree.axes, plan.description
+    if described.title:
+        return described.title
     if is_numeric(plan.tree):
-        return f"Distribution of {axes[0].name}"
+        return f"Distribution of {described.axis_label(axes[0])}"
+    what = capital(described.unit) if described.unit else "Counts"
     if len(plan.tables) > 1:
-        names = [plan.tree.name_of(levels) for levels in plan.tables]
-        return f"Counts by {joined([*names[:MOST_TABLES], *_more(names[MOST_TABLES:])])}"
+        names = [plan.label_of(levels) for levels in plan.tables]
+        return f"{what} by {joined([*names[:MOST_TABLES], *_more(names[MOST_TABLES:])])}"
     if len(axes) == 1:
-        return f"Counts by {joined(axes[0].levels)}"
-    return f"Counts by {' × '.join(axis.name for axis in axes)}"
+        return f"{what} by {joined(level_labels(plan, axes[0]))}"
+    return f"{what} by {' × '.join(map(described.axis_label, axes))}"
 
 
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
-    finest = map(max, zip(*plan.tables, strict=True))
+    finest, said = map(max, zip(*plan.tables, strict=True)), plan.description
     lists = [
-        f"{shown(axis.name)} ({joined([shown(level) for level in axis.levels[:k]])})"
+        f"{shown(said.axis_label(axis))} "
+        f"({joined([shown(level) for level in level_labels(plan, axis)[:k]])})"
         for axis, k in zip(plan.tree.axes, finest, strict=True)
         if k
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
-        lists = [f"{shown(axis.name)}, in {axis.size(axis.depth):,} ranges and groups of them"]
+        name, bins = shown(said.axis_label(axis)), axis.size(axis.depth)
+        lists = [f"{name}, in {bins:,} ranges and groups of them"]
+    units = shown(said.unit) if said.unit else "records"
+    record = "A record is one thing that the table counts, such as a person or a trip. "
+    if said.unit:
+        record = f"What privacy terms below call a record is one of these {units}. "
     exact = "a public number" if plan.public is not None else "measured with noise"
     added = (
         "at every level they add up to the count above them"
@@ -150,17 +160,18 @@ def released(plan: Plan, total: int) -> str:
     )
     listing = "is not listed" if len(plan.tables) == 1 else "its table does not list"
     return (
-        f"<p>This page describes counts of <strong>{total:,}</strong> records ({exact}), by "
-        f"{joined(lists)}. A record is one thing that the table counts, such as a person or a "
-        f"trip. Counts are whole numbers, none is negative, and {added}. "
+        f"<p>This page describes counts of <strong>{total:,}</strong> {units} ({exact}), by "
+        f"{joined(lists)}. {record}Counts are whole numbers, none is negative, and {added}. "
         f"What {listing} has a count of 0.{_labels(plan)}</p>{_tables(plan)}"
     )
 
 
 def _labels(plan: Plan) -> str:
     """Return which columns the labels of product axes list: HTML."""
+    said = plan.description
     told = (
-        f" Labels of {shown(axis.name)} list {shown(BETWEEN_CODES.join(axis.columns))}, as far as "
+        f" Labels of {shown(said.axis_label(axis))} list "
+        f"{shown(BETWEEN_CODES.join(said.level_label(axis, k) for k in axis.columns))}, as far as "
         "their level goes."
         for axis in plan.tree.axes
         if axis.product is not None
@@ -175,11 +186,11 @@ def _tables(plan: Plan) -> str:
     tree, tables = plan.tree, plan.tables
     pairs = [(one, other) for i, one in enumerate(tables) for other in tables[:i]]
     shared = {tuple(map(min, *both)) for both in pairs}
-    common = [shown(tree.name_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
-    joint = shown(tree.name_of(tuple(map(max, *pairs[0]))))
+    common = [shown(plan.label_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
+    joint = shown(plan.label_of(tuple(map(max, *pairs[0]))))
     return (
         f"\n<p>{len(tables)} tables were released: "
-        f"{joined([shown(tree.name_of(levels)) for levels in tables])}. They agree on everything "
+        f"{joined([shown(plan.label_of(levels)) for levels in tables])}. They agree on everything "
         f"that they have in common: what they tell of {joined(common) or 'the total'} is the same. "
         f"No joint table was made: counts that need levels of several tables at once, such as "
         f"{joint}, are not in this release.</p>"
@@ -212,12 +223,16 @@ def restricted(plan: Plan) -> list[tuple[str, str]]:
 
 def cited(plan: Plan, total: int, version: str) -> str:
     """Return how to name this release in a text."""
+    said = plan.description
+    source = ", ".join(part for part in (said.publisher, said.period) if part)
     line = (
-        f"{title(plan)}: {total:,} records, released under differential privacy with Hedgerow "
+        f"{f'{source}: ' if source else ''}{title(plan)}: {total:,} {said.unit or 'records'}, "
+        f"released under differential privacy with Hedgerow "
         f"{version}. {plan.promise} Plan SHA-256: {plan.hash}."
     )
     return (
-        "<p>Name the publisher and the date of publication, and the release as</p>\n"
+        f"<p>Name the {'' if said.publisher else 'publisher and the '}date of publication, and "
+        "the release as</p>\n"
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
         "<p>The plan’s hash stands for everything that was decided beforehand: "
         "levels, noise, shares and promise. It is in <code>manifest.json</code>, with the digest "
@@ -261,7 +276,7 @@ def _how_well(plan: Plan, priced: Priced) -> str:
 
 
 def _public(plan: Plan) -> str:
-    exact = [name for name, what in plan.cuboids.items() if isinstance(what, Public)]
+    exact = [plan.label_of(k) for k, what in plan.by_levels.items() if isinstance(what, Public)]
     what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
     return (
         (what if exact else "No count is public: every one carries noise, the total too. ")
@@ -292,9 +307,9 @@ def _not_hidden(plan: Plan) -> str:
 
 
 def _made(plan: Plan, estimator: Estimator) -> str:
-    every = plan.cuboids
-    measured = [name for name, what in every.items() if isinstance(what, Measured | Summed)]
-    idle = [name for name, what in every.items() if isinstance(what, Unmeasured)]
+    every = [(plan.label_of(levels), what) for levels, what in plan.by_levels.items()]
+    measured = [name for name, what in every if isinstance(what, Measured | Summed)]
+    idle = [name for name, what in every if isinstance(what, Unmeasured)]
     noise = plan.mechanism.name.replace("-", " ").title()
     what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
     levels = "levels" if plan.is_chain else "combinations of levels (cuboids)"
@@ -318,7 +333,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
 
 def _measured_cells(plan: Plan) -> str:
     """Return which counts of which cuboids carry noise of their own: HTML."""
-    names = {levels: shown(plan.tree.name_of(levels)) for levels in plan.measured}
+    names = {levels: shown(plan.label_of(levels)) for levels in plan.measured}
     below = _few([name for levels, name in names.items() if not plan.is_whole(levels)])
     whole = _few([name for levels, name in names.items() if plan.is_whole(levels)])
     which = "those of which every coarser count was released as positive"

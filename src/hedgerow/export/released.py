@@ -1,0 +1,98 @@
+"""What every export has of a release: its tables, labels for their columns, and what they are."""
+
+import importlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from hedgerow.errors import MachineError
+from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
+from hedgerow.release.records import only_table
+from hedgerow.release.release import Release
+
+UNLISTED = "Combinations that are not listed have a count of 0."
+FIGURES = {
+    COUNT: "Count",
+    ESTIMATE: "Unbiased estimate",
+    STANDARD_ERROR: "Standard error of the estimate",
+    LOW: "Lower end of the 95 % interval of the true count",
+    HIGH: "Upper end of the 95 % interval of the true count",
+    CONTRADICTED: "Whether the count is contradicted by its own measurements",
+}
+
+
+def library(name: str, extra: str) -> Any:
+    """Return a module of an optional library.
+
+    Raises:
+        MachineError: it is not installed; says which extra to install.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise MachineError(
+            f"this export needs {package}: pip install 'hedgerow[{extra}]'"
+        ) from None
+
+
+def one_table(release: Release, level: str | None) -> pl.DataFrame:
+    """Return the table of a cuboid by its name; the released table where none is named.
+
+    Raises:
+        ReleaseError: no such cuboid; several released tables, and none named.
+    """
+    tree = release.plan.tree
+    return release.level(tree.name_of(only_table(release.plan)) if level is None else level)
+
+
+def column_labels(plan: Plan) -> dict[str, str]:
+    """Return for each column of a table what readers call it."""
+    unit = plan.description.unit
+    count = {COUNT: f"{FIGURES[COUNT]} ({unit})"} if unit else {}
+    return plan.description.column_labels(plan.tree) | FIGURES | count
+
+
+def statements(plan: Plan) -> list[str]:
+    """Return what a reader should know, sentence by sentence: source, notes, promise, plan."""
+    said = plan.description
+    given = {
+        "Unit": said.unit,
+        "Publisher": said.publisher,
+        "Period": said.period,
+        "Licence": said.licence,
+    }
+    source = [f"{name}: {text}." for name, text in given.items() if text]
+    return [*source, *said.notes, UNLISTED, str(plan.promise), f"Plan SHA-256: {plan.hash}."]
+
+
+def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return for each name one of ASCII letters, digits and _, all different whatever their case.
+
+    Args:
+        names: any texts, each once.
+        longest: letters of a plain name.
+        taken: words that a plain name must not be, in lower case.
+    """
+    found: dict[str, str] = {}
+    used = set(taken)
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"
+        plain = plain if plain[0].isalpha() else f"v{plain}"
+        number, free = 1, plain[:longest]
+        while free.lower() in used:
+            number += 1
+            free = f"{plain[: longest - 1 - len(str(number))]}_{number}"
+        used.add(free.lower())
+        found[name] = free
+    return found

@@ -1,0 +1,149 @@
+"""SPSS, Stata and SAS files: one table of a release, with labels of its columns."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.export.released import column_labels, library, one_table, plain_names, statements
+from hedgerow.release.page.words import title
+from hedgerow.release.release import Release
+
+EXACT = 1 << 53
+"""Whole numbers below are exact in these formats, which store doubles."""
+
+TAKEN = {
+    *("all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"),
+    *("byte", "double", "float", "if", "in", "int", "long", "strl", "using"),
+}
+"""Words that SPSS or Stata keep for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a format has room for.
+
+    Attributes:
+        writer: the function of pyreadstat.
+        name: letters of a column's name.
+        label, title: bytes of a column's label and of the file's.
+        code: bytes of a text.
+        notes: whether the file has room for notes.
+    """
+
+    writer: str
+    name: int
+    label: int
+    title: int
+    code: int
+    notes: bool = False
+
+
+FILES = {
+    ".sav": Limits("write_sav", 64, 255, 64, 32_767, notes=True),
+    ".dta": Limits("write_dta", 32, 80, 80, 2_045),
+    ".xpt": Limits("write_xport", 32, 40, 40, 200),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsFile:
+    """One table as a file of SPSS (``.sav``), Stata (``.dta``) or SAS (``.xpt``), by its suffix.
+
+    Columns are those of `Release.level`, with the publisher's labels; names that these programs
+    do not allow are made plain. SPSS files have the promise and the notes, too.
+
+    Attributes:
+        level: a cuboid by its name in the plan; the released table unless given.
+
+    Example:
+        >>> hr.StatisticsFile(level="county")
+        StatisticsFile(level='county')
+    """
+
+    level: str | None = None
+
+    def write(self, release: Release, output: Path) -> None:
+        """Write the file, whole or not at all.
+
+        Raises:
+            ReleaseError: another suffix, no such table, or codes or counts that the format cannot
+                hold as they are.
+            MachineError: pyreadstat is missing, or the disk is full.
+        """
+        limits = FILES.get(output.suffix.lower())
+        if limits is None:
+            raise ReleaseError(f"the file must end in {', '.join(FILES)}, got {output.name!r}")
+        frame = one_table(release, self.level)
+        check_fits(frame, limits, output.suffix)
+        names = plain_names(frame.columns, limits.name, TAKEN)
+        labels = column_labels(release.plan)
+        given: dict[str, Any] = {
+            "file_label": _cut(title(release.plan), limits.title),
+            "column_labels": [_cut(labels[name], limits.label) for name in frame.columns],
+        }
+        if limits.notes:
+            given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
+        pyreadstat = library("pyreadstat", "stats")
+        part = output.with_name(f".{os.getpid()}.{output.name}")
+        with machine_errors(f"cannot write {str(output)!r}"):
+            try:
+                plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
+                getattr(pyreadstat, limits.writer)(plain, str(part), **given)
+                part.replace(output)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+def check_fits(frame: pl.DataFrame, limits: Limits, suffix: str) -> None:
+    """Refuse what the format would store as something else, or not at all.
+
+    Raises:
+        ReleaseError: no rows, texts that would be cut or changed, or whole numbers from 2⁵³ on.
+    """
+    if frame.is_empty():
+        raise ReleaseError("the table lists no counts; there is nothing to export")
+    way_out = "export a data package, which holds it as it is"
+    for column in frame.select(pl.selectors.string()):
+        lost = (column == "") | column.str.ends_with(" ") | column.str.contains("\0", literal=True)
+        if lost.any():
+            raise ReleaseError(
+                f"a code of column {column.name!r} is empty, ends with a space or has a zero "
+                f"character, which a {suffix} file does not keep; {way_out}"
+            )
+        if (column.str.len_bytes() > limits.code).any():
+            raise ReleaseError(
+                f"a code of column {column.name!r} has more than {limits.code:,} bytes, which a "
+                f"{suffix} file has no room for; {way_out}"
+            )
+    for column in frame.select(pl.selectors.integer()):
+        if (column.abs() >= EXACT).any():
+            raise ReleaseError(
+                f"a number of column {column.name!r} is too large for a {suffix} file, which is "
+                f"exact below 2^53; {way_out}"
+            )
+
+
+def _cut(text: str, most: int) -> str:
+    """Return as much of a text as so many bytes hold."""
+    if len(text.encode()) <= most:
+        return text
+    return text.encode()[: most - 3].decode(errors="ignore") + "…"
+
+
+def _lines(sentences: list[str]) -> list[str]:
+    """Return sentences as lines of at most 80 bytes, broken between words where possible."""
+    lines: list[str] = []
+    for sentence in sentences:
+        line = ""
+        for word in sentence.split():
+            longer = f"{line} {word}".strip()
+            if line and len(longer.encode()) > 80:
+                lines.append(line)
+                longer = word
+            line = longer
+        lines.append(line)
+    return lines

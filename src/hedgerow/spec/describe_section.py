@@ -1,0 +1,55 @@
+"""``[describe]``: what the table is, for the readers of its release."""
+
+from pydantic import Field
+
+from hedgerow.errors import SpecError
+from hedgerow.spec.toml_file import Section
+from hedgerow.tables.description import Description, paragraphs
+
+
+class DescribeSection(Section):
+    """``[describe]``: title, unit, source and labels; all of it is published."""
+
+    title: str = Field(default="", min_length=1)
+    unit: str = Field(default="", min_length=1)
+    publisher: str = Field(default="", min_length=1)
+    period: str = Field(default="", min_length=1)
+    notes: str = Field(default="", min_length=1)
+    licence: str = Field(default="", min_length=1)
+    language: str = Field(default="", min_length=1)
+    axes: dict[str, str] = Field(default_factory=dict)
+    levels: dict[str, str | dict[str, str]] = Field(default_factory=dict)
+
+
+def described_by(section: DescribeSection) -> Description:
+    """Return what a section says, or raise for a text that cannot be published.
+
+    Raises:
+        TableError: it has control characters, or is no language's tag.
+        SpecError: a level with two labels.
+    """
+    return Description(
+        title=section.title,
+        unit=section.unit,
+        publisher=section.publisher,
+        period=section.period,
+        notes=paragraphs(section.notes),
+        licence=section.licence,
+        language=section.language,
+        axes=section.axes,
+        levels=_flat(section.levels),
+    )
+
+
+def _flat(levels: dict[str, str | dict[str, str]]) -> dict[str, str]:
+    """Return labels by ``axis.level``: TOML reads ``origin.region = …`` as a table in a table."""
+    flat: dict[str, str] = {}
+    for name, given in levels.items():
+        inner = {name: given} if isinstance(given, str) else {}
+        if isinstance(given, dict):
+            inner = {f"{name}.{level}": label for level, label in given.items()}
+        for full, label in inner.items():
+            if full in flat:
+                raise SpecError(f"levels labels {full!r} twice; label it once")
+            flat[full] = label
+    return flat

@@ -1,0 +1,390 @@
+"""Public code lists as their publishers ship them: rules that make levels of one list's codes.
+
+A rule gives each code of the list its path of levels, and the same rule finds the path of a code in
+the table: by its first characters, by the parent that the list names, or by integer division of
+coordinates.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Int64
+from hedgerow.errors import TableError, as_list, kind_of
+from hedgerow.tables.sources import as_codes
+
+MOST = 1 << 53
+"""Coordinates are below it, so that doubles hold them exactly."""
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """How a code tells all its levels."""
+
+    def code_columns(
+        self, names: Sequence[str], levels: Sequence[str], subject: str
+    ) -> tuple[str, ...]:
+        """Return the columns of a list that hold its codes.
+
+        Where none is named: the column called like the deepest level, one called ``code``, or the
+        only one.
+
+        Raises:
+            TableError: there is none of these.
+        """
+        given: str | Sequence[str] | None = getattr(self, "code", None)
+        if given is not None:
+            return (given,) if isinstance(given, str) else tuple(given)
+        for name in (levels[-1], "code"):
+            if name in names:
+                return (name,)
+        if len(names) == 1:
+            return (names[0],)
+        raise TableError(
+            f"{subject} has no column {levels[-1]!r}; say which of its columns holds the codes "
+            f'(code = "…"): {", ".join(names)[:500]}'
+        )
+
+    def list_columns(
+        self, names: Sequence[str], levels: Sequence[str], subject: str
+    ) -> tuple[str, ...]:
+        """Return all columns of a list that the rule reads."""
+        return self.code_columns(names, levels, subject)
+
+    @abstractmethod
+    def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
+        """Return the codes of the leaves at each level: one column a level, missing below the last.
+
+        Raises:
+            TableError: a column or code that does not fit.
+        """
+
+    @abstractmethod
+    def sql(self, level: int, fields: Sequence[str]) -> str | None:
+        """Return the SQL of a record's code at a level 1..L from its code columns, as text.
+
+        None where the columns do not tell it.
+        """
+
+    def _check_levels(self, numbers: Sequence[int], levels: Sequence[str], key: str) -> None:
+        if len(numbers) != len(levels):
+            raise TableError(
+                f"{key} needs one number a level ({', '.join(levels)}), got {len(numbers)}"
+            )
+
+
+@dataclass(frozen=True)
+class Prefix(Rule):
+    """Levels are the first characters of a code: state, county and tract of a census block.
+
+    A code that is shorter ends at the level where it does; one that is longer counts as its first
+    characters, in the list and in the table. A code that others continue is a heading, no leaf.
+
+    Args:
+        characters: how many each level has, ascending, one number a level.
+        code: the list's column of codes; see `Rule.code_columns`.
+
+    Raises:
+        TableError: numbers that do not ascend.
+
+    Example:
+        >>> blocks = {"GEOID": ["010010201", "010030101", "020130001"]}
+        >>> hr.Axis.from_frame("place", blocks, ["state", "county"], rule=hr.Prefix([2, 5]))
+        Axis(place: 2 state, 3 county)
+    """
+
+    characters: tuple[int, ...]
+    code: str | None = None
+
+    def __init__(self, characters: Sequence[int], code: str | None = None) -> None:
+        numbers = _numbers(characters, "prefix", "the number of characters of each level")
+        if any(a >= b for a, b in pairwise(numbers)):
+            raise TableError(f"prefix must ascend, from coarse to fine, got {_shown(numbers)}")
+        object.__setattr__(self, "characters", numbers)
+        object.__setattr__(self, "code", code)
+
+    def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
+        """Return the first characters of each code; see `Rule.paths`."""
+        self._check_levels(self.characters, levels, "prefix")
+        (name,) = self.code_columns(areas.columns, levels, subject)
+        codes = _whole(as_codes(areas, [name], subject), name, subject)
+        length = codes.str.len_chars()
+        columns, shorter = [], 0
+        for level, n in zip(levels, self.characters, strict=True):
+            reached = pl.select(pl.when(length > shorter).then(codes.str.head(n))).to_series()
+            columns.append(reached.alias(level))
+            shorter = n
+        return _without_headings(pl.DataFrame(columns).unique(maintain_order=True))
+
+    def sql(self, level: int, fields: Sequence[str]) -> str:
+        """Return the SQL of the first characters; see `Rule.sql`."""
+        return f"LEFT({fields[0]}, {self.characters[level - 1]})"
+
+
+@dataclass(frozen=True)
+class Parents(Rule):
+    """Each row of the list names the parent of its code; the first level has none.
+
+    Levels are depths. A code without children ends at its level; what lies below the last level is
+    left out.
+
+    Args:
+        parent: the list's column of parents.
+        code: its column of codes; see `Rule.code_columns`.
+
+    Example:
+        >>> causes = {"code": ["A", "A1", "A2", "B"], "parent": [None, "A", "A", None]}
+        >>> hr.Axis.from_frame("cause", causes, ["chapter", "cause"], rule=hr.Parents("parent"))
+        Axis(cause: 2 chapter, 3 cause)
+    """
+
+    parent: str
+    code: str | None = None
+
+    def list_columns(
+        self, names: Sequence[str], levels: Sequence[str], subject: str
+    ) -> tuple[str, ...]:
+        """Return the columns of codes and parents."""
+        return (*self.code_columns(names, levels, subject), self.parent)
+
+    def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
+        """Return the ancestors of each leaf; see `Rule.paths`."""
+        (name,) = self.code_columns(areas.columns, levels, subject)
+        if self.parent == name:
+            raise TableError(f"{subject}: column {name!r} cannot hold codes and parents")
+        rows = as_codes(areas, [name, self.parent], subject).unique(maintain_order=True)
+        codes = _whole(rows, name, subject)
+        if codes.is_duplicated().any():
+            twice = rows.filter(codes.is_duplicated())
+            twice = twice.filter(twice[name] == twice[name][0])
+            parents = " and ".join("none" if p is None else repr(p) for p in twice[self.parent])
+            raise TableError(f"{subject}: {name} {twice[name][0]!r} has two parents, {parents}")
+        return _climb(rows.rename({name: "code", self.parent: "parent"}), levels, subject)
+
+    def sql(self, level: int, fields: Sequence[str]) -> str | None:  # noqa: ARG002 - the code is no path
+        """Return nothing: a code alone does not tell its parents."""
+        return None
+
+
+@dataclass(frozen=True)
+class Division(Rule):
+    """Levels are the squares of nested grids: coordinates, divided by widths and rounded down.
+
+    The code of a square is its lower corner, its coordinates joined by ``_``: that of ``(4321500,
+    3210700)`` in a grid of 1,000 is ``4321000_3210000``. Coordinates are rounded down to whole
+    numbers first, also below 0.
+
+    Args:
+        widths: of the squares of each level, whole numbers; each divides the one before it.
+        code: the list's columns of coordinates, one or more.
+
+    Raises:
+        TableError: widths that do not divide each other.
+
+    Example:
+        >>> grid = {"x": [4321500, 4329500], "y": [3210700, 3210700]}
+        >>> rule = hr.Division([100_000, 1_000], code=["x", "y"])
+        >>> square = hr.Axis.from_frame("square", grid, ["km100", "km1"], rule=rule)
+        >>> square, square.labels[1].to_list()
+        (Axis(square: 1 km100, 2 km1), ['4321000_3210000', '4329000_3210000'])
+    """
+
+    widths: tuple[int, ...]
+    code: str | tuple[str, ...] | None = None
+
+    def __init__(self, widths: Sequence[int], code: str | Sequence[str] | None = None) -> None:
+        numbers = _numbers(widths, "divide", "the width of each level's squares")
+        if any(upper % lower or upper == lower for upper, lower in pairwise(numbers)):
+            raise TableError(
+                f"divide: each width must be a multiple of the next, from coarse to fine, got "
+                f"{_shown(numbers)}"
+            )
+        object.__setattr__(self, "widths", numbers)
+        given = code if code is None or isinstance(code, str) else tuple(code)
+        if given in {(), ""} or (isinstance(given, tuple) and len(set(given)) < len(given)):
+            raise TableError("divide: code must name each column of coordinates once")
+        object.__setattr__(self, "code", given)
+
+    def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
+        """Return the lower corners of the squares of each place; see `Rule.paths`."""
+        self._check_levels(self.widths, levels, "divide")
+        names = self.code_columns(areas.columns, levels, subject)
+        places = [_coordinate(areas, name, subject) for name in names]
+        columns = []
+        for level, width in zip(levels, self.widths, strict=True):
+            corners = [pl.Series(place - place % width).cast(pl.String) for place in places]
+            code = pl.select(pl.concat_str(corners, separator="_")).to_series()
+            columns.append(code.alias(level))
+        return pl.DataFrame(columns).unique(maintain_order=True)
+
+    def sql(self, level: int, fields: Sequence[str]) -> str:
+        """Return the SQL of a lower corner; see `Rule.sql`."""
+        width = self.widths[level - 1]
+        corners = []
+        for field in fields:
+            real = f"TRY_CAST({field} AS DOUBLE)"
+            place = f"(CASE WHEN ABS({real}) < {MOST} THEN TRY_CAST(FLOOR({real}) AS BIGINT) END)"
+            corners.append(f"CAST({place} - (({place} % {width}) + {width}) % {width} AS VARCHAR)")
+        return " || '_' || ".join(corners)
+
+
+def _numbers(given: Sequence[int], key: str, fitting: str) -> tuple[int, ...]:
+    """Return positive whole numbers, or raise."""
+    numbers = as_list(key, given, f"a list of whole numbers, {fitting}", TableError)
+    for number in numbers:
+        if type(number) is not int or not 0 < number < MOST:
+            raise TableError(
+                f"{key} must be whole numbers above 0, {fitting}, got {kind_of(number)}"
+            )
+    return tuple(numbers)
+
+
+def _shown(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))[:100]
+
+
+def _whole(codes: pl.DataFrame, name: str, subject: str) -> pl.Series:
+    """Return a column in which every row has a code, or raise."""
+    if codes.is_empty():
+        raise TableError(f"{subject} is empty; it needs one row an area")
+    if codes[name].null_count():
+        raise TableError(f"{subject} has a row without a {name!r}; every area needs one")
+    return codes[name]
+
+
+def _without_headings(paths: pl.DataFrame) -> pl.DataFrame:
+    """Return the paths without those that end where another one goes on."""
+    for upper, lower in pairwise(paths.columns):
+        further = paths.filter(pl.col(lower).is_not_null())[upper].unique()
+        heading = pl.col(lower).is_null() & pl.col(upper).is_in(further.implode())
+        paths = paths.filter(~heading.fill_null(value=False))
+    return paths
+
+
+def _climb(rows: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
+    """Return the paths of the leaves of rows of a code and its parent."""
+    numbered = rows.with_row_index("number")
+    found = numbered.join(
+        numbered.select(parent="code", up="number"), on="parent", how="left", maintain_order="left"
+    )
+    lost = found.filter(pl.col("parent").is_not_null() & pl.col("up").is_null())
+    if not lost.is_empty():
+        raise TableError(
+            f"{subject}: the parent {lost['parent'][0]!r} of {lost['code'][0]!r} has no row; add "
+            f"one, and leave its parent empty if it is the first level"
+        )
+    top = len(rows)
+    up = np.append(found["up"].fill_null(top).to_numpy().astype(np.int64), top)
+    depth = _depths(up)
+    if (depth[:-1] < 0).any():
+        code = rows["code"][int((depth[:-1] < 0).argmax())]
+        raise TableError(f"{subject}: {code!r} is its own parent, or among those of its parents")
+    has_children = np.bincount(up[:-1], minlength=top + 1)[:-1] > 0
+    kept = depth[:-1] <= len(levels)
+    node = np.flatnonzero(kept & (~has_children | (depth[:-1] == len(levels))))
+    columns = dict[str, pl.Series]()
+    for k, level in reversed(list(enumerate(levels, start=1))):
+        here = depth[node] == k
+        place = pl.Series(np.where(here, node, 0))
+        columns[level] = pl.select(
+            pl.when(pl.Series(here)).then(rows["code"].gather(place))
+        ).to_series()
+        node = np.where(here, up[node], node)
+    if columns[levels[-1]].null_count() == len(node):
+        raise TableError(
+            f"{subject}: no code has {len(levels) - 1} others above it; name one level a depth"
+        )
+    return pl.DataFrame({level: columns[level] for level in levels})
+
+
+def _depths(up: Int64) -> Int64:
+    """Return how many steps each node is below the top, the last one; −1 where it is on a cycle."""
+    top, depth = len(up) - 1, np.full(len(up), -1, dtype=np.int64)
+    far, steps = up.copy(), np.ones(len(up), dtype=np.int64)
+    steps[top] = 0
+    for _ in range(max(1, int(top).bit_length() + 1)):  # each round doubles the stride
+        steps = steps + steps[far]
+        far = far[far]
+    depth[far == top] = steps[far == top]
+    return depth
+
+
+def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
+    """Return the whole numbers below coordinates: int64 (rows)."""
+    if name not in areas.columns:
+        raise TableError(f"{subject} has no column {name!r}; it has {', '.join(areas.columns)}")
+    if areas.is_empty():
+        raise TableError(f"{subject} is empty; it needs one row an area")
+    column = areas[name]
+    text = column.str.strip_chars() if column.dtype == pl.String else column
+    numbers = text.cast(pl.Float64, strict=False)
+    fits = numbers.is_not_null() & (numbers.abs() < MOST)
+    if not fits.fill_null(value=False).all():
+        raise TableError(
+            f"{subject}: column {name!r} must have a number in every row, below 2^53; write "
+            f"1234.5, with a point and without separators of thousands"
+        )
+    floored: Int64 = np.floor(numbers.to_numpy()).astype(np.int64)
+    return floored
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table tells the leaf of a record, where it does not by one column a level.
+
+    Attributes:
+        columns: of the table.
+        rule: what finds the code in them; None: the one column holds it.
+        own: how many of the axis's columns, the last ones, are called as the user said.
+    """
+
+    columns: tuple[str, ...]
+    rule: Rule | None = None
+    own: int = 0
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the columns hold numbers, and no codes."""
+        return isinstance(self.rule, Division)
+
+    def code(self, level: int, depth: int, fields: Sequence[str]) -> str | None:
+        """Return the SQL of a record's code at a level of an axis; None where it is not told."""
+        found = None if self.rule is None else self.rule.sql(level, fields)
+        return fields[0] if found is None and level == depth else found
+
+
+def called(
+    levels: tuple[str, ...],
+    columns: Sequence[str] | None,
+    rule: Rule | None,
+    of_list: Sequence[str],
+    subject: str,
+) -> tuple[tuple[str, ...], Reading | None]:
+    """Return what a release calls the levels, and how the table tells them.
+
+    Args:
+        levels: their names.
+        columns: as the user gave them, if at all: one a level, or those of the code alone.
+        rule: of the list, if any.
+        of_list: the columns of the list; the table's code is called like the list's by default.
+        subject: how messages name the list.
+    """
+    given = None if columns is None else tuple(columns)
+    if rule is None:
+        if given is None or len(given) == len(levels):
+            return levels if given is None else given, None
+        if len(given) == 1:
+            return (*levels[:-1], *given), Reading(given, own=1)
+        return given, None  # which check_names refuses
+    codes = rule.code_columns(of_list, levels, subject)
+    given = codes if given is None else given
+    if len(given) != len(codes):
+        raise TableError(
+            f"{subject}: columns must name the table's own for {', '.join(codes)[:200]}, got "
+            f"{len(given)} names; the rule tells the levels"
+        )
+    return levels, Reading(given, rule)

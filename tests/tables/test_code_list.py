@@ -1,0 +1,245 @@
+"""Code lists as publishers ship them: levels by prefix, by parent, by division; one leaf column."""
+
+from typing import cast
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.code_list import Division, Parents, Prefix
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+BLOCKS = ["010010201001000", "010010201001001", "010010201002000", "020130001001000"]
+PLACES = ["state", "county", "tract", "group"]
+PREFIX = Prefix([2, 5, 11, 12], code="GEOID")
+TOWNS = {"region": ["N", "N", "S"], "town": ["a", "b", "c"]}
+
+
+def leaves(axis):
+    return axis.leaf_frame().rows()
+
+
+def counted(axis, table, **options):
+    counts = Counts.from_frame(Tree([axis]), table, **options)
+    return dict(zip(axis.labels[-1].gather(counts.codes[0]), counts.values.tolist(), strict=True))
+
+
+# One column of the deepest level
+
+
+def test_the_deepest_column_alone_is_enough_whatever_else_the_table_has():
+    axis = Axis.from_frame("place", TOWNS, ["region", "town"], columns=["T"])
+    assert axis.columns == ("region", "T")
+    table = {"T": ["a", "c", "c"], "region": ["S", "?", None]}
+    assert counted(axis, table) == {"a": 1, "c": 2}
+    with pytest.raises(TableError, match="has no column 'T'"):
+        counted(axis, {"town": ["a"]})
+
+
+def test_two_axes_from_one_list_have_columns_of_their_own():
+    home, work = (
+        Axis.from_frame(name, TOWNS, ["region", "town"], columns=[column])
+        for name, column in (("home", "O_TOWN"), ("work", "D_TOWN"))
+    )
+    tree = Tree([home, work])
+    assert tree.columns(tree.depth) == ["home_region", "O_TOWN", "work_region", "D_TOWN"]
+    counts = Counts.from_frame(tree, {"O_TOWN": ["a", "a"], "D_TOWN": ["c", "c"]})
+    assert counts.level(tree.depth).rows() == [("N", "a", "S", "c", 2)]
+    assert Tree([home]).columns(2) == ["region", "O_TOWN"]
+    clash = Axis.from_frame("work", TOWNS, ["region", "town"], columns=["O_TOWN"])
+    with pytest.raises(TableError, match="two axes share a column called 'O_TOWN'"):
+        Tree([home, clash])
+
+
+# Prefixes
+
+
+def test_the_levels_of_a_prefix_are_the_first_characters():
+    axis = Axis.from_frame("place", {"GEOID": BLOCKS}, PLACES, rule=PREFIX)
+    assert axis.columns == tuple(PLACES)
+    assert leaves(axis) == [
+        ("01", "01001", "01001020100", "010010201001"),
+        ("01", "01001", "01001020100", "010010201002"),
+        ("02", "02013", "02013000100", "020130001001"),
+    ]
+
+
+def test_codes_of_the_table_are_cut_as_those_of_the_list():
+    axis = Axis.from_frame("place", {"GEOID": BLOCKS}, PLACES, rule=PREFIX)
+    table = {"GEOID": [*BLOCKS, "010010201002", "010010201002999"]}
+    assert counted(axis, table) == {"010010201001": 2, "010010201002": 3, "020130001001": 1}
+    other = Axis.from_frame("place", {"GEOID": BLOCKS}, PLACES, rule=PREFIX, columns=["block"])
+    assert counted(other, {"block": BLOCKS[:1], "state": ["?"]}) == {"010010201001": 1}
+
+
+def test_a_shorter_code_ends_early_and_a_heading_is_no_leaf():
+    codes = ["A", "A0", "A00", "A00.1", "A01", "B", "B9", "B95.01"]
+    axis = Axis.from_frame("cause", {"code": codes}, ["a", "b", "c"], rule=Prefix([1, 3, 5]))
+    assert set(leaves(axis)) == {
+        ("A", "A0", "A0"),
+        ("A", "A00", "A00.1"),
+        ("A", "A01", "A01"),
+        ("B", "B9", "B9"),
+        ("B", "B95", "B95.0"),
+    }
+    assert counted(axis, {"code": ["A01", "B95.07", "A00.1"]}) == {"A00.1": 1, "A01": 1, "B95.0": 1}
+
+
+@given(st.lists(st.text("01", min_size=1, max_size=5), min_size=1))
+def test_any_codes_nest_by_prefix(codes):
+    axis = Axis.from_frame("p", {"code": codes}, ["a", "b"], rule=Prefix([1, 3]))
+    cut = {code[:3] for code in codes}
+    assert set(axis.labels[-1]) == {
+        code for code in cut if len(code) > 1 or not any(len(c) > 1 and c[0] == code for c in cut)
+    }
+    assert all(fine.startswith(coarse) for coarse, fine in leaves(axis))
+
+
+# Parents
+
+
+CAUSES = {
+    "code": ["A1", "A", "A2", "B", "A11", "A12", "A111"],
+    "parent": ["A", None, "A", "", "A1", "A1", "A11"],
+}
+
+
+def test_the_levels_of_parents_are_depths():
+    axis = Axis.from_frame("cause", CAUSES, ["x", "y", "z"], rule=Parents("parent"))
+    assert set(leaves(axis)) == {
+        ("A", "A1", "A11"), ("A", "A1", "A12"), ("A", "A2", "A2"), ("B", "B", "B")
+    }  # fmt: skip
+    deeper = Axis.from_frame("cause", CAUSES, list("wxyz"), rule=Parents("parent"))
+    assert ("A", "A1", "A11", "A111") in leaves(deeper)
+    assert counted(axis, {"code": ["A12", "B", "B"]}) == {"A12": 1, "B": 2}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("a", None), ("b", "c"), ("c", "b")], "'b' is its own parent, or among those"),
+        ([("a", None), ("b", "b")], "'b' is its own parent"),
+        ([("a", None), ("b", "a"), ("b", None)], "code 'b' has two parents, 'a' and none"),
+        ([("a", None), ("b", "x")], "the parent 'x' of 'b' has no row"),
+        ([("a", None), (None, "a")], "has a row without a 'code'"),
+        ([("a", None), ("b", None)], "no code has 1 others above it"),
+        ([], "is empty"),
+    ],
+)
+def test_parents_that_are_no_tree_are_refused(rows, words):
+    frame = pl.DataFrame(rows, {"code": pl.String, "parent": pl.String}, orient="row")
+    with pytest.raises(TableError, match=words):
+        Axis.from_frame("cause", frame, ["x", "y"], rule=Parents("parent"))
+
+
+def test_a_long_chain_of_parents_is_no_cycle():
+    codes = [f"{i:03}" for i in range(300)]
+    frame = {"code": codes, "parent": [None, *codes[:-1]]}
+    axis = Axis.from_frame("cause", frame, ["x", "y"], rule=Parents("parent"))
+    assert leaves(axis) == [("000", "001")]
+
+
+# Division
+
+
+GRID = Division([100, 10], code=["x", "y"])
+
+
+def test_the_levels_of_a_division_are_lower_corners():
+    points = {"x": [4, 14, -1, 99.9], "y": [0, 109, -100, 9.99]}
+    axis = Axis.from_frame("square", points, ["km100", "km10"], rule=GRID)
+    assert leaves(axis) == [
+        ("-100_-100", "-10_-100"),
+        ("0_0", "0_0"),
+        ("0_0", "90_0"),
+        ("0_100", "10_100"),
+    ]
+    table = {"x": [4.5, -0.5, -10.0], "y": [9, -95.0, -91]}
+    assert counted(axis, table) == {"0_0": 1, "-10_-100": 2}
+    text = {"x": ["4", "9.999"], "y": ["0", "1e0"]}
+    assert counted(axis, text) == {"0_0": 2}
+    assert counted(axis, text | {"x": [4, 5], "n": [7, 8]}, count="n") == {"0_0": 15}
+
+
+@given(st.lists(st.floats(-1e15, 1e15) | st.integers(-(1 << 53) + 1, (1 << 53) - 1), min_size=1))
+def test_list_and_table_divide_alike(places):
+    numbers = [float(place) for place in places]
+    rule = Division([700, 7], code="x")
+    axis = Axis.from_frame("square", {"x": numbers}, ["coarse", "fine"], rule=rule)
+    found = counted(axis, {"x": numbers})
+    expected = {}
+    for number in numbers:
+        corner = str(int(number // 1) // 7 * 7)
+        expected[corner] = expected.get(corner, 0) + 1
+    assert found == expected
+
+
+@pytest.mark.parametrize("place", [None, "", "x", float("nan"), float("inf"), 1e16, -1e300])
+def test_a_place_that_is_no_number_is_refused(place):
+    kind = pl.String if isinstance(place, str) else pl.Float64
+    wrong = pl.DataFrame({"x": pl.Series([place], dtype=kind), "y": [1]})
+    with pytest.raises(TableError, match="column 'x' must have a number in every row"):
+        Axis.from_frame("square", wrong, ["km100", "km10"], rule=GRID)
+    axis = Axis.from_frame("square", {"x": [1], "y": [1]}, ["km100", "km10"], rule=GRID)
+    with pytest.raises(TableError, match="damaged or outside its declared limits"):
+        counted(axis, wrong)
+
+
+# What a rule must be
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Prefix([5, 2]), "prefix must ascend, from coarse to fine, got 5, 2"),
+        (lambda: Prefix([2, 2]), "prefix must ascend"),
+        (lambda: Prefix([0, 2]), "prefix must be whole numbers above 0"),
+        (lambda: Prefix([True]), "prefix must be whole numbers above 0"),
+        (lambda: Prefix(cast("list[int]", "25")), "prefix must be a list of whole numbers"),
+        (lambda: Division([10, 4]), "each width must be a multiple of the next"),
+        (lambda: Division([10, 10]), "each width must be a multiple of the next"),
+        (lambda: Division([10], code=["x", "x"]), "code must name each column of coordinates once"),
+        (lambda: Division([10], code=[]), "code must name each column of coordinates once"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused(make, words):
+    with pytest.raises(TableError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("rule", "columns", "words"),
+    [
+        (Prefix([2]), None, "prefix needs one number a level"),
+        (Division([9]), None, "divide needs one number a level"),
+        (Prefix([2, 3], code="c"), None, "has no column 'c'"),
+        (Division([9, 3], code="c"), None, "has no column 'c'"),
+        (Parents("p"), None, "has no column 'p'"),
+        (Parents("town"), None, "'town' cannot hold codes and parents"),
+        (Prefix([2, 3]), ["a", "b"], "must name the table's own for town, got 2 names"),
+    ],
+)
+def test_a_rule_that_does_not_fit_the_list_is_refused(rule, columns, words):
+    with pytest.raises(TableError, match=words):
+        Axis.from_frame("place", TOWNS, ["region", "town"], rule=rule, columns=columns)
+
+
+def test_where_no_column_is_named_the_codes_are_found_by_name():
+    levels, rule = ["state", "county"], Prefix([1, 2])
+    for columns in (["x", "county"], ["code", "x"], ["geo"]):
+        frame = {column: ["01", "02"] if column != "x" else ["?", "?"] for column in columns}
+        assert Axis.from_frame("p", frame, levels, rule=rule).size(2) == 2
+    with pytest.raises(TableError, match="has no column 'county'; say which of its columns holds"):
+        Axis.from_frame("p", {"a": ["01"], "b": ["01"]}, levels, rule=rule)
+
+
+def test_a_code_that_is_not_in_the_list_is_told_on_a_terminal_alone():
+    axis = Axis.from_frame("place", {"GEOID": BLOCKS}, PLACES, rule=PREFIX)
+    with pytest.raises(TableError) as caught:
+        counted(axis, {"GEOID": ["777770000000000"]})
+    assert "77777" not in str(caught.value)
+    assert "GEOID '777770000000000'" in caught.value.confidential
