@@ -31,3 +31,11 @@ def chromium():
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE)
         yield opened
         opened.close()
+
+
+def show_all(tab):
+    """Show all rows and columns of a matrix, and wait until they are drawn."""
+    more = tab.get_by_role("button", name="Show all")
+    if more.count():
+        more.click()
+        more.wait_for(state="detached")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from hedgerow.release.page import cube as cube_module
-from tests.browser import needs_chromium
+from tests.browser import needs_chromium, show_all
 from tests.release.cube_pages import EVIL, counts_of, page_of, released
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
@@ -122,9 +122,7 @@ def test_every_pair_of_levels_has_its_cells_and_the_counts_of_its_margins(opened
             if at[axis] != level:
                 choose(tab, axis, level)
                 at[axis] = level
-        more = tab.get_by_role("button", name="Show all")
-        if more.count():
-            more.click()
+        show_all(tab)
         check_matrix(tab, made, levels, {})
 
 
@@ -344,7 +342,7 @@ def test_very_many_cells_are_cut_to_the_largest(opened, cubes, tmp_path):
     rows = tab.locator("#explorer > div:last-child tbody tr td:nth-child(2)").all_inner_texts()
     assert rows == [f"{count:,}" for count in largest]
     assert "Below are the 4 largest." in tab.inner_text("#explorer")
-    tab.get_by_role("button", name="Show all").click()
+    show_all(tab)
     check_matrix(tab, made, (1, 1), {})
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from hedgerow.release.page import cube as cube_module
-from tests.browser import needs_chromium
+from tests.browser import needs_chromium, show_all
 from tests.release.cube_pages import EVIL, counts_of, page_of
 from tests.release.named_pages import KINDS, released
 from tests.release.test_page_cube_in_browser import (
@@ -51,9 +51,7 @@ def check_picture(tab, made, levels, areas):
     context = tuple(areas.get(a, (0, None))[0] for a in range(len(levels)))
     split = [a for a, k in enumerate(levels) if k > context[a]]
     frame = inside(made, levels, areas).sort("count", descending=True)
-    more = tab.get_by_role("button", name="Show all")
-    if more.count():
-        more.click()
+    show_all(tab)
     if len(split) == 1:
         tab.wait_for_function(  # tiles are laid out again once the room for them is known
             "(tiles) => document.querySelectorAll('.tile:not(.rest)').length === tiles",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser import needs_chromium
+from tests.browser import needs_chromium, show_all
 from tests.release.spine_pages import released
 from tests.release.test_page_cube_in_browser import check_matrix, choose, ready
 
@@ -32,9 +32,7 @@ def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened
             if at[axis] != level:
                 choose(tab, axis, level)
                 at[axis] = level
-        more = tab.get_by_role("button", name="Show all")
-        if more.count():
-            more.click()
+        show_all(tab)
         check_matrix(tab, made, levels, {})
         columns = " · ".join(made.tree.axes[1].columns_of(levels[1]))
         assert legends(tab) == ([f"Labels of person list {columns}."] if levels[1] > 1 else [])
@@ -43,8 +41,6 @@ def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened
 
 def test_a_kind_of_quarters_within_a_county_opens_with_its_margins(opened, made):
     tab = ready(opened(made.path, "#cube-1.0.2-1.0.4"), "geography county C0 × person hhgq")
-    more = tab.get_by_role("button", name="Show all")
-    if more.count():
-        more.click()
+    show_all(tab)
     first = made.release.level("person.hhgq")["hhgq"].sort()[0]
     check_matrix(tab, made, (2, 4), {0: (1, "C0"), 1: (1, first)})

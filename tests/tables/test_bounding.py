@@ -127,5 +127,5 @@ def test_units_need_one_row_a_record_and_a_bound():
         Counts.from_frame(TREE, table, unit="who", contributions=0)
     with pytest.raises(TableError, match="no column 'household'"):
         Counts.from_frame(TREE, table, unit="household")
-    with pytest.raises(TableError, match="column 'who' holds DOUBLE"):
+    with refused("column 'who' holds fractions"):
         Counts.from_frame(TREE, {**table, "who": [0.5]}, unit="who")

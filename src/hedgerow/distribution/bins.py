@@ -14,7 +14,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources import Source, check_codes, describe_source, load, open_source
+from hedgerow.tables.sources import Source, describe_source, float_sql, load, open_source
 
 # Codes of bins that say which values they hold, so that a list of bins is its own legend.
 #
@@ -121,10 +121,7 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
         kept = [name for name in dict.fromkeys(others) if name in source.names]
         kinds = load(db, source, [*(n.column for n in numeric), *kept])
         values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
-        rest = [f"c{i}" for i in range(len(numeric), len(kinds))]
-        for name, kind in zip(kept, kinds[len(numeric) :], strict=True):
-            if name in source.fractional:
-                check_codes(source, name, kind)
+        rest = [float_sql(source, name, f"c{i}") for i, name in enumerate(kept, len(numeric))]
         with translate_duckdb_errors(source.subject, "cannot be read to its end"):
             read = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
         columns = {name: read.column(len(numeric) + i) for i, name in enumerate(kept)}

@@ -31,6 +31,7 @@ from hedgerow.plan.public_rows import (
 )
 from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.database import Query
+from hedgerow.tables.domain import is_column_pointed
 from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.public_table import read_public_table
 from hedgerow.tables.sources import describe_source, is_file
@@ -164,8 +165,14 @@ class PublicTable:
         role = f"{SECTION} table"
         subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
         spine, beside = spine_axis(tree), attribute_columns(tree)
+        known = {
+            column: is_column_pointed(axis, column)
+            for axis in tree.axes
+            for column in axis.columns
+            if axis is spine or column in beside
+        }
         try:
-            frame = read_public_table(self.source, {*spine.columns, *beside}, self.numbers, subject)
+            frame = read_public_table(self.source, known, self.numbers, subject)
         except TableError as error:
             raise PlanError(str(error), confidential=error.confidential) from None
         levels = [name for name in spine.columns if name in frame.columns]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.float_codes import is_pointed
 from hedgerow.tables.sources import Source
 
 OUTSIDE, CONTRADICTION = -1, -2
@@ -88,6 +89,15 @@ def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
             confidential=error.confidential,
         ) from None
     return axis.columns
+
+
+def is_column_pointed(axis: Axis, column: str) -> bool:
+    """Return whether a code of a column is itself a whole number with ``.0`` behind it."""
+    if axis.product is not None:
+        return is_pointed(axis.leaf_frame()[column])
+    if axis.reading is not None:  # its codes may be of any level
+        return any(is_pointed(labels) for labels in axis.labels)
+    return is_pointed(axis.labels[axis.columns.index(column)])
 
 
 def match_axis(

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,8 +99,14 @@ def _parquet(
     listed = ", ".join(_pattern(path, subject) for path in paths)
     sql = f"read_parquet([{listed}], hive_partitioning = {hive})"
     with translate_duckdb_errors(subject, fault):
-        names = tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall())
-    return Relation(names, tuple(map(sql_identifier, names)), sql, repeatable=True, fault=fault)
+        names = [row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()]
+    fields = tuple(map(sql_identifier, names))
+    return Relation(without_mark(names), fields, sql, repeatable=True, fault=fault)
+
+
+def without_mark(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without a byte order mark, which some programs leave in the first."""
+    return tuple(name if i else name.removeprefix("\ufeff") for i, name in enumerate(names))
 
 
 def _pattern(path: str, subject: str) -> str:
@@ -147,7 +153,7 @@ def _csv(path: Path, start: bytes, subject: str) -> Relation:
     )
     fault = (
         "is no table: a CSV file must have the same number of fields in every row as in its "
-        "header, and quotes around a field with a separator or a line break in it"
+        "header, and quotes around a field with a separator or a line break in it (1,234 has one)"
     )
     return Relation(names, fields, sql, repeatable=False, fault=fault)
 

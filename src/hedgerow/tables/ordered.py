@@ -34,6 +34,10 @@ MISSING = "has a row without a value; write 0 where there are no records"
 NEGATIVE = "holds a negative number; counts must be 0 or more"
 FRACTION = "holds a fraction; counts must be whole numbers"
 ENDLESS = "holds NaN or infinity; counts must be whole numbers"
+GROUPED = (
+    "holds a number such as 1,234 or 1.234, which may be a thousand or a fraction; write counts as "
+    "digits alone"
+)
 WORDS = "holds text that is no number; counts must be whole numbers"
 POWERS = "holds a number with an exponent; write counts out in digits"
 
@@ -54,8 +58,9 @@ def whole_count(
     Nothing is ever rounded; larger numbers count as the largest. A row without a value has the
     number ``empty``; where that is None, there must be none.
     """
-    suspicious, rules, large = _rules(column, kind, f"{subject}: column {name!r}")
-    whole = f"WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({column} AS BIGINT) END"
+    number = _number(column, kind)
+    suspicious, rules, large = _rules(column, number, kind, f"{subject}: column {name!r}")
+    whole = f"WHEN {large} THEN {LARGEST_LEAF} ELSE CAST({number} AS BIGINT) END"
     if empty is not None:
         (missing, _), *rules = rules
         suspicious = f"NOT ({missing}) AND ({suspicious})"
@@ -69,7 +74,23 @@ def whole_count(
     return f"CASE {whole}"
 
 
-def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
+def _number(column: str, kind: str) -> str:
+    """Return the SQL of a column's numbers: of text the whole ones, NULL beyond 2¹²⁷."""
+    if not _is_text(kind):
+        return column
+    text = _trimmed(column)
+    return f"COALESCE(TRY_CAST({text} AS HUGEINT), TRY_CAST({_plain(text)} AS HUGEINT))"
+
+
+def _is_text(kind: str) -> bool:
+    return kind in {"VARCHAR", '"NULL"'} or (kind.startswith("ENUM") and kind.endswith(")"))
+
+
+def _trimmed(column: str) -> str:
+    return f"trim(CAST({column} AS VARCHAR))"
+
+
+def _rules(column: str, number: str, kind: str, subject: str) -> tuple[str, Rules, str]:
     """Return which rows need a closer look, what can be wrong with a row, and when it is too large.
 
     The rules stand in the order of reporting; the first is that no value is missing.
@@ -87,24 +108,45 @@ def _rules(column: str, kind: str, subject: str) -> tuple[str, Rules, str]:
         # the rounded value always fits a HUGEINT, while 2⁴⁰ may not fit the decimal
         large = f"CAST({column} AS HUGEINT) > {LARGEST_LEAF}"
         return "true", [missing, negative, fraction], large
-    if kind in {"VARCHAR", '"NULL"'} or (kind.startswith("ENUM") and kind.endswith(")")):
-        text = f"trim(CAST({column} AS VARCHAR))"
-        whole = f"TRY_CAST({text} AS HUGEINT)"  # NULL beyond 2¹²⁷
+    if _is_text(kind):
+        text = _trimmed(column)
         suspicious = f"{column} IS NULL OR NOT {_matches(text, '[0-9]{1,18}')}"
-        return suspicious, _text_rules(text), f"{whole} IS NULL OR {whole} > {LARGEST_LEAF}"
+        return suspicious, _text_rules(text), f"{number} IS NULL OR {number} > {LARGEST_LEAF}"
     raise TableError(f"{subject} holds {kind}; counts must be whole numbers")
 
 
 def _text_rules(text: str) -> Rules:
-    number = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)"
+    number, plain = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)", _plain(text)
     return [
         (f"{text} IS NULL OR {text} = ''", MISSING),
         (_matches(text, "[+-]?(nan|inf|infinity)"), ENDLESS),
         (_matches(text, number + "e[+-]?[0-9]+"), POWERS),
-        (f"NOT {_matches(text, number)}", WORDS),
-        (_matches(text, "-.*[1-9].*"), NEGATIVE),
-        (_matches(text, ".*[.].*[1-9].*"), FRACTION),
+        (_matches(text, "[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"), GROUPED),
+        (f"NOT {_matches(plain, number)}", WORDS),
+        (_matches(plain, "-.*[1-9].*"), NEGATIVE),
+        (_matches(plain, ".*[.].*[1-9].*"), FRACTION),
     ]
+
+
+def _plain(text: str) -> str:
+    """Return the SQL of a number without separators of thousands, and with a decimal point.
+
+    Only what can be read in one way changes: ``1 234``, ``1'234``, ``1,234,567``, ``1.234,0``,
+    ``12,0``; ``1,234`` can be a fraction.
+    """
+    digits = "[+-]?[1-9][0-9]{0,2}"
+    gaps, apostrophes = "([ \u00a0\u202f][0-9]{3})+", "([''’][0-9]{3})+"
+    commas = f"{digits}((,[0-9]{{3}})+[.][0-9]*|(,[0-9]{{3}}){{2,}})"
+    points = f"{digits}(([.][0-9]{{3}})+,[0-9]*|([.][0-9]{{3}}){{2,}})"
+    blanks = f"{digits}({gaps}|{apostrophes})([.,][0-9]*)?"
+    blank = f"regexp_replace({text}, '[ \u00a0\u202f''’]', '', 'g')"
+    return (
+        f"CASE WHEN {_matches(text, commas)} THEN replace({text}, ',', '') "
+        f"WHEN {_matches(text, points)} THEN replace(replace({text}, '.', ''), ',', '.') "
+        f"WHEN {_matches(text, blanks)} THEN replace({blank}, ',', '.') "
+        f"WHEN {_matches(text, '[+-]?[0-9]*,[0-9]*')} THEN replace({text}, ',', '.') "
+        f"ELSE {text} END"
+    )
 
 
 def _matches(text: str, pattern: str) -> str:

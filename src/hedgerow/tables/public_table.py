@@ -8,18 +8,20 @@ import polars as pl
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.tables.database import open_database, sql_identifier, translate_duckdb_errors
+from hedgerow.tables.float_codes import unpointed_sql
 from hedgerow.tables.ordered import whole_count
-from hedgerow.tables.sources import Source, check_codes, code_sql, in_order, load, open_source
+from hedgerow.tables.sources import Source, coded, in_order, load, open_source
 
 
 def read_public_table(
-    source: Any, known: Container[str], numbers: Mapping[str, int | None], subject: str
+    source: Any, known: Mapping[str, bool], numbers: Mapping[str, int | None], subject: str
 ) -> pl.DataFrame:
     """Read a public table: the columns of codes that are known, and some of whole numbers.
 
     Args:
         source: a CSV or Parquet file, a `hedgerow.tables.read.Query`, or a data frame.
-        known: columns that hold codes, where the table has them; others are left alone.
+        known: columns that hold codes, where the table has them, and whether the codes of their
+            axis end in ``.0`` themselves; others are left alone.
         numbers: columns that must be there, of whole numbers from 0 on; and what an empty cell of
             each stands for, None where each row needs a number.
         subject: how messages name it.
@@ -36,9 +38,11 @@ def read_public_table(
         table = replace(opened, is_public=True)
         codes = _codes(table, known, numbers)
         kinds = load(db, table, [*codes, *numbers])
-        for column, kind in zip(codes, kinds, strict=False):
-            check_codes(table, column, kind)
-        chosen = [f"{code_sql(i)} AS {sql_identifier(name)}" for i, name in enumerate(codes)]
+        texts = coded(db, table, codes, kinds[: len(codes)])
+        chosen = [
+            f"{text if known[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
+            for name, text in zip(codes, texts, strict=True)
+        ]
         for i, (name, empty) in enumerate(numbers.items(), start=len(codes)):
             number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
             chosen.append(f"{number} AS {sql_identifier(name)}")

@@ -13,16 +13,16 @@ from hedgerow.tables.domain import (
     OUTSIDE,
     Match,
     axis_columns,
+    is_column_pointed,
     match_axis,
     raise_unmatched,
 )
+from hedgerow.tables.float_codes import unpointed_sql
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources import (
     Source,
-    check_codes,
-    code_sql,
+    coded,
     describe_source,
-    is_number,
     load,
     open_source,
     read_areas,
@@ -124,17 +124,23 @@ def _prepare(
         raise TableError(f"column {extra[0]!r} of {source.subject} is already a level of an axis")
     kinds = load(db, source, [*columns, *extra])
     n, who = "1", "NULL"
-    coded = columns if count is not None else [*columns, *extra]
+    of_codes = columns if count is not None else [*columns, *extra]
     readings = [axis.reading for axis in tree.axes if axis.reading is not None]
     numeric = {column for reading in readings if reading.numeric for column in reading.columns}
-    for column, kind in zip(coded, kinds, strict=False):
-        if not (column in numeric and is_number(kind)):
-            check_codes(source, column, kind)
+    codes = coded(db, source, of_codes, kinds[: len(of_codes)], numeric)
     if count is not None:
         n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:
-        who = code_sql(len(columns))
-    texts = "".join(f"{code_sql(i)} AS c{i}, " for i in range(len(columns)))
+        who = codes.pop()
+    pointed = [
+        is_column_pointed(axis, column)
+        for axis, of_axis in zip(tree.axes, chosen, strict=True)
+        for column in of_axis
+    ]
+    texts = "".join(
+        f"{code if itself else unpointed_sql(code)} AS c{i}, "
+        for i, (code, itself) in enumerate(zip(codes, pointed, strict=True))
+    )
     with translate_duckdb_errors(source.subject, "cannot be read to its end"):
         db.execute(f"CREATE TEMP VIEW codes AS SELECT {texts}{n} AS n, {who} AS unit FROM loaded")
         matches, first = [], 0

@@ -1,6 +1,6 @@
 """Where a table comes from: files, data frames, queries; all become one relation of text codes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.errors import TableError, did_you_mean, of_public_table
+from hedgerow.errors import TableError, did_you_mean, of_public_table, outside_limits
 from hedgerow.tables.database import (
     Query,
     RunningQuery,
@@ -21,7 +21,16 @@ from hedgerow.tables.database import (
     sql_identifier,
     translate_duckdb_errors,
 )
-from hedgerow.tables.files import Relation, open_file
+from hedgerow.tables.files import Relation, open_file, without_mark
+from hedgerow.tables.float_codes import (
+    EXACT,
+    FRACTIONS,
+    fraction_sql,
+    has_fraction,
+    unpointed,
+    whole_codes,
+    whole_sql,
+)
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
 
@@ -29,7 +38,13 @@ CODE_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
 
 
 def as_arrow(frame: Any, subject: str) -> pa.Table:
-    """Return the frame as an Arrow table."""
+    """Return the frame as an Arrow table, without the byte order mark of its first name."""
+    table = _arrow(frame, subject)
+    names = without_mark(table.column_names)
+    return table if list(names) == table.column_names else table.rename_columns(names)
+
+
+def _arrow(frame: Any, subject: str) -> pa.Table:
     if isinstance(frame, pl.LazyFrame):
         frame = _collected(frame, subject)
     if isinstance(frame, pa.Table):
@@ -50,12 +65,12 @@ def as_arrow(frame: Any, subject: str) -> pa.Table:
         ) from None
 
 
+CODES = "codes must be text or whole numbers (write them as text, so that 01001 keeps its zero)"
+
+
 def refused_codes(subject: str, column: str, kind: str) -> str:
     """Return the sentence for a column that cannot hold codes."""
-    return (
-        f"{subject} column {column!r} holds {kind}; codes must be text or whole numbers "
-        f"(write them as text, so that 01001 keeps its zero)"
-    )
+    return f"{subject} column {column!r} holds {kind}; {CODES}"
 
 
 def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
@@ -67,17 +82,25 @@ def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
-    """Return the named columns as text codes; an empty text counts as missing."""
+    """Return public columns as text codes; an empty text counts as missing, ``74.0`` as 74."""
     for column in columns:
         if column not in frame.columns:
             names = ", ".join(frame.columns)
             raise TableError(f"{subject} has no column {column!r}; it has {names}")
         kind = frame.schema[column]
         whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
-        if not (whole or kind in CODE_TYPES):
+        if not (whole or kind in CODE_TYPES or kind.is_float()):
             raise TableError(refused_codes(subject, column, str(kind)))
-    texts = [pl.col(column).cast(pl.String) for column in columns]
-    return frame.select(pl.when(text != "").then(text) for text in texts)
+        if kind.is_float() and has_fraction(frame[column]):
+            raise TableError(refused_codes(subject, column, FRACTIONS))
+    texts = [
+        pl.lit(whole_codes(frame[column])).alias(column)
+        if frame.schema[column].is_float()
+        else pl.col(column).cast(pl.String)
+        for column in columns
+    ]
+    codes = frame.select(pl.when(text != "").then(text) for text in texts)
+    return codes.with_columns(unpointed(code) for code in codes)
 
 
 def in_order(frame: pl.DataFrame) -> bool:
@@ -119,14 +142,14 @@ class Source:
         subject: how messages name it.
         names: its columns.
         load: makes the relation ``loaded`` with some columns, by place, called c0, c1, ….
-        fractional: columns that hold floats at their origin, though they are loaded as text.
+        floats: columns that hold floats at their origin, though they are loaded as text.
         is_public: it is a public list of areas, no confidential table.
     """
 
     subject: str
     names: tuple[str, ...]
     load: Callable[[list[int]], None]
-    fractional: frozenset[str] = frozenset()
+    floats: frozenset[str] = frozenset()
     is_public: bool = False
 
     def place(self, column: str) -> int:
@@ -159,8 +182,8 @@ def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Ite
     if isinstance(source, Query):
         with run_query(source, subject) as query:
             names = tuple(query.schema.names)
-            fractional = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
-            yield Source(subject, names, lambda places: _load_query(db, query, places), fractional)
+            floats = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
+            yield Source(subject, names, lambda places: _load_query(db, query, places), floats)
     elif is_file(source):
         file = open_file(db, Path(source), subject)
         yield Source(subject, file.names, lambda places: _load_file(db, file, places, subject))
@@ -204,22 +227,61 @@ def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) 
     return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
 
 
-def check_codes(source: Source, column: str, kind: str) -> None:
-    """Raise unless a column can hold codes, given its type in DuckDB."""
-    whole = kind in SQL_CODE_TYPES or kind.endswith(("INT", "INTEGER"))
-    if column in source.fractional or not (whole or kind.endswith(",0)") or kind[:4] == "ENUM"):
-        shown = "fractions" if column in source.fractional else kind
-        raise TableError(refused_codes(source.subject, column, shown))
+def coded(
+    db: duckdb.DuckDBPyConnection,
+    source: Source,
+    columns: Sequence[str],
+    kinds: Sequence[str],
+    numbers: Container[str] = (),
+) -> list[str]:
+    """Return the SQL of columns c0, c1, … of ``loaded`` as text; an empty text counts as missing.
+
+    Args:
+        db: where they are loaded.
+        source: whose columns they are.
+        columns: what it calls them.
+        kinds: their types in DuckDB.
+        numbers: those that may hold fractions, for they are coordinates.
+
+    Raises:
+        TableError: a column that cannot hold codes: of another type, or with fractions.
+    """
+    return [
+        _text(f"c{i}")
+        if column in numbers and _is_number(kind)
+        else _coded(db, source, column, f"c{i}", kind)
+        for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+    ]
 
 
-def is_number(kind: str) -> bool:
-    """Return whether a type in DuckDB is one of numbers."""
+def _coded(
+    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
+) -> str:
+    if column in source.floats or kind in EXACT:
+        number = float_sql(source, column, field)
+        fraction = fraction_sql(number, kind if kind in EXACT else "DOUBLE")
+        with translate_duckdb_errors(source.subject, "cannot be read to its end"):
+            found = db.execute(f"SELECT 1 FROM loaded WHERE {fraction} LIMIT 1").fetchall()
+        if found:
+            raise outside_limits(source.subject, f"holds {FRACTIONS}; {CODES}", column=column)
+        return whole_sql(number)
+    whole = kind.endswith(("INT", "INTEGER", ",0)"))
+    if not (whole or kind in SQL_CODE_TYPES or kind[:4] == "ENUM"):
+        raise TableError(refused_codes(source.subject, column, kind))
+    return _text(field)
+
+
+def _is_number(kind: str) -> bool:
     return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
 
 
-def code_sql(place: int) -> str:
-    """Return column ``place`` of ``loaded`` as text; an empty text counts as missing."""
-    return f"NULLIF(CAST(c{place} AS VARCHAR), '')"
+def _text(field: str) -> str:
+    return f"NULLIF(CAST({field} AS VARCHAR), '')"
+
+
+def float_sql(source: Source, column: str, field: str) -> str:
+    """Return the SQL of a column as it is, or as the floats that it holds at its origin."""
+    return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
 Choice = Callable[[Sequence[str]], Sequence[str]]
@@ -263,20 +325,23 @@ def _listed(
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
         kinds = load(db, areas, columns)
-        for column, kind in zip(columns, kinds, strict=True):
-            if not (numbers and is_number(kind)):
-                check_codes(areas, column, kind)
+        codes = coded(db, areas, columns, kinds, columns if numbers else ())
         texts = ", ".join(
-            f"{code_sql(i)} AS {sql_identifier(name)}" for i, name in enumerate(columns)
+            f"{code} AS {sql_identifier(name)}" for code, name in zip(codes, columns, strict=True)
         )
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             if not repeated:  # a list mostly stands in order as it is
                 db.execute("SET preserve_insertion_order = true")
-                listed = pl.DataFrame(db.sql(f"SELECT {texts} FROM loaded").to_arrow_table())
+                listed = _rows(db, f"SELECT {texts} FROM loaded")
                 if in_order(listed):
                     return listed
                 del listed
             # sorted here, where it is fastest: an axis is made from sorted paths
             distinct = "DISTINCT" if repeated else ""
-            ordered = db.sql(f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
-            return pl.DataFrame(ordered.to_arrow_table())
+            return _rows(db, f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
+
+
+def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:
+    """Return rows of codes, without the ``.0`` that a whole column has."""
+    rows = pl.DataFrame(db.sql(select).to_arrow_table())
+    return rows.with_columns(unpointed(column) for column in rows)
