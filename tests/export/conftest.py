@@ -8,7 +8,7 @@ import hedgerow as hr
 AREAS = pl.DataFrame(
     {
         "state": ["1", "1", "2", 'Île d\'Oléron, "B"'],
-        "sa2": ["101", "1", "=2+3", "Straße 7/8"],
+        "sa2": ["101", "1", "=2+3", "Straße <7&8>"],
     }
 )
 SAID = hr.Description(

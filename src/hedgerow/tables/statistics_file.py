@@ -88,7 +88,7 @@ class StatisticsFile:
                     str(self.path), usecols=names, row_offset=first, row_limit=ROWS, **options
                 )
                 values = [
-                    pa.array(columns[name], kind, from_pandas=True)
+                    pa.array(columns[name], kind)
                     for name, kind in zip(names, schema.types, strict=True)
                 ]
             chunk = pa.Table.from_arrays(values, schema=schema)
