@@ -333,3 +333,30 @@ def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
     table, promise = str(spec.plan(spec.tree())).split("\n\n")
     assert f"\n{table}\n\nIn records." in out
     assert f"\n\n{promise}\n\n" in out
+
+
+def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_states(run, census):
+    text = census.read_text().replace(
+        'method = "euclidean"', 'method = "euclidean"\nmeasure = "all"'
+    )
+    census.write_text(text)
+    leaves = pl.read_parquet(census.parent / "areas.parquet")
+    column = leaves.columns[-1]
+    seats = leaves.select(column, seat=(pl.int_range(pl.len()) % 30).cast(pl.String))
+    seats = pl.concat([seats, seats[:9].with_columns(seat=pl.lit("0, too"))])
+    seats.write_csv(census.parent / "seats.csv")
+    options = ["--areas", census.parent / "seats.csv"]
+    code, out, _ = run("plan", census, *options)
+    assert code == 0
+    assert "Estimates of 31 areas, in records; the least certain 20 of them" in out
+    code, out, _ = run("plan", census, *options, "--json")
+    expected = pl.DataFrame(json.loads(out)["areas"])
+    assert run("release", census)[0] == 0
+    file = census.parent / "made.parquet"
+    assert run("table", census.parent / "out", *options, "--output", file)[0] == 0
+    made = pl.read_parquet(file)
+    assert made["seat"].equals(expected["seat"])
+    assert (made["standard_error"] / expected["standard_error"] - 1).abs().max() < 1e-9
+    assert len(made) == 31
+    code, _, err = run("plan", census, "--area-column", "seat")
+    assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)

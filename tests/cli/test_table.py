@@ -95,7 +95,7 @@ def test_what_cannot_be_written_leaves_nothing(run, out, tmp_path, monkeypatch):
 
 
 REFUSED = {
-    "nothing": ((), "name one table: --level, or --depth, or --by AXIS=LEVEL"),
+    "nothing": ((), "name one table: --level, or --depth, or --by AXIS=LEVEL, or --areas"),
     "two": (("--depth", "1", "--by", "origin=region"), "name one table"),
     "no depth": (("--depth", "9"), "no depth 9; there are 0 (total)"),
     "level of an axis": (("--level", "origin.region"), "no cuboid 'origin.region'"),
@@ -249,3 +249,48 @@ def test_noisy_counts_of_what_was_not_measured_are_refused(run, out):
     assert (code, "no cuboid 'origin.province'" in err) == (2, True)
     code, _, err = run("table", out, "--noisy", "--by", "origin=regoin")
     assert (code, "did you mean 'region'?" in err) == (2, True)
+
+
+@pytest.fixture
+def lookup(out, tmp_path):
+    """Origin regions in two areas of which one holds the other."""
+    regions = read_release(out).cuboid(None, origin="region")["o_region"].to_list()
+    rows = [(code, "all") for code in regions] + [(regions[0], "first")]
+    file = tmp_path / "seats.csv"
+    pl.DataFrame(rows, schema=["o_region", "seat"], orient="row").write_csv(file)
+    return file
+
+
+def test_counts_over_areas_of_ones_own_are_shown_and_written(run, out, tmp_path, lookup):
+    release, file = read_release(out), tmp_path / "seats.parquet"
+    code, said, err = run("table", out, "--areas", lookup)
+    assert code == 2, "survivors alone were measured"
+    assert "ask for counts alone: areas(…, confidence=None) or --counts-only" in err
+    options = ["--areas", lookup, "--counts-only"]
+    code, said, _ = run("table", out, *options)
+    assert code == 0
+    assert said.splitlines()[0].split() == ["seat", "count"]
+    assert "areas may overlap, so their sums need not be the total" in said
+    assert run("table", out, *options, "--by", "destination=region", "--output", file)[0] == 0
+    found = pl.read_parquet(file)
+    by = {"destination": "region"}
+    assert found.equals(release.areas(lookup, by=by, confidence=None))
+    assert found.filter(seat="all")["count"].sum() == release.level(depth=0)["count"].sum()
+
+
+AREAS_REFUSED = {
+    "level": (("--level", "region"), "leave out --level and --depth"),
+    "no column": (("--area-column", "seet"), "did you mean 'seat'?"),
+    "noisy": (("--noisy",), "leave out --counts-only, --areas"),
+    "records": (("--records",), "it shows codes alone"),
+}
+
+
+@pytest.mark.parametrize("name", AREAS_REFUSED)
+def test_what_does_not_go_with_areas_is_refused(run, out, lookup, name):
+    arguments, message = AREAS_REFUSED[name]
+    code, said, err = run("table", out, "--areas", lookup, *arguments)
+    assert (code, said) == (2, "")
+    assert message in err
+    code, _, err = run("table", out, "--depth", "1", "--area-column", "seat")
+    assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)

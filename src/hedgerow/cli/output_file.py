@@ -40,6 +40,21 @@ ByLevels = Annotated[
     ),
 ]
 
+Areas = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Areas of your own, which may overlap: a CSV or Parquet file with a column of codes "
+        "of one axis and a column of areas, one row a pair.",
+    ),
+]
+AreaColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."
+    ),
+]
+
 QuoteFormulas = Annotated[
     bool,
     typer.Option(

@@ -2,13 +2,20 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
-from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
+from hedgerow.cli.output_file import (
+    AreaColumn,
+    Areas,
+    Picture,
+    ReleaseFile,
+    check_picture_place,
+)
 from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
@@ -36,10 +43,17 @@ from hedgerow.plan.forecast import (
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
+from hedgerow.release.areas import AreaSums, area_forecast
 from hedgerow.release.descent.outline import Outline
+from hedgerow.release.directory.measurements import STANDARD_ERROR
 from hedgerow.release.preflight import check_combines, check_estimable
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.tables.lookup import Lookup
+from hedgerow.text import visible
+
+MOST_AREAS = 20
+"""Areas that a terminal lists."""
 
 Records = Annotated[
     int | None,
@@ -49,7 +63,7 @@ Records = Annotated[
 ]
 
 
-def plan(
+def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     file: ReleaseFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     picture: Picture = None,
@@ -66,6 +80,8 @@ def plan(
             metavar="MSE", help="Find the least budget whose weighted squared error is at most MSE."
         ),
     ] = None,
+    areas: Areas = None,
+    area_column: AreaColumn = None,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.
 
@@ -73,6 +89,8 @@ def plan(
     areas = "table").
     """
     check_picture_place(picture, PlanError)
+    if areas is None and area_column is not None:
+        raise PlanError("--area-column names a column of the file of --areas; give that too")
     if records is not None and records < 0:
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
@@ -88,27 +106,32 @@ def plan(
     check_estimable(made)
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
-    simulated = _simulated(spec, made, simulate) if simulate else None
+    more = {} if areas is None else {"areas": _of_areas(made, areas, area_column)}
+    if simulate:
+        more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
         picture_of_forecast(expected, picture)
     if as_json:
-        frames = {"forecast": expected, "sums": sums}
-        if fair:
-            frames["fairness"] = fairness(made)
-        if simulated is not None:
-            frames["simulated"], frames["simulated_sums"] = simulated
-        _print_json(made, frames)
+        shown = {"fairness": fairness(made)} if fair else {}
+        _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
         return
     show_plan(made, expected)
     _show_sums(made, sums)
-    if simulated is not None:
-        _show_simulated(*simulated)
+    _show_more(more)
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
     if picture is not None:
         stdout.print(f"Picture: {escape(str(picture))}")
     _show_next(file, None if target_mse is None else made)
+
+
+def _show_more(more: Mapping[str, pl.DataFrame]) -> None:
+    """Print what was asked for beside the forecast."""
+    if "areas" in more:
+        _show_areas(more["areas"])
+    if "simulated" in more:
+        _show_simulated(more["simulated"], more["simulated_sums"])
 
 
 def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
@@ -199,6 +222,24 @@ def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
     text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
     if text:
         stdout.print(f"{escape(text)}\n")
+
+
+def _of_areas(made: Plan, file: Path, column: str | None) -> pl.DataFrame:
+    """Return the standard errors that sums over areas of the user's own will have."""
+    lookup = Lookup.of(made.tree, file, column)
+    return area_forecast(AreaSums(made, lookup, {}))
+
+
+def _show_areas(errors: pl.DataFrame) -> None:
+    """Print the standard errors of some areas, the largest first."""
+    worst = errors.sort(STANDARD_ERROR, descending=True, maintain_order=True).head(MOST_AREAS)
+    rows = [(visible(area), f"{error:,.4g}") for area, error in worst.iter_rows()]
+    stdout.print(
+        f"Estimates of {len(errors):,} areas, in records; the least certain "
+        f"{len(worst):,} of them (all with --json):\n"
+    )
+    headings = (visible(errors.columns[0]), "standard error")
+    stdout.print(escape(aligned([headings, *rows], left={0})) + "\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:

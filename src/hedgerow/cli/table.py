@@ -10,6 +10,8 @@ import typer
 
 from hedgerow.cli.output_file import (
     TABLES,
+    AreaColumn,
+    Areas,
     ByLevels,
     Directory,
     QuoteFormulas,
@@ -51,16 +53,30 @@ class Asked:
         depth: a depth of a chain by its number.
         by: levels of axes, as they were given.
         counts_only: without errors, so that they need not be computed.
+        areas: a file of areas of the user's own, which the counts are summed over.
+        area_column: of that file.
     """
 
     level: str | None
     depth: int | None
     by: list[str]
     counts_only: bool
+    areas: Path | None = None
+    area_column: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.level is not None) + (self.depth is not None) + bool(self.by) != 1:
-            raise ReleaseError("name one table: --level, or --depth, or --by AXIS=LEVEL")
+        of_plan = (self.level is not None) + (self.depth is not None)
+        if self.areas is None and self.area_column is not None:
+            raise ReleaseError("--area-column names a column of the file of --areas; give that too")
+        if self.areas is not None and of_plan:
+            raise ReleaseError(
+                "--areas goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and "
+                "--depth"
+            )
+        if self.areas is None and of_plan + bool(self.by) != 1:
+            raise ReleaseError(
+                "name one table: --level, or --depth, or --by AXIS=LEVEL, or --areas"
+            )
 
 
 def table(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -72,6 +88,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
     ] = None,
     by: ByLevels = None,
+    areas: Areas = None,
+    area_column: AreaColumn = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
@@ -113,16 +131,18 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     Columns: the codes; count; the unbiased estimate and its standard_error; low and high, the 95 %
     interval of the true count; and contradicted: whether the count lies outside the intervals that
     hold for all counts of the table at once, which chance does not explain; there use the estimate.
-    Combinations that are not listed have a count of 0. With --noisy instead the noisy_count of each
-    measured cell and its variance: unbiased, and often below 0. With --records the codes alone, one
-    row for every record that was counted. --round and --suppress-wider change what is shown or
-    written here, never the release. Reads only the release directory, at no privacy cost.
+    Combinations that are not listed have a count of 0. With --areas one row an area of your own,
+    with exact standard errors, also by levels of other axes (--by). With --noisy instead the
+    noisy_count of each measured cell and its variance: unbiased, and often below 0. With --records
+    the codes alone, one row for every record that was counted. --round and --suppress-wider change
+    what is shown or written here, never the release. Reads only the release directory, at no
+    privacy cost.
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
     if records:
-        other = counts_only or noisy or presentation.changes
+        other = counts_only or noisy or presentation.changes or areas or area_column
         if by or other or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
@@ -130,12 +150,12 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             )
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    if noisy and (counts_only or presentation.changes):
+    if noisy and (counts_only or presentation.changes or areas):
         raise ReleaseError(
-            "--noisy shows noisy counts as they were measured; leave out --counts-only, --round "
-            "and --suppress-wider"
+            "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
+            "--round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only)
+    asked = Asked(level, depth, by or [], counts_only, areas, area_column)
     if noisy:
         _noisy(directory, asked, output, quote_formulas=quote_formulas)
     else:
@@ -157,7 +177,7 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
     _put(
-        frame, released, output, quote_formulas=quote_formulas,
+        frame, output, quote_formulas=quote_formulas,
         note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
         "measured",
     )  # fmt: skip
@@ -181,16 +201,16 @@ def _counts(
     if asked.counts_only:
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
         frame = frame.select(name for name in frame.columns if name not in errors)
-    _put(
-        frame, released, output, quote_formulas=quote_formulas,
-        note="combinations that are not listed have a count of 0",
-    )  # fmt: skip
+    note = "combinations that are not listed have a count of 0"
+    if asked.areas is not None:
+        note = "areas may overlap, so their sums need not be the total"
+    _put(frame, output, quote_formulas=quote_formulas, note=note)
     for sentence in presentation.sentences(frame):
         stdout.print(escape(sentence))
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
-    elif levels:
+    elif levels or asked.areas is not None:
         stderr.print(
             "Note: whether these sums contradict their own measurements is not shown; leave out "
             "--counts-only for their estimates"
@@ -198,6 +218,10 @@ def _counts(
 
 
 def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: bool) -> pl.DataFrame:
+    if asked.areas is not None:
+        return released.areas(
+            asked.areas, column=asked.area_column, by=levels, confidence=None if bare else USUAL
+        )
     if levels:
         return released.cuboid(None if bare else USUAL, **levels)
     plan, level, depth = released.plan, asked.level, asked.depth
@@ -217,12 +241,10 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
     return released.level(level, depth=depth)
 
 
-def _put(
-    frame: pl.DataFrame, released: Release, output: Path | None, *, note: str, quote_formulas: bool
-) -> None:
+def _put(frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool) -> None:
     """Write a table, or show its first rows."""
     if output is None:
-        labels = [name for columns in released.columns.values() for name in columns]
+        labels = [name for name, kind in frame.schema.items() if kind == pl.String]
         _show(frame, labels, note)
         return
     write_table(frame, output, quote_formulas=quote_formulas)

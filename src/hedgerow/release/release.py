@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
+from hedgerow.release.areas import AreaSums, area_sums
 from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
@@ -41,6 +42,7 @@ from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.spine.answers import attribute_sums, columns_among, is_off_tree
 from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.lookup import Lookup
 from hedgerow.tables.tree import Levels, Tree
 
 
@@ -239,6 +241,43 @@ class Release:
         errors = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
         listed = listed.select(*columns, COUNT, *errors)
         return listed.sort(columns) if columns else listed
+
+    def areas(
+        self,
+        lookup: Any,
+        *,
+        column: str | None = None,
+        by: Mapping[str, str] | None = None,
+        confidence: Confidence | None = USUAL,
+    ) -> pl.DataFrame:
+        """Return sums over areas of your own, such as constituencies or catchments.
+
+        Args:
+            lookup: a data frame, or a CSV or Parquet file: a column of codes of one axis, called as
+                in the release, of whichever level, and a column of areas. Areas may overlap, and
+                need not cover everything.
+            column: that holds the areas, where the lookup has others.
+            by: axis = level of the other axes; those that are not named are summed over.
+            confidence: of the intervals; None for counts alone.
+
+        Returns:
+            One row an area (and combination of ``by``), whether its count is 0 or not: the area,
+            the codes of ``by``, ``count``, and of the same cells' estimates the unbiased
+            ``estimate``, its exact ``standard_error``, ``low``, ``high`` and ``contradicted``, as
+            `cuboid` has them (`hedgerow.release.areas`).
+
+        Raises:
+            TableError: no lookup of an axis; a code that it does not have; no such level.
+            ReleaseError: no released table has the cells, or their errors are unknown, as
+                survivors alone were measured, or take too long.
+        """
+        check_confidence(confidence)
+        levels = dict(by or {})
+        label_columns(self.plan, levels)  # or an error that says which there are
+        if is_off_tree(self.plan, levels):
+            raise ReleaseError("sums over areas are by levels of the other axes; name such levels")
+        areas = Lookup.of(self.plan.tree, lookup, column)
+        return area_sums(self.content, AreaSums(self.plan, areas, levels), confidence)
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE

@@ -1,0 +1,261 @@
+"""Sums over areas of a user's own: counts, and errors equal to those of dense matrices."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release import areas as areas_module
+from hedgerow.release.areas import AreaSums, variances
+from hedgerow.release.execution import in_memory
+from hedgerow.tables.lookup import Lookup
+from tests.made import random_axis
+from tests.release.spine.made_spines import dense_estimates, incidence
+
+PLACES = {"town": ["p1", "p2", "p3", "q1", "q2", "r1"], "county": ["p", "p", "p", "q", "q", "r"]}
+AGES = {"age": ["0", "1", "2", "3"], "band": ["x", "x", "y", "y"]}
+SEXES = {"sex": ["f", "m"]}
+FIXED = {"neighbours": hr.Replace()}
+FINEST = "place.town × age.age × sex.sex"
+WORKLOADS = {
+    "chain": {"measure": hr.All()},
+    "chain, fixed": {"measure": hr.All(), **FIXED},
+    "cube": {"workload": hr.Cube()},
+    "cube, fixed": {"workload": hr.Cube(), **FIXED},
+    "named": {"workload": hr.Cuboids(["place.town × age.band", "sex.sex × age.age", FINEST])},
+    "named, fixed": {"workload": hr.Cuboids(["place.county", "sex.sex", FINEST]), **FIXED},
+    "spine": {"workload": hr.Cuboids(["place.town × age.band", "sex.sex × age.age", FINEST])},
+    "spine, fixed": {
+        "workload": hr.Cuboids(["place.county × age.band", "sex.sex", FINEST]), **FIXED,
+    },
+    "spine, zeros": {
+        "workload": hr.Cuboids(["place.county × age.band", "place.town", FINEST]),
+    },
+    "spine cube": {"workload": hr.Cube()},
+    "spine cube, fixed": {"workload": hr.Cube(), **FIXED},
+}  # fmt: skip
+CASES = {
+    "towns": ({"town": ["p1", "q1", "r1", "q1", "p2", "p1"], "area": list("aabbcc")}, {}),
+    "towns by band": ({"town": ["p1", "q1", "r1", "q1"], "area": list("aabb")}, {"age": "band"}),
+    "towns by both": (
+        {"town": ["p3", "q2", "q1", "p3"], "area": list("aabb")},
+        {"age": "age", "sex": "sex"},
+    ),
+    "counties": ({"county": ["p", "r", "q", "r"], "area": list("aabb")}, {"sex": "sex"}),
+    "ages": ({"age": ["0", "3", "3", "1"], "area": list("aabb")}, {"place": "county"}),
+    "sexes": ({"sex": ["f", "m"], "area": ["all", "all"]}, {}),
+}
+
+
+def made(kind):
+    """A release of a small table, and which leaves can hold records."""
+    beside = kind.startswith("spine")
+    levels = (["county", "town"], ["band", "age"], ["sex"])
+    frames = (PLACES, AGES, SEXES)
+    axes = [
+        hr.Axis.from_frame(own[-1] if own[0] != "county" else "place", frame, own,
+                           attribute=beside and own[0] != "county")
+        for frame, own in zip(frames, levels, strict=True)
+    ]  # fmt: skip
+    if kind.startswith("spine cube"):
+        axes = axes[:2]
+    tree = hr.Tree(axes)
+    allowed = np.ones([axis.size(axis.depth) for axis in axes], dtype=bool)
+    more = {}
+    if kind == "spine, zeros":
+        rows = {"town": ["p1", "p1", "p3", "q1", "q2"], "band": ["x", "y", "x", "y", "x"]}
+        more["public"] = [hr.PublicTable(rows, zeros="unlisted")]
+        allowed[:] = False
+        for town, band in zip(*rows.values(), strict=True):
+            ages = [AGES["band"].index(band), AGES["band"].index(band) + 1]
+            allowed[PLACES["town"].index(town), ages] = True
+    plan = hr.make_plan(tree, budget=hr.Rho("1/40"), **WORKLOADS[kind], **more)
+    codes = np.nonzero(allowed)
+    values = np.arange(1, len(codes[0]) + 1) * 7 % 23
+    counts = hr.Counts.from_leaves(tree, tuple(code.astype(np.int32) for code in codes), values)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(2))
+    return release, allowed
+
+
+def noisy_row_by_row(release):
+    """The noisy counts of each measured cuboid, its cells by number."""
+    tree, found = release.plan.tree, {}
+    for levels, what in release.plan.by_levels.items():
+        if what.kind == "measured":
+            frame = release.measurements(tree.name_of(levels))
+            number = np.zeros(len(frame), dtype=np.int64)
+            for axis, level in zip(tree.axes, levels, strict=True):
+                number *= axis.size(level)
+                if level:
+                    place = {code: i for i, code in enumerate(axis.labels[level - 1])}
+                    number += [place[code] for code in frame[axis.columns[level - 1]]]
+            found[levels] = frame["noisy_count"].to_numpy()[np.argsort(number)].astype(float)
+    return found
+
+
+def weights_of(release, allowed, rows, by):
+    """A row of 0 and 1 over the leaves that can hold records, for each sum, and their names."""
+    tree = release.plan.tree
+    table = pl.concat(
+        [
+            axis.leaf_frame()[code]
+            for axis, code in zip(tree.axes, np.nonzero(allowed), strict=True)
+        ],
+        how="horizontal",
+    )
+    given = next(name for name in rows if name != "area")
+    beside = [axis.keys(axis.level_number(by[axis.name])) for axis in tree.axes if axis.name in by]
+    combinations = pl.DataFrame({"area": sorted(set(rows["area"]))})
+    for frame in beside:
+        combinations = combinations.join(frame, how="cross", maintain_order="left_right")
+    weights = []
+    for row in combinations.iter_rows(named=True):
+        members = {c for c, area in zip(rows[given], rows["area"], strict=True)
+                   if area == row["area"]}  # fmt: skip
+        inside = table[given].is_in(list(members))
+        for name, code in row.items():
+            if name != "area":
+                inside &= table[name] == code
+        weights.append(inside.to_numpy().astype(float))
+    return np.array(weights), combinations
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_estimates_and_errors_of_any_areas_are_those_of_dense_least_squares(kind, case):
+    rows, by = CASES[case]
+    release, allowed = made(kind)
+    if "sex" in {*by, *rows} and len(release.plan.tree.axes) == 2:
+        return
+    total = release.level("total")["count"].item() if "fixed" in kind else None
+    x, covariance = dense_estimates(release.plan, allowed, noisy_row_by_row(release), total)
+    weights, names = weights_of(release, allowed, rows, by)
+    found = release.areas(rows, by=by)
+    assert found.select(names.columns).equals(names)
+    assert np.allclose(found["estimate"], weights @ x, rtol=1e-7, atol=1e-6)
+    exact = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", weights, covariance, weights), 0))
+    assert np.allclose(found["standard_error"], exact, rtol=1e-6, atol=1e-5)
+    leaves = incidence(release.plan.tree, release.plan.tables[0], allowed)[1]
+    counts = np.zeros(allowed.size)
+    nodes = release.content.listed(release.plan.tables[0])
+    counts[np.ravel_multi_index(nodes.codes, allowed.shape)] = nodes.counts
+    assert found["count"].to_list() == (weights @ counts[leaves]).astype(int).tolist()
+    wide = found["high"] - found["low"] >= found["standard_error"]
+    assert (wide | (found["low"] == 0) | (found["standard_error"] == 0)).all()
+    lookup = Lookup.of(release.plan.tree, rows)
+    forecast = variances(AreaSums(release.plan, lookup, by)).ravel()
+    assert np.allclose(np.sqrt(forecast), exact, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_random_areas_of_random_trees_are_those_of_dense_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    tree = hr.Tree([random_axis(rng, "place", 3, 4)])
+    allowed = np.ones(tree.leaves, dtype=bool)
+    shares = hr.Shares(["1/3", 0, "1/3", "1/3"])
+    plan = hr.make_plan(tree, budget=hr.Rho("1/9"), measure=hr.All(), allocation=shares)
+    codes = (np.arange(tree.leaves, dtype=np.int32),)
+    counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 30, tree.leaves))
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+    level = int(rng.integers(1, 4))
+    column, labels = tree.axes[0].columns[level - 1], tree.axes[0].labels[level - 1]
+    pairs = [(code, f"area {a}") for a in range(6) for code in labels if rng.random() < 0.4]
+    rows = {column: [code for code, _ in pairs], "area": [area for _, area in pairs]}
+    x, covariance = dense_estimates(plan, allowed, noisy_row_by_row(release), None)
+    weights, _ = weights_of(release, allowed, rows, {})
+    found = release.areas(rows)
+    assert np.allclose(found["estimate"], weights @ x)
+    assert np.allclose(
+        found["standard_error"] ** 2, np.einsum("ij,jk,ik->i", weights, covariance, weights)
+    )
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """95 % of 4 × 150 intervals; α = 1e-6: fewer than 535 with that probability (binomial)."""
+    rows, _ = CASES["towns"]
+    held, tried = 0, 0
+    for kind in ("chain", "spine"):
+        release, allowed = made(kind)
+        plan, codes = release.plan, np.nonzero(allowed)
+        values = np.arange(1, len(codes[0]) + 1) * 7 % 23
+        codes = tuple(code.astype(np.int32) for code in codes)
+        counts = hr.Counts.from_leaves(plan.tree, codes, values)
+        weights, _ = weights_of(release, allowed, rows, {})
+        for seed in range(100):
+            drawn = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+            found, true = drawn.areas(rows), weights @ values
+            low, high = found["low"].to_numpy(), found["high"].to_numpy()
+            held += int(((low <= true) & (true <= high)).sum())
+            tried += len(true)
+    assert tried == 600
+    assert held >= 535
+
+
+def test_survivors_have_counts_and_no_errors():
+    place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
+    plan = hr.make_plan(hr.Tree([place]), budget=hr.Rho(1))
+    table = {"town": ["p1", "q1"], "people": [500, 900]}
+    counts = hr.Counts.from_frame(plan.tree, table, count="people")
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
+    rows = CASES["towns"][0]
+    with pytest.raises(hr.ReleaseError, match=r"ask for counts alone: areas\(…, confidence=None\)"):
+        release.areas(rows)
+    found = release.areas(rows, confidence=None)
+    towns = dict(release.level("town").select("town", "count").iter_rows())
+    wanted = {"a": ["p1", "q1"], "b": ["r1", "q1"], "c": ["p2", "p1"]}
+    assert found.columns == ["area", "count"]
+    assert dict(found.iter_rows()) == {
+        area: sum(towns.get(town, 0) for town in members) for area, members in wanted.items()
+    }
+
+
+def test_a_lookup_is_read_from_a_file_and_may_have_other_columns(tmp_path):
+    release, _ = made("chain")
+    frame = pl.DataFrame({
+        "town": ["p1", "q1", "r1", "q1", "p2"],
+        "name": ["one", "two", "three", "two", "four"],
+        "seat": ["007", "007", "12", "12", None],
+        "size": [1.5, 2.5, 3.5, 4.5, 5.5],
+        "county": ["p", "q", "r", "q", "p"],
+    })  # fmt: skip
+    frame.write_csv(tmp_path / "seats.csv")
+    found = release.areas(tmp_path / "seats.csv", column="seat")
+    assert found["seat"].to_list() == ["007", "12"], "text, sorted; no area for a missing one"
+    assert found.equals(release.areas(pl.concat([frame, frame[:1]]), column="seat"))
+    with pytest.raises(hr.TableError, match=r"3 columns beside .*name, seat, size.*say which"):
+        release.areas(frame)
+    with pytest.raises(hr.TableError, match=r"no column of areas 'seet'.*did you mean 'seat'"):
+        release.areas(frame, column="seet")
+
+
+REFUSED = {
+    "unknown": ({"town": ["p1", "zz", "yy"], "area": ["a", "a", "b"]}, {}, "2 of its 3 rows have"),
+    "no axis": ({"village": ["p1"], "area": ["a"]}, {}, "has no column of an axis's codes"),
+    "two axes": ({"town": ["p1"], "age": ["0"], "area": ["a"]}, {}, "codes of the axes 'place'"),
+    "no area": ({"town": ["p1"]}, {}, "0 columns beside those of the axis; it needs one"),
+    "taken": ({"town": ["p1"], "count": ["a"]}, {}, "areas cannot be called 'count'"),
+    "empty": ({"town": ["p1"], "area": [None]}, {}, "no row with an area"),
+    "its axis": ({"town": ["p1"], "area": ["a"]}, {"place": "county"}, "made of axis 'place'"),
+    "no level": ({"town": ["p1"], "area": ["a"]}, {"age": "bnad"}, "did you mean 'band'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_lookup_of_the_release_is_refused(name):
+    rows, by, message = REFUSED[name]
+    release, _ = made("chain")
+    with pytest.raises(hr.HedgerowError, match=message):
+        release.areas(pl.DataFrame(rows, schema=dict.fromkeys(rows, pl.String)), by=by)
+
+
+def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypatch):
+    release, _ = made("spine")
+    rows = CASES["towns"][0]
+    monkeypatch.setattr(areas_module, "MOST_WORK", 3)
+    with pytest.raises(hr.ReleaseError, match="would take too long; name fewer areas or coarser"):
+        release.areas(rows)
+    assert len(release.areas(rows, confidence=None)) == 3
+    monkeypatch.setattr(areas_module, "MOST_SUMS", 5)
+    with pytest.raises(hr.ReleaseError, match="by 2 combinations are too many"):
+        release.areas(rows, by={"sex": "sex"}, confidence=None)
