@@ -62,8 +62,8 @@ def test_columns_of_a_prior_may_be_called_otherwise():
 
 
 def test_a_missing_column_is_told_of_the_prior():
-    with pytest.raises(hr.TableError, match=r"^the prior: .*no column 'state'"):
-        read(TABLE_2010.drop("state"))
+    with pytest.raises(hr.TableError, match=r"^the prior: .*no column 'county'"):
+        read(TABLE_2010.drop("county"))
 
 
 def test_counts_of_a_depth_are_grouped_and_filled_up_with_empty_nodes():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
+from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.code_list import Division, Parents, Prefix
 from hedgerow.tables.counts import Counts
@@ -243,3 +244,114 @@ def test_a_code_that_is_not_in_the_list_is_told_on_a_terminal_alone():
         counted(axis, {"GEOID": ["777770000000000"]})
     assert "77777" not in str(caught.value)
     assert "GEOID '777770000000000'" in caught.value.confidential
+
+
+# What is not stated, by parent
+
+
+AREAS = {"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"], "town": ["A11", "A21", "B11"]}
+STATES = ["state", "county", "town"]
+
+
+def by_state(table, not_stated="{state}9", **options):
+    axis = Axis.from_frame("place", AREAS, STATES, not_stated=not_stated, **options)
+    counts = Counts.from_frame(Tree([axis]), table)
+    codes = axis.labels[-1].gather(counts.codes[0])
+    return dict(zip(codes, counts.values.tolist(), strict=True)), counts.unlisted
+
+
+def test_an_unknown_code_counts_in_its_own_state():
+    table = {
+        "state": ["A", "A", "B", "B", "A"],
+        "county": ["A1", "A1", None, "B7", "A9"],
+        "town": ["A11", "?", None, "B77", "A9"],
+    }
+    table["county"][4] = "A9"
+    assert by_state(table) == ({"A11": 1, "A9": 2, "B9": 2}, (3,))
+
+
+def test_such_leaves_hang_from_their_area_and_are_added_once():
+    axis = Axis.from_frame("place", AREAS, STATES, not_stated="{county}-")
+    assert ("A", "A1", "A1-") in leaves(axis)
+    assert axis.size(3) == 6
+    again = Axis.from_frame("place", axis.leaf_frame(), STATES, not_stated="{county}-")
+    assert again.digest == axis.digest
+    listed = AREAS | {"town": ["A9", "A21", "B11"]}
+    axis = Axis.from_frame("place", listed, STATES, not_stated="{state}9")
+    assert leaves(axis)[0] == ("A", "A1", "A9")
+    with pytest.raises(TableError, match="needs the leaf 'B9' below its own state"):
+        Axis.from_frame("place", AREAS | {"town": ["B9", "A", "B"]}, STATES, not_stated="{state}9")
+
+
+@pytest.mark.parametrize("state", ["C", None])
+def test_an_unknown_code_in_an_unknown_state_is_refused(state):
+    with pytest.raises(TableError, match="outside its declared limits"):
+        by_state({"state": [state], "county": ["A1"], "town": ["?"]})
+
+
+def test_a_parent_that_contradicts_the_list_is_refused():
+    table = {"state": ["B"], "county": ["A1"], "town": ["?"]}
+    with pytest.raises(TableError, match="outside its declared limits"):
+        by_state(table, "{county}9")
+    assert by_state(table | {"state": ["A"]}, "{county}9")[0] == {"A19": 1}
+
+
+def test_the_parent_is_known_by_prefix_and_by_division_too():
+    axis = Axis.from_frame("p", {"GEOID": BLOCKS}, PLACES, rule=PREFIX, not_stated="{county}?")
+    assert counted(axis, {"GEOID": ["02013999", "010010201001000"]}) == {
+        "02013?": 1,
+        "010010201001": 1,
+    }
+    grid = {"x": [4], "y": [4]}
+    axis = Axis.from_frame("p", grid, ["a", "b"], rule=GRID, not_stated="{a} else")
+    assert counted(axis, {"x": [5, 55], "y": [1, 55.5]}) == {"0_0": 1, "0_0 else": 1}
+
+
+@pytest.mark.parametrize("options", [{"columns": ["town"]}, {}])
+def test_the_parent_must_be_known_from_the_columns_of_the_table(options):
+    with pytest.raises(TableError, match="the column 'town' alone does not tell it"):
+        by_state({"town": ["A11"]}, **options)
+
+
+@pytest.mark.parametrize("text", ["{town}9", "{stat}9", "{state}{county}", "{}"])
+def test_not_stated_names_one_level_above_the_deepest(text):
+    with pytest.raises(TableError, match="not_stated may have one level above town in braces"):
+        Axis.from_frame("place", AREAS, STATES, not_stated=text)
+
+
+# Priors
+
+
+@pytest.mark.parametrize(
+    ("axis", "table", "sizes"),
+    [
+        (Axis.from_frame("p", TOWNS, ["region", "town"]), {"town": ["a", "c"]}, (2, 3)),
+        (
+            Axis.from_frame("p", TOWNS, ["region", "town"], columns=["T"]),
+            {"T": ["a"], "town": ["?"]},
+            (2, 3),
+        ),
+        (
+            Axis.from_frame("p", {"town": ["aa", "b"]}, ["region", "town"], rule=Prefix([1, 2])),
+            {"town": ["xyz", "xx", "xyy"]},
+            (1, 2),
+        ),
+        (
+            Axis.from_frame("p", {"x": [1], "y": [1]}, ["a", "b"], rule=GRID),
+            {"x": [1.5, 200, 1], "y": [1, 1.5, 2]},
+            (2, 2),
+        ),
+    ],
+)
+def test_a_prior_may_have_leaf_codes_alone(axis, table, sizes):
+    prior = Prior.read(Tree([axis]), table, public=True)
+    (own,) = prior.counts.tree.axes
+    assert (own.size(1), own.size(2)) == sizes
+    assert prior.counts.total == len(next(iter(table.values())))
+    prior.check_fits(Tree([axis]))
+
+
+def test_a_code_of_a_prior_that_the_list_lacks_is_named():
+    axis = Axis.from_frame("p", TOWNS, ["region", "town"])
+    with pytest.raises(TableError, match=r"the prior: .* a code that is not in the public list"):
+        Prior.read(Tree([axis]), {"town": ["z"]}, public=True)

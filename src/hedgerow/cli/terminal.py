@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 from rich import markup
 from rich.console import Console
@@ -113,12 +114,12 @@ def not_stated(counts: Counts) -> list[Note]:
     for axis, codes, mapped in zip(counts.tree.axes, counts.codes, unlisted, strict=True):
         if axis.not_stated is None or mapped is None:
             continue
-        leaf = (axis.labels[-1] == axis.not_stated).arg_max()
-        total = int(counts.values[codes == leaf].sum())
+        total = int(counts.values[np.isin(codes, axis.not_stated_leaves)].sum())
         counted = f"counted as {axis.not_stated!r}"
+        that = "that code" if axis.not_stated_by_parent is None else "such a code"
         confidential = (
             f"axis {axis.name!r}: {total:,} of {counts.total:,} records are {counted} "
-            f"(not_stated): {total - mapped:,} have that code, {mapped:,} have a code that is not "
+            f"(not_stated): {total - mapped:,} have {that}, {mapped:,} have a code that is not "
             f"in the list, or none (confidential, shown only here)"
         )
         rule = f"axis {axis.name!r}: records that are not in the list are {counted}; {COMPARE}"

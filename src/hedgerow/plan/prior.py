@@ -6,7 +6,7 @@ An allocation made from the confidential table reveals some of it through the no
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.database import open_database
 from hedgerow.tables.read import read_areas
+from hedgerow.tables.sources import describe_source, open_source
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
@@ -66,8 +68,9 @@ class Prior:
     ) -> "Prior":
         """Return a prior from a file (or a data frame) for releases over a tree.
 
-        The areas are those that the file names, so all columns of every axis must be in it; those
-        of a product axis are its lists'.
+        The areas are those that the file names, where it has all columns of an axis. Where it has
+        codes of the deepest level alone, they are the release's; or those of its own codes, if the
+        axis cuts codes by prefix or divides coordinates. Those of a product axis are its lists'.
 
         Args:
             tree: the release's; it gives axes, levels and the order of refinement.
@@ -172,6 +175,20 @@ def _axis_of(axis: Axis, source: Any, columns: Sequence[str]) -> Axis:
     """Return an axis of the codes that a file names; a product axis as it is."""
     if axis.product is not None:
         return axis
+    subject = "the prior"
+    with open_database() as db, open_source(db, source, describe_source(source, subject)) as opened:
+        names = opened.names
+    reading, rule = axis.reading, None if axis.reading is None else axis.reading.rule
+    if reading is not None and set(reading.columns) <= set(names):
+        if rule is None or rule.sql(1, reading.columns) is None:
+            return axis
+        own = rule.of_columns(reading.columns)
+        areas = read_areas(source, reading.columns, repeated=True, numbers=reading.numeric)
+        return Axis.from_frame(
+            axis.name, areas, axis.levels, rule=own, from_table=True, attribute=axis.attribute
+        )
+    if axis.depth > 1 and [c for c in columns if c in names] == [columns[-1]]:
+        return replace(axis, columns=(*axis.columns[:-1], columns[-1]))
     areas = read_areas(source, columns, repeated=True)
     areas = areas.rename(dict(zip(columns, axis.levels, strict=True)))
     return Axis.from_frame(

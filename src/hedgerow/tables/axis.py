@@ -15,6 +15,7 @@ from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_list import Reading, Rule, called
+from hedgerow.tables.not_stated import ByParent, by_parent, with_own_leaves
 from hedgerow.tables.product import (
     Order,
     Product,
@@ -45,7 +46,8 @@ class Axis:
             of all columns that the level tells, joined.
         child_start: for each level k in 0..L-1, int64 (nodes of level k, and one): the children of
             node j are the nodes ``child_start[k][j] .. child_start[k][j + 1]`` of level k + 1.
-        not_stated: the leaf that takes records whose code is not in the list, if any.
+        not_stated: the leaf that takes records whose code is not in the list, if any; with a level
+            in braces, the leaf of each of its areas, as in ``"{state}9"``.
         from_table: the list was taken from the table itself and is declared public; the promise
             then says that it reveals which codes the table holds.
         attribute: it stands beside the spine, the one axis that is cut into jobs.
@@ -73,7 +75,10 @@ class Axis:
     def __post_init__(self) -> None:
         told = None if self.product is None else self.product.told
         check_names(self.name, self.levels, self.columns, told)
-        if self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
+        by_area = self.not_stated_by_parent
+        if by_area is not None:
+            self._check_own_leaves(by_area)
+        elif self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
                 f"axis {self.name!r}: not_stated = {self.not_stated!r} must be one of the "
                 f"{self.levels[-1]} codes of the public list"
@@ -110,7 +115,9 @@ class Axis:
                 table's column of the deepest level, or of the code of a rule: the list tells the
                 rest.
             rule: how codes tell their levels: `Prefix`, `Parents` or `Division`.
-            not_stated: the leaf for records outside the list; without it they are an error.
+            not_stated: the leaf for records outside the list; without it they are an error. With a
+                level in braces (``"{state}9"``) each of its areas has such a leaf, which is added
+                where the list has none, for records of which that area is known.
             from_table: the list is the table's own, declared public.
             attribute: whether the axis stands beside a spine.
 
@@ -132,7 +139,11 @@ class Axis:
             codes = as_codes(frame, list(levels), subject)
         else:
             codes = rule.paths(frame, levels, subject)
-        labels, child_start = nest(complete(codes, subject), subject)
+        paths = complete(codes, subject)
+        by_area = by_parent(not_stated, levels, f"axis {name!r}")
+        if by_area is not None:
+            paths = with_own_leaves(paths, by_area)
+        labels, child_start = nest(paths, subject)
         return cls(
             name, levels, own, labels, child_start, not_stated, from_table, attribute,
             reading=reading,
@@ -215,6 +226,40 @@ class Axis:
             raise TableError(f"{subject} needs leaves, each with a code in every column")
         labels, child_start, product = nest_product(leaves, levels, told, subject)
         return cls(name, levels, columns, labels, child_start, attribute=attribute, product=product)
+
+    @property
+    def not_stated_by_parent(self) -> ByParent | None:
+        """The rule of ``not_stated`` that has a level in braces."""
+        return by_parent(self.not_stated, self.levels, f"axis {self.name!r}")
+
+    @property
+    def not_stated_leaves(self) -> Int32:
+        """The leaves that take records outside the list: int32, one, one an area, or none."""
+        rule, codes = self.not_stated_by_parent, pl.Series([self.not_stated])
+        if self.not_stated is None:
+            return np.zeros(0, dtype=np.int32)
+        if rule is not None:
+            codes = rule.codes(self.labels[rule.level - 1])
+        listed = pl.DataFrame([self.labels[-1].alias("code")]).with_row_index("leaf")
+        wanted = pl.DataFrame([codes.alias("code")])
+        found = wanted.join(listed, on="code", how="left", maintain_order="left")["leaf"]
+        leaves: Int32 = found.to_numpy().astype(np.int32)
+        return leaves
+
+    def _check_own_leaves(self, rule: ByParent) -> None:
+        """Raise unless each area of a level has its leaf for what is not stated, below itself."""
+        areas = self.labels[rule.level - 1]
+        codes = rule.codes(areas)
+        listed = codes.is_in(self.labels[-1].implode())
+        if listed.all():
+            below = self.ancestors(rule.level)[self.not_stated_leaves]
+            listed = pl.Series(below == np.arange(len(areas)))
+        if not listed.all():
+            missing = codes.filter(~listed)[0]
+            raise TableError(
+                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs the leaf {missing!r} "
+                f"below its own {self.levels[rule.level - 1]}"
+            )
 
     @property
     def depth(self) -> int:

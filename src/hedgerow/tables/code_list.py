@@ -7,6 +7,7 @@ coordinates.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -48,6 +49,13 @@ class Rule(ABC):
             f"{subject} has no column {levels[-1]!r}; say which of its columns holds the codes "
             f'(code = "…"): {", ".join(names)[:500]}'
         )
+
+    def of_columns(self, columns: Sequence[str]) -> "Rule":
+        """Return the rule for a list whose codes are in other columns."""
+        code = columns[0] if len(columns) == 1 else tuple(columns)
+        made = copy(self)
+        object.__setattr__(made, "code", code)
+        return made
 
     def list_columns(
         self, names: Sequence[str], levels: Sequence[str], subject: str

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.float_codes import is_pointed
+from hedgerow.tables.not_stated import ByParent
 from hedgerow.tables.sources import Source
 
 OUTSIDE, CONTRADICTION = -1, -2
@@ -123,7 +125,13 @@ def match_axis(
     if axis.reading is not None:
         code = axis.reading.code(axis.depth, axis.depth, fields) or fields[-1]
     join = f"LEFT JOIN {name} ON {name}.label = {code}"
-    leaf = _leaf_sql(name, fields, levels, (str(_outside(axis)), f"{name}.id"), is_ragged=ragged)
+    outside, more = str(OUTSIDE), ""
+    if axis.not_stated_by_parent is not None:
+        outside, more = _of_parent(db, name, axis, columns, fields)
+    elif axis.not_stated is not None:
+        outside = str(axis.not_stated_leaves[0])
+    join += more
+    leaf = _leaf_sql(name, fields, levels, (outside, f"{name}.id"), is_ragged=ragged)
     unlisted = None
     if axis.not_stated is not None:
         unlisted = _leaf_sql(name, fields, levels, ("1", "0"), is_ragged=ragged)
@@ -215,10 +223,37 @@ def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[
     return not unlisted
 
 
-def _outside(axis: Axis) -> int:
-    if axis.not_stated is None:
-        return OUTSIDE
-    return int((axis.labels[-1] == axis.not_stated).arg_max() or 0)
+def _of_parent(
+    db: duckdb.DuckDBPyConnection,
+    name: str,
+    axis: Axis,
+    columns: tuple[str, ...],
+    fields: tuple[str, ...],
+) -> tuple[str, str]:
+    """Return the leaf of a record outside the list whose parent is known, and the JOIN for it.
+
+    Raises:
+        TableError: the table's columns do not tell the parent.
+    """
+    rule = cast("ByParent", axis.not_stated_by_parent)
+    level = axis.levels[rule.level - 1]
+    if axis.reading is not None:
+        codes = [axis.reading.code(rule.level, axis.depth, fields)]
+    else:
+        codes = list(fields[: rule.level]) if len(columns) > 1 else [None]
+    if codes[-1] is None:
+        raise TableError(
+            f"axis {axis.name!r}: not_stated = {axis.not_stated!r} needs to know the {level} of a "
+            f"record whose code is not in the list, and the column {columns[-1]!r} alone does not "
+            f"tell it; give the table all columns of the axis, or use prefix or divide"
+        )
+    areas = np.arange(axis.size(rule.level), dtype=np.int32)
+    words = axis.path(rule.level, areas)[-len(codes) :]
+    known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
+    known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
+    db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
+    same = " AND ".join(f"{name}known.p{i} = {code}" for i, code in enumerate(codes))
+    return f"COALESCE({name}known.id, {OUTSIDE})", f" LEFT JOIN {name}known ON {same}"
 
 
 def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, subject: str) -> None:
