@@ -1,6 +1,7 @@
 """`export --as datapackage`: valid for Frictionless, and equal to the Parquet files."""
 
 import json
+import sys
 
 import frictionless
 import polars as pl
@@ -8,7 +9,6 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import MachineError, ReleaseError
-from hedgerow.export import released
 
 KINDS = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
 
@@ -80,17 +80,22 @@ def test_nothing_is_overwritten_or_put_into_a_release(flows, tmp_path):
         hr.export(flows, tmp_path / "there", hr.DataPackage())
     with pytest.raises(ReleaseError, match="lies within the release"):
         hr.export(flows, flows / "package", hr.DataPackage())
+    with pytest.raises(ReleaseError, match="lies within the release"):
+        hr.export(flows, flows / "a.sav", hr.StatisticsFile())
+    assert not (flows / "a.sav").exists()
     with pytest.raises(ReleaseError, match="the directory does not exist"):
         hr.export(flows, tmp_path / "no" / "package", hr.DataPackage())
 
 
 def test_a_missing_library_is_named_with_its_extra(flows, tmp_path, monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(released.importlib, "import_module", missing)
+    for name in ("frictionless", "pyreadstat", "pysdmx.io", "pyogrio"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MachineError, match=r"frictionless: pip install 'hedgerow\[datapackage\]'"):
         hr.export(flows, tmp_path / "p", hr.DataPackage())
     with pytest.raises(MachineError, match=r"pyreadstat: pip install 'hedgerow\[stats\]'"):
         hr.export(flows, tmp_path / "p.sav", hr.StatisticsFile())
+    with pytest.raises(MachineError, match=r"pysdmx: pip install 'hedgerow\[sdmx\]'"):
+        hr.export(flows, tmp_path / "s", hr.Sdmx())
+    with pytest.raises(MachineError, match=r"pyogrio: pip install 'hedgerow\[geo\]'"):
+        hr.export(flows, tmp_path / "g.parquet", hr.GeoParquet(tmp_path))
     assert not list(tmp_path.iterdir())

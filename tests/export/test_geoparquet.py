@@ -34,13 +34,13 @@ def written(folder, codes, key="SA2", extra=None):
 def test_a_file_read_back_equals_the_table_and_the_shapes(flows, tmp_path):
     shapes = written(tmp_path, CODES[::-1])
     file = tmp_path / "flows.parquet"
-    level = "home.sa2 × work.state"
-    hr.export(flows, file, hr.GeoParquet(shapes, level, key="SA2", column="home.sa2"))
+    level = "home.state × work.sa2"
+    hr.export(flows, file, hr.GeoParquet(shapes, level, key="SA2", column="work.sa2"))
     read = geopandas.read_parquet(file)
     wanted = hr.read_release(flows).level(level)
     assert pl.from_pandas(read.drop(columns="geometry")).equals(wanted)
     given = geopandas.read_file(shapes).set_index("SA2").geometry
-    for code, shape in zip(read["home.sa2"], read.geometry, strict=True):
+    for code, shape in zip(read["work.sa2"], read.geometry, strict=True):
         assert shape.equals(given[code])
     assert read.crs == "EPSG:4326"
     assert b"geo" in pq.read_schema(file).metadata

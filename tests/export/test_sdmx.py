@@ -107,6 +107,9 @@ def test_identifiers_are_codes_where_they_can_be_and_always_different():
     areas = {"state": ["A", "A", "B"], "town": ["A-1", "A_2", "7"]}
     axis = hr.Axis.from_frame("place", areas, ["state", "town"])
     assert [ids.to_list() for ids in identifiers(axis)] == [["A", "B"], ["A-1", "A_2", "7"]]
+    for codes in (["1", "2"], ["3", "_T"]):
+        axis = hr.Axis.from_frame("place", {"state": ["1", "2"], "town": codes}, ["state", "town"])
+        assert identifiers(axis)[1].to_list() == [f"TOWN@{code}" for code in codes]
     odd = {"a": ["x$", "x", "_T", "é"], "a b": ["x$24$", "b@x", "x", "_T"]}
     axis = hr.Axis.from_frame("place", odd, ["a", "a b"])
     ids = [each for level in identifiers(axis) for each in level]
