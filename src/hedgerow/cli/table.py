@@ -56,6 +56,7 @@ class Asked:
         counts_only: without errors, so that they need not be computed.
         areas: a file of areas of the user's own, which the counts are summed over.
         area_column: of that file.
+        all_cells: whether cells with a count of 0 are listed, too.
         names: whether names of areas are written; a terminal shows them anyway.
     """
 
@@ -65,6 +66,7 @@ class Asked:
     counts_only: bool
     areas: Path | None = None
     area_column: str | None = None
+    all_cells: bool = False
     names: bool = False
 
     def named(self, frame: pl.DataFrame, released: Release, output: Path | None) -> pl.DataFrame:
@@ -78,6 +80,8 @@ class Asked:
         return frame
 
     def __post_init__(self) -> None:
+        if self.all_cells and (self.by or self.areas is not None):
+            raise ReleaseError("--all goes with --level or --depth; sums over areas list all areas")
         of_plan = (self.level is not None) + (self.depth is not None)
         if self.areas is None and self.area_column is not None:
             raise ReleaseError("--area-column names a column of the file of --areas; give that too")
@@ -105,6 +109,12 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     area_column: AreaColumn = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+    ] = False,
+    all_cells: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
+        ),
     ] = False,
     noisy: Annotated[
         bool,
@@ -159,7 +169,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
     if records:
-        other = counts_only or noisy or presentation.changes or areas or area_column or names
+        other = counts_only or noisy or presentation.changes or areas or area_column
+        other = other or all_cells or names
         if by or other or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
@@ -167,12 +178,12 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             )
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    if noisy and (counts_only or presentation.changes or areas):
+    if noisy and (counts_only or presentation.changes or areas or all_cells):
         raise ReleaseError(
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
-            "--round and --suppress-wider"
+            "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, areas, area_column, names)
+    asked = Asked(level, depth, by or [], counts_only, areas, area_column, all_cells, names)
     if noisy:
         _noisy(directory, asked, output, quote_formulas=quote_formulas)
     else:
@@ -219,6 +230,8 @@ def _counts(
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
         frame = frame.select(name for name in frame.columns if name not in errors)
     note = "combinations that are not listed have a count of 0"
+    if asked.all_cells:
+        note = "a cell that is not listed is known to be empty, or was not measured"
     if asked.areas is not None:
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output)
@@ -256,7 +269,7 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
         )
     if meant is None and any(level in axis.columns for axis in plan.tree.axes):
         raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
-    return released.level(level, depth=depth)
+    return released.level(level, depth=depth, all=asked.all_cells)
 
 
 def _put(frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool) -> None:

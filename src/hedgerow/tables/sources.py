@@ -31,6 +31,7 @@ from hedgerow.tables.float_codes import (
     whole_codes,
     whole_sql,
 )
+from hedgerow.tables.statistics_file import StatisticsFile, is_statistics_file
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
 
@@ -184,6 +185,9 @@ def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Ite
             names = tuple(query.schema.names)
             floats = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
             yield Source(subject, names, lambda places: _load_query(db, query, places), floats)
+    elif is_file(source) and is_statistics_file(source):
+        stored = StatisticsFile.open(Path(source).absolute(), subject)
+        yield Source(subject, stored.names, lambda places: _load_chunks(db, stored, places))
     elif is_file(source):
         file = open_file(db, Path(source), subject)
         yield Source(subject, file.names, lambda places: _load_file(db, file, places, subject))
@@ -200,6 +204,16 @@ def _load_file(
     kind = "VIEW" if file.repeatable else "TABLE"
     with translate_duckdb_errors(subject, file.fault):
         db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
+
+
+def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: list[int]) -> None:
+    with translate_duckdb_errors(file.subject, "cannot be read to its end"):
+        db.register("arriving", file.schema(places).empty_table())
+        db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
+        for chunk in file.chunks(places):
+            db.register("arriving", chunk)
+            db.execute("INSERT INTO loaded FROM arriving")
+        db.unregister("arriving")
 
 
 def _load_frame(
