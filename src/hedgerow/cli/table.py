@@ -169,9 +169,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
     if records:
-        other = counts_only or noisy or presentation.changes or areas or area_column
-        other = other or all_cells or names
-        if by or other or (level is not None and depth is not None):
+        other = counts_only or noisy or presentation.changes or areas or area_column or all_cells
+        if by or other or names or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
                 "shows codes alone"
