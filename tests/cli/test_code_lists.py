@@ -211,3 +211,18 @@ def test_names_stand_beside_codes_on_a_terminal_and_in_tables_if_asked(run, rele
     pl.read_parquet(names).with_columns(pl.lit("Elm").alias("name")).write_parquet(names)
     code, out, _ = run("check", tmp_path / "out")
     assert (code, "place.names.parquet was changed" in " ".join(out.split())) == (2, True)
+
+
+def test_compare_tells_genuine_codes_from_unknown_ones_of_each_state(run, released, tmp_path):
+    write(tmp_path / "blocks.csv", "block", [["011"], ["012"], ["019"], ["021"]])
+    table = [("011", 90), ("019", 5), ("01x", 7), ("02", 80), ("021", 60)]
+    write(tmp_path / "table.csv", "block,n", table)
+    text = '[table]\nsource = "table.csv"\ncount = "n"\n[[axis]]\nname = "place"\n'
+    text += 'levels = ["state", "block"]\nareas = "blocks.csv"\nprefix = [2, 3]\n'
+    shown = released(text + 'not_stated = "{state}9"\n', "--level", "block")
+    assert {"019", "029"} & set(shown["block"])
+    code, out, _ = run("compare", tmp_path / "release.toml")
+    words = "92 of 242 records are counted as '{state}9' (not_stated): 5 have such a code, 87 have"
+    assert (code, words in " ".join(out.split())) == (0, True)
+    code, _, err = run("release", tmp_path / "release.toml")
+    assert "87" not in err
