@@ -294,3 +294,16 @@ def test_what_does_not_go_with_areas_is_refused(run, out, lookup, name):
     assert message in err
     code, _, err = run("table", out, "--depth", "1", "--area-column", "seat")
     assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)
+
+
+def test_all_cells_are_listed_on_demand(run, out, tmp_path):
+    file, release = tmp_path / "all.parquet", read_release(out)
+    code, said, _ = run("table", out, "--all", "--depth", "6")
+    assert code == 0
+    assert "a cell that is not listed is known to be empty, or was not measured" in said
+    assert run("table", out, "--all", "--depth", "6", "--output", file)[0] == 0
+    found = pl.read_parquet(file)
+    assert found.equals(release.level(depth=6, all=True))
+    assert len(found) == len(release.measurements(depth=6)) > len(release.level(depth=6))
+    for more in (["--by", "origin=region"], ["--depth", "6", "--noisy"], ["--records"]):
+        assert run("table", out, "--all", *more)[0] == 2

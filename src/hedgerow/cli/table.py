@@ -1,6 +1,7 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, TableError
 from hedgerow.plan.describe import aligned
 from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -55,6 +56,8 @@ class Asked:
         counts_only: without errors, so that they need not be computed.
         areas: a file of areas of the user's own, which the counts are summed over.
         area_column: of that file.
+        all_cells: whether cells with a count of 0 are listed, too.
+        names: whether names of areas are written; a terminal shows them anyway.
     """
 
     level: str | None
@@ -63,8 +66,22 @@ class Asked:
     counts_only: bool
     areas: Path | None = None
     area_column: str | None = None
+    all_cells: bool = False
+    names: bool = False
+
+    def named(self, frame: pl.DataFrame, released: Release, output: Path | None) -> pl.DataFrame:
+        """Return a table with the names of its areas, where they are asked for or shown."""
+        tree = released.plan.tree
+        if self.names:
+            return tree.with_names(frame)
+        if output is None:
+            with suppress(TableError):  # a column called like that is there: codes are enough
+                return tree.with_names(frame)
+        return frame
 
     def __post_init__(self) -> None:
+        if self.all_cells and (self.by or self.areas is not None):
+            raise ReleaseError("--all goes with --level or --depth; sums over areas list all areas")
         of_plan = (self.level is not None) + (self.depth is not None)
         if self.areas is None and self.area_column is not None:
             raise ReleaseError("--area-column names a column of the file of --areas; give that too")
@@ -92,6 +109,12 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     area_column: AreaColumn = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+    ] = False,
+    all_cells: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
+        ),
     ] = False,
     noisy: Annotated[
         bool,
@@ -123,6 +146,10 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     output: Annotated[
         Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="Write names of areas, too, which a terminal always shows."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
@@ -142,20 +169,20 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
     if records:
-        other = counts_only or noisy or presentation.changes or areas or area_column
-        if by or other or (level is not None and depth is not None):
+        other = counts_only or noisy or presentation.changes or areas or area_column or all_cells
+        if by or other or names or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
                 "shows codes alone"
             )
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    if noisy and (counts_only or presentation.changes or areas):
+    if noisy and (counts_only or presentation.changes or areas or all_cells):
         raise ReleaseError(
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
-            "--round and --suppress-wider"
+            "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, areas, area_column)
+    asked = Asked(level, depth, by or [], counts_only, areas, area_column, all_cells, names)
     if noisy:
         _noisy(directory, asked, output, quote_formulas=quote_formulas)
     else:
@@ -177,7 +204,7 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
     _put(
-        frame, output, quote_formulas=quote_formulas,
+        asked.named(frame, released, output), output, quote_formulas=quote_formulas,
         note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
         "measured",
     )  # fmt: skip
@@ -202,9 +229,12 @@ def _counts(
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
         frame = frame.select(name for name in frame.columns if name not in errors)
     note = "combinations that are not listed have a count of 0"
+    if asked.all_cells:
+        note = "a cell that is not listed is known to be empty, or was not measured"
     if asked.areas is not None:
         note = "areas may overlap, so their sums need not be the total"
-    _put(frame, output, quote_formulas=quote_formulas, note=note)
+    named = asked.named(frame, released, output)
+    _put(named, output, quote_formulas=quote_formulas, note=note)
     for sentence in presentation.sentences(frame):
         stdout.print(escape(sentence))
     if CONTRADICTED in whole.columns:
@@ -238,7 +268,7 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
         )
     if meant is None and any(level in axis.columns for axis in plan.tree.axes):
         raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
-    return released.level(level, depth=depth)
+    return released.level(level, depth=depth, all=asked.all_cells)
 
 
 def _put(frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool) -> None:

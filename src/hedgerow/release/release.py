@@ -37,6 +37,7 @@ from hedgerow.release.directory.stored import (
     public_nodes,
     verified_release,
 )
+from hedgerow.release.every_cell import every_cell
 from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
@@ -155,6 +156,7 @@ class Release:
         *,
         depth: int | None = None,
         confidence: Confidence | None = None,
+        all: bool = False,  # noqa: A002 - the word that users look for
     ) -> pl.DataFrame:
         """Return the released counts of one cuboid of the plan, with their errors.
 
@@ -163,6 +165,8 @@ class Release:
                 ``"origin.region × destination.region"`` (an x or * will do for the ×); or
             depth: along a chain its number, 0 being everything.
             confidence: of the intervals, 95 % for each of them unless given.
+            all: list every measured node, also those with a count of 0 (up to 2²⁷ of them; see
+                `hedgerow.release.every_cell`).
 
         Returns:
             One row a node with a positive count, in tree order: its codes under the table's own
@@ -179,8 +183,13 @@ class Release:
         """
         check_confidence(confidence)
         levels = self._levels(level, depth)
-        frame = self.content.counts(levels)
         errors = CuboidErrors.of(self.plan, levels, self._total())
+        if all:
+            nodes = every_cell(self.content, levels)
+            columns = released_columns(nodes, errors, USUAL)
+            frame = label_nodes(self.plan.tree, levels, nodes.codes, **columns)
+        else:
+            frame = self.content.counts(levels)
         estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
             low, high = errors.interval(estimate, variance, confidence)

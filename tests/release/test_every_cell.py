@@ -1,0 +1,81 @@
+"""Every measured cell of a cuboid, also those released as 0: `level(all=True)`."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release import every_cell as module
+from hedgerow.release.execution import in_memory
+from tests.release.spine.made_spines import dense_estimates, incidence
+from tests.release.test_areas import made, noisy_row_by_row
+from tests.release.test_noisy import WORKLOADS, released
+
+ERRORS = ["estimate", "standard_error", "low", "high", "contradicted"]
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_all_cells_are_the_listed_ones_and_those_of_count_0(kind, tmp_path):
+    first = released(kind)
+    first.write(tmp_path / "out")
+    for release in (first, hr.read_release(tmp_path / "out")):
+        for levels, what in release.plan.by_levels.items():
+            name, tree = release.plan.tree.name_of(levels), release.plan.tree
+            if kind == "chain, unmeasured above" and what.kind == "unmeasured":
+                with pytest.raises(hr.ReleaseError, match="have no estimates of their own"):
+                    release.level(name, all=True)
+                continue
+            found, listed = release.level(name, all=True), release.level(name)
+            assert found.columns == listed.columns
+            assert (found["count"] >= 0).all()
+            positive = found.filter(pl.col("count") > 0)
+            columns = tree.columns_of(levels)
+            assert positive.select(*columns, "count").equals(listed.select(*columns, "count"))
+            for column in ERRORS:
+                assert np.allclose(positive[column], listed[column], atol=1e-9), column
+            if what.kind == "measured":
+                cells = len(release.measurements(name))
+                assert len(found) == cells
+            elif "survivors" not in kind and kind != "chain":
+                assert len(found) == tree.cells(levels)
+
+
+@pytest.mark.parametrize("kind", ["chain, fixed", "cube", "named", "spine, zeros", "spine cube"])
+def test_cells_of_count_0_have_the_estimates_of_dense_least_squares(kind):
+    release, allowed = made(kind)
+    total = release.level("total")["count"].item() if "fixed" in kind else None
+    x, covariance = dense_estimates(release.plan, allowed, noisy_row_by_row(release), total)
+    for levels in release.plan.levels:
+        weights, _ = incidence(release.plan.tree, levels, allowed)
+        found = release.level(release.plan.tree.name_of(levels), all=True)
+        estimates = np.sort(weights @ x)
+        assert np.allclose(np.sort(found["estimate"]), estimates, atol=1e-6)
+        exact = np.einsum("ij,jk,ik->i", weights, covariance, weights)
+        errors = np.sort(found["standard_error"].to_numpy() ** 2)
+        assert np.allclose(errors, np.sort(np.maximum(exact, 0)), atol=1e-6, rtol=1e-6)
+    assert (found["count"] == 0).any(), "some are not listed"
+
+
+def test_more_cells_than_can_be_listed_are_refused(monkeypatch):
+    release = released("cube")
+    monkeypatch.setattr(module, "MOST_ROWS", 17)
+    assert len(release.level("place.town", all=True)) == 6
+    with pytest.raises(hr.ReleaseError, match="has 18 cells, and all are listed up to 17; ask for"):
+        release.level("place.town × work.job", all=True)
+    monkeypatch.setattr(module, "MOST_NOISY", 17)
+    with pytest.raises(hr.ReleaseError, match="noisy counts, and can be had up to 17"):
+        release.level("place.town", all=True)
+
+
+def test_an_interval_of_a_count_of_0_holds_an_empty_cell():
+    place = hr.Axis.from_frame("place", {"town": [f"t{i:03}" for i in range(400)]}, ["town"])
+    plan = hr.make_plan(hr.Tree([place]), budget=hr.Rho("1/8"), measure=hr.All())
+    counts = hr.Counts.from_frame(plan.tree, {"town": ["t000"], "n": [900]}, count="n")
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(5))
+    found = release.level("town", all=True)
+    assert len(found) == 400
+    empty = found.filter(pl.col("town") != "t000")
+    held = int((empty["low"] == 0).sum())
+    assert held >= 350, "95 % of 399, and fewer than 350 with a chance below 1e-6 (binomial)"
+    assert (empty["high"] > 0).any()
