@@ -6,6 +6,7 @@
 - ``toml`` is parsed as a release file (or some of its sections), an account file or a measurement
   file.
 - A block with a ``title`` is written to a file of that name.
+- ``r`` is executed where the page says that R is there, in one go with all such blocks before it.
 - ``text`` is text. There are no other languages, so nothing escapes by its spelling.
 
 In what is shown, ``...`` stands for anything. After ``<!-- noisy -->`` only words are compared, not
@@ -37,7 +38,7 @@ from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.simulate_section import SimulateFile, SimulateSection
 from hedgerow.spec.toml_file import Section
 
-LANGUAGES = {"python", "output", "console", "toml", "csv", "text"}
+LANGUAGES = {"python", "output", "console", "toml", "csv", "text", "r"}
 STRICTNESS = {"<!-- noisy -->": "noisy", "<!-- about -->": "about"}
 ABOUT = 0.02
 
@@ -93,6 +94,8 @@ class Page:
     folder: Path
     names: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
     said: str = ""
+    has_r: bool = False
+    r: str = ""
 
     def run(self, block: Block) -> None:
         """Run a block.
@@ -124,6 +127,17 @@ class Page:
                 if value is not None:
                     said.write(f"{value!r}\n")
         self.said = said.getvalue()
+
+    def _r(self, block: Block) -> None:
+        self.r += block.text
+        if not self.has_r:
+            return
+        (self.folder / "page.R").write_text(self.r, encoding="utf-8")
+        done = subprocess.run(
+            ["Rscript", "--vanilla", "page.R"], cwd=self.folder, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{block.place}: {done.stderr}"
 
     def _output(self, block: Block) -> None:
         compare(block, block.text, self.said)

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -62,6 +63,19 @@ def test_every_block_of_a_page_runs_and_says_what_it_shows(name, page):
     for block in blocks(PAGES[name], name):
         if name != "README.md" or block.language:
             page.run(block)
+
+
+def test_the_code_in_r_runs_where_r_is_there(page):
+    packages = "for (name in c('arrow', 'sf', 'jsonlite')) library(name, character.only = TRUE)"
+    there = shutil.which("Rscript") is not None and (
+        subprocess.run(["Rscript", "-e", packages], capture_output=True, check=False).returncode
+        == 0
+    )
+    if not there:
+        pytest.skip("R with arrow, sf and jsonlite is not here")
+    page.has_r = True
+    for block in blocks(PAGES["r.md"], "r.md"):
+        page.run(block)
 
 
 def test_every_page_of_the_navigation_is_run():

@@ -99,7 +99,10 @@ def test_the_command_writes_a_file_and_says_what_it_does_not_know(run, flows, tm
     for words, sentence in (
         (("--as", "data", "--output", tmp_path / "x"), "no format is called 'data'; there are"),
         (("--as", "sav", "--output", tmp_path / "x.dta"), "ends in .sav, got 'x.dta'"),
-        (("--as", "datapackage", "--output", tmp_path / "x", "--level", "total"), "--level is for"),
+        (
+            ("--as", "datapackage", "--output", tmp_path / "x", "--level", "total"),
+            "datapackage has no --level",
+        ),
         (("--as", "sav", "--output", tmp_path / "x.sav", "--level", "home.stat"), "home.state"),
         (("--as", "sav", "--output", file), "ends in .sav"),
         (("--as", "dta", "--output", file), "exists already"),

@@ -1,5 +1,6 @@
 """The command `export`: a release in the formats of other tools."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,17 +12,19 @@ from hedgerow.errors import SpecError, did_you_mean
 from hedgerow.export.data_package import DataPackage
 from hedgerow.export.export import Form
 from hedgerow.export.export import export as write_export
+from hedgerow.export.geoparquet import GeoParquet
 from hedgerow.export.sdmx import Sdmx
 from hedgerow.export.statistics_file import FILES, StatisticsFile
 
 FORMS: dict[str, type[Any]] = {
     "datapackage": DataPackage,
     "sdmx": Sdmx,
+    "geoparquet": GeoParquet,
     **{suffix[1:]: StatisticsFile for suffix in FILES},
 }
 
 
-def export(
+def export(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
     form: Annotated[
         str, typer.Option("--as", metavar="FORMAT", help=f"The format: {', '.join(FORMS)}.")
@@ -37,34 +40,51 @@ def export(
     agency: Annotated[
         str | None, typer.Option(help="Of sdmx: the identifier of the agency. Default: HEDGEROW.")
     ] = None,
+    shapes: Annotated[
+        Path | None, typer.Option(help="Of geoparquet: a public file with the shapes of areas.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="The column of --shapes with the codes of the areas.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The table's column with these codes. Default: by its name.")
+    ] = None,
 ) -> None:
     """Write a release for other tools, from its directory alone, at no privacy cost.
 
     datapackage: CSV files with datapackage.json (Frictionless Data), all tables and code lists.
-    sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and SDMX-CSV 2.0).
-    sav, dta, xpt: one table for SPSS, Stata or SAS. Titles, units and labels are those of
-    [describe] in the release file. Each needs a library, and says which. CSV and Parquet files
-    are written by hedgerow table.
+    sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and SDMX-CSV 2.0). geoparquet: one
+    table with the shapes of its areas. sav, dta, xpt: one table for SPSS, Stata or SAS. Titles,
+    units and labels are those of [describe] in the release file. Each needs a library, and says
+    which. CSV and Parquet files are written by hedgerow table.
     """
     if form not in FORMS:
         raise SpecError(
             f"no format is called {form!r}; there are {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
         )
+    options = {"level": level, "agency": agency, "shapes": shapes, "key": key, "column": column}
+    given = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
-        write_export(directory, output, _form(form, output, level, agency))
+        write_export(directory, output, _form(form, output, given))
     stdout.print(f"Export: [bold]{escape(str(output))}[/bold]")
 
 
-def _form(form: str, output: Path, level: str | None, agency: str | None) -> Form:
+def _form(form: str, output: Path, given: dict[str, Any]) -> Form:
     """Return the format with its options, or raise for those that it has not."""
-    if agency is not None and form != "sdmx":
-        raise SpecError(f"--agency is for sdmx; {form} has none")
-    if f".{form}" in FILES:
-        if output.suffix.lower() != f".{form}":
-            raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
-        return StatisticsFile(level)
-    if level is not None:
-        raise SpecError(f"--level is for formats with one table; {form} has all of them")
-    if form == "sdmx":
-        return Sdmx() if agency is None else Sdmx(agency)
-    return DataPackage()
+    kind = FORMS[form]
+    known = kind_options(kind)
+    for name in given:
+        if name not in known:
+            others = [other for other, one in FORMS.items() if name in kind_options(one)]
+            raise SpecError(f"{form} has no --{name}, which is for {', '.join(others)}")
+    if kind is StatisticsFile and output.suffix.lower() != f".{form}":
+        raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
+    if kind is GeoParquet and "shapes" not in given:
+        raise SpecError("geoparquet needs --shapes FILE, a public file with the areas' shapes")
+    made: Form = kind(**given)
+    return made
+
+
+def kind_options(kind: type[Any]) -> list[str]:
+    """Return the options that a format has."""
+    return [each.name for each in fields(kind)]
