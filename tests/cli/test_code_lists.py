@@ -189,3 +189,40 @@ def test_keys_that_do_not_go_together_are_refused(run, tmp_path, keys, words):
     if keys == "prefix = [2, 1]\n":
         file.write_text(f'[table]\nsource = "table.csv"\n{own}prefix = [1]\n{PROMISE}')
         assert "need a public list" in " ".join(run("plan", file)[2].split())
+
+
+def test_names_stand_beside_codes_on_a_terminal_and_in_tables_if_asked(run, released, tmp_path):
+    rows = [("A1", "A", "Ash"), ("A2", "A", "Beech"), ("A", "", "Avon")]
+    write(tmp_path / "towns.csv", "code,parent,title", rows)
+    write(tmp_path / "table.csv", "code,n", [("A1", 500), ("A2", 300)])
+    text = '[table]\nsource = "table.csv"\ncount = "n"\n[[axis]]\nname = "place"\n'
+    text += 'levels = ["county", "town"]\nareas = "towns.csv"\nparent = "parent"\n'
+    shown = released(text + 'names = "title"\n', "--level", "town")
+    assert not any(column.endswith("_name") for column in shown.columns)
+    first = run("table", tmp_path / "out", "--level", "town")[1].splitlines()
+    assert first[0].split()[:4] == ["county", "county_name", "town", "town_name"]
+    assert first[1].split()[:4] == ["A", "Avon", "A1", "Ash"]
+    output = tmp_path / "named.csv"
+    run("table", tmp_path / "out", "--level", "town", "--names", "--output", output)
+    assert pl.read_csv(output)["town_name"].to_list() == ["Ash", "Beech"]
+    code, _, err = run("table", tmp_path / "out", "--records", "--names")
+    assert (code, "shows codes alone" in " ".join(err.split())) == (2, True)
+    names = tmp_path / "out" / "domain" / "place.names.parquet"
+    pl.read_parquet(names).with_columns(pl.lit("Elm").alias("name")).write_parquet(names)
+    code, out, _ = run("check", tmp_path / "out")
+    assert (code, "place.names.parquet was changed" in " ".join(out.split())) == (2, True)
+
+
+def test_compare_tells_genuine_codes_from_unknown_ones_of_each_state(run, released, tmp_path):
+    write(tmp_path / "blocks.csv", "block", [["011"], ["012"], ["019"], ["021"]])
+    table = [("011", 90), ("019", 5), ("01x", 7), ("02", 80), ("021", 60)]
+    write(tmp_path / "table.csv", "block,n", table)
+    text = '[table]\nsource = "table.csv"\ncount = "n"\n[[axis]]\nname = "place"\n'
+    text += 'levels = ["state", "block"]\nareas = "blocks.csv"\nprefix = [2, 3]\n'
+    shown = released(text + 'not_stated = "{state}9"\n', "--level", "block")
+    assert {"019", "029"} & set(shown["block"])
+    code, out, _ = run("compare", tmp_path / "release.toml")
+    words = "92 of 242 records are counted as '{state}9' (not_stated): 5 have such a code, 87 have"
+    assert (code, words in " ".join(out.split())) == (0, True)
+    code, _, err = run("release", tmp_path / "release.toml")
+    assert "87" not in err

@@ -10,8 +10,10 @@ import sys
 import zlib
 from contextlib import closing
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 import hedgerow as hr
@@ -206,6 +208,49 @@ def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
     code, out, err = ran("release", tmp_path / "release.toml")
     assert (code, out) == (2, "")
     tells_nothing((out + err).replace(str(tmp_path), ""), {"table.csv": TABLE})
+
+
+@pytest.mark.parametrize("rows", ["fine", "bad type"])
+def test_a_table_over_odbc_tells_neither_its_rows_nor_its_password(tmp_path, rows):
+    with closing(sqlite3.connect(tmp_path / "t.db")) as db:
+        db.execute("CREATE TABLE t (town VARCHAR(20), n VARCHAR(20))")
+        last = ("t2", "1") if rows == "fine" else (SECRET, SECRET)
+        db.executemany("INSERT INTO t VALUES (?, ?)", [("t1", "1")] * ROWS + [last])
+        db.commit()
+    source = f"odbc://Driver=SQLite3;Database={tmp_path}/t.db;UID=user-77;PWD={SECRET}"
+    spec = {**SPEC, "table": {"source": source, "query": "SELECT town, n FROM t", "count": "n"}}
+    write(tmp_path, {"places.csv": csv(PLACES), "release.toml": toml(spec).encode()})
+    code, out, err = ran("release", tmp_path / "release.toml")
+    assert code == (0 if rows == "fine" else 2), err
+    written = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert bool(written) == (rows == "fine")
+    for text in [(out + err).encode(), *written]:
+        assert MARK.encode() not in text
+        assert b"user-77" not in text
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta", "xpt"])
+def test_a_file_of_a_statistics_program_tells_nothing_of_its_rows(tmp_path, suffix):
+    table = pl.DataFrame({**records(), "n": [1] * ROWS})
+    writer = {"sav": "write_sav", "dta": "write_dta", "xpt": "write_xport"}[suffix]
+    spec = {**SPEC, "table": {"source": f"t.{suffix}", "count": "n"}}
+    write(tmp_path, {"places.csv": csv(PLACES), "release.toml": toml(spec).encode()})
+    said = set()
+    for spoiled in (
+        pl.when(pl.int_range(pl.len()) == 57).then(pl.lit(SECRET)).otherwise("town").alias("town"),
+        (pl.col("n") + 0.5).alias("n"),
+        (pl.col("n") - 2).alias("n"),
+    ):
+        path = tmp_path / f"t.{suffix}"
+        getattr(pyreadstat, writer)(table.with_columns(spoiled), str(path))
+        code, out, err = ran("release", tmp_path / "release.toml")
+        assert (code, out) == (2, "")
+        assert MARK not in err
+        said.add(err)
+    path.write_bytes(path.read_bytes()[:900])
+    code, _, err = ran("release", tmp_path / "release.toml")
+    assert code == 2
+    assert said == {err}
 
 
 def test_values_out_of_range_and_counts_too_large_are_released_without_a_word(tmp_path):

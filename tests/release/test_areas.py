@@ -60,6 +60,8 @@ def made(kind):
     ]  # fmt: skip
     if kind.startswith("spine cube"):
         axes = axes[:2]
+    if kind == "spine, zeros":  # so that cells of a node are not row by row
+        axes = [axes[0], axes[2], axes[1]]
     tree = hr.Tree(axes)
     allowed = np.ones([axis.size(axis.depth) for axis in axes], dtype=bool)
     more = {}
@@ -69,7 +71,7 @@ def made(kind):
         allowed[:] = False
         for town, band in zip(*rows.values(), strict=True):
             ages = [AGES["band"].index(band), AGES["band"].index(band) + 1]
-            allowed[PLACES["town"].index(town), ages] = True
+            allowed[PLACES["town"].index(town), :, ages] = True
     plan = hr.make_plan(tree, budget=hr.Rho("1/40"), **WORKLOADS[kind], **more)
     codes = np.nonzero(allowed)
     values = np.arange(1, len(codes[0]) + 1) * 7 % 23

@@ -355,3 +355,56 @@ def test_a_code_of_a_prior_that_the_list_lacks_is_named():
     axis = Axis.from_frame("p", TOWNS, ["region", "town"])
     with pytest.raises(TableError, match=r"the prior: .* a code that is not in the public list"):
         Prior.read(Tree([axis]), {"town": ["z"]}, public=True)
+
+
+# Names
+
+
+NAMED = AREAS | {"state_nm": ["Avon", "Avon", ""], "nm": ["Ash", "Beech", None]}
+
+
+def names(axis):
+    return [None if n is None else n.to_list() for n in axis.names]
+
+
+def test_names_are_of_the_deepest_level_or_of_those_named():
+    axis = Axis.from_frame("p", NAMED, STATES, names="nm", not_stated="{state}9")
+    assert names(axis) == [None, None, ["Ash", "Beech", None, None, None]]
+    both = {"state": "state_nm", "town": "nm"}
+    axis = Axis.from_frame("p", NAMED, STATES, names=both, columns=["T"])
+    assert names(axis) == [["Avon", None], None, ["Ash", "Beech", None]]
+    frame = pl.DataFrame({"state": ["B", "A"], "T": ["B11", "A21"], "count": [1, 2]})
+    named = Tree([axis]).with_names(frame)
+    assert named.columns == ["state", "state_name", "T", "T_name", "count"]
+    assert named.rows() == [("B", None, "B11", None, 1), ("A", "Avon", "A21", "Beech", 2)]
+    assert axis.digest == Axis.from_frame("p", AREAS, STATES, columns=["T"]).digest
+
+
+def test_with_parents_or_a_prefix_names_are_those_of_all_codes():
+    causes = CAUSES | {"title": [f"Title {code}" for code in CAUSES["code"]]}
+    axis = Axis.from_frame("c", causes, ["x", "y"], rule=Parents("parent"), names="title")
+    assert names(axis)[0] == ["Title A", "Title B"]
+    assert names(axis)[1] == ["Title A1", "Title A2", "Title B"]
+    codes = {"code": ["A", "A00", "B10"], "title": ["a", "b", "c"]}
+    axis = Axis.from_frame("c", codes, ["x", "y"], rule=Prefix([1, 3]), names="title")
+    assert names(axis) == [["a", None], ["b", "c"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule", "words"),
+    [
+        ("no", None, "has no column 'no'"),
+        ({"stat": "nm"}, None, "'stat', which is no level .* did you mean 'state'"),
+        ({"state": "town"}, None, "state 'A' has two names, 'A11' and 'A21'; each code needs one"),
+        ({"town": "nm"}, Prefix([1, 2, 3]), "names is the one column with the names of all codes"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(given, rule, words):
+    with pytest.raises(TableError, match=words):
+        Axis.from_frame("p", NAMED, STATES, names=given, rule=rule)
+
+
+def test_names_never_take_the_place_of_a_column():
+    axis = Axis.from_frame("p", NAMED, STATES, names="nm")
+    with pytest.raises(TableError, match="has a column 'town_name' already"):
+        Tree([axis]).with_names(pl.DataFrame({"town": ["A11"], "town_name": ["x"]}))

@@ -247,7 +247,7 @@ def test_a_query_cannot_write(sqlite, tmp_path):
 def test_a_database_of_another_kind_is_refused_without_its_url():
     for url in (f"mysql://me:{HIDDEN}@host/db", f"me:{HIDDEN}"):
         with pytest.raises(
-            TableError, match="must begin with sqlite:/// or postgresql://"
+            TableError, match="must begin with sqlite:///, postgresql:// or odbc://"
         ) as caught:
             Query(url, "SELECT 1")
         assert HIDDEN not in str(caught.value)

@@ -1,6 +1,7 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, TableError
 from hedgerow.plan.describe import aligned
 from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -56,6 +57,7 @@ class Asked:
         areas: a file of areas of the user's own, which the counts are summed over.
         area_column: of that file.
         all_cells: whether cells with a count of 0 are listed, too.
+        names: whether names of areas are written; a terminal shows them anyway.
     """
 
     level: str | None
@@ -65,6 +67,17 @@ class Asked:
     areas: Path | None = None
     area_column: str | None = None
     all_cells: bool = False
+    names: bool = False
+
+    def named(self, frame: pl.DataFrame, released: Release, output: Path | None) -> pl.DataFrame:
+        """Return a table with the names of its areas, where they are asked for or shown."""
+        tree = released.plan.tree
+        if self.names:
+            return tree.with_names(frame)
+        if output is None:
+            with suppress(TableError):  # a column called like that is there: codes are enough
+                return tree.with_names(frame)
+        return frame
 
     def __post_init__(self) -> None:
         if self.all_cells and (self.by or self.areas is not None):
@@ -133,6 +146,10 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     output: Annotated[
         Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="Write names of areas, too, which a terminal always shows."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
@@ -153,7 +170,7 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     presentation = Presentation(round_to, suppress_wider)
     if records:
         other = counts_only or noisy or presentation.changes or areas or area_column or all_cells
-        if by or other or (level is not None and depth is not None):
+        if by or other or names or (level is not None and depth is not None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
                 "shows codes alone"
@@ -165,7 +182,7 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
             "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, areas, area_column, all_cells)
+    asked = Asked(level, depth, by or [], counts_only, areas, area_column, all_cells, names)
     if noisy:
         _noisy(directory, asked, output, quote_formulas=quote_formulas)
     else:
@@ -187,7 +204,7 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
     _put(
-        frame, output, quote_formulas=quote_formulas,
+        asked.named(frame, released, output), output, quote_formulas=quote_formulas,
         note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
         "measured",
     )  # fmt: skip
@@ -216,7 +233,8 @@ def _counts(
         note = "a cell that is not listed is known to be empty, or was not measured"
     if asked.areas is not None:
         note = "areas may overlap, so their sums need not be the total"
-    _put(frame, output, quote_formulas=quote_formulas, note=note)
+    named = asked.named(frame, released, output)
+    _put(named, output, quote_formulas=quote_formulas, note=note)
     for sentence in presentation.sentences(frame):
         stdout.print(escape(sentence))
     if CONTRADICTED in whole.columns:

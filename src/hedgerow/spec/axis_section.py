@@ -1,5 +1,6 @@
 """``[[axis]]``: one axis of a release file, and the public lists that it is made from."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.spec.toml_file import Section
+from hedgerow.tables.area_names import name_columns
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.code_list import Division, Parents, Prefix, Rule
@@ -37,6 +39,7 @@ class AxisSection(Section):
     parent: str | None = Field(None, min_length=1)
     divide: list[int] | None = None
     code: str | list[str] | None = None
+    names: str | dict[str, str] | None = None
     not_stated: str | None = None
     attribute: bool = False
     product: list[str] | None = None
@@ -91,8 +94,8 @@ class AxisSection(Section):
             raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
         if self.is_product:
             raise SpecError("a numeric axis has bins, and no product or lists")
-        if self.rule is not None:
-            raise SpecError("a numeric axis has bins, and no prefix, parent or divide")
+        if self.rule is not None or self.names is not None:
+            raise SpecError("a numeric axis has bins, and no prefix, parent, divide or names")
         outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
         if self.edges is not None:
             if width != (None, None, None):
@@ -116,7 +119,7 @@ def product_axis(axis: AxisSection, folder: Path) -> Axis:
     """Return the axis of a section from its lists; their paths are relative to a folder."""
     others = (
         *("levels", "columns", "areas", "not_stated"),
-        *("prefix", "parent", "divide", "code"),
+        *("prefix", "parent", "divide", "code", "names"),
     )
     given = [key for key in others if key in axis.model_fields_set]
     if given or axis.is_numeric:
@@ -144,20 +147,21 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     check_names(axis.name, levels, levels)
     if of_table:
         return _own_axis(axis, source)
-    if rule is None:
-        areas = read_areas(source, levels)
-    else:
-        areas = read_areas(
-            source,
-            lambda names: rule.list_columns(names, levels, "the list of areas"),
-            numbers=isinstance(rule, Division),
-        )
+    subject = "the list of areas"
+    named = name_columns(axis.names, levels, subject).values()
+
+    def chosen(header: Sequence[str]) -> list[str]:
+        codes = levels if rule is None else rule.list_columns(header, levels, subject)
+        return list(dict.fromkeys([*codes, *named]))
+
+    areas = read_areas(source, chosen, numbers=isinstance(rule, Division))
     return Axis.from_frame(
         axis.name,
         areas,
         levels,
         columns=axis.columns,
         rule=rule,
+        names=axis.names,
         not_stated=axis.not_stated,
         attribute=axis.attribute,
     )
@@ -165,10 +169,10 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
 
 def _own_axis(axis: AxisSection, source: Path | Query) -> Axis:
     """Return the axis of a section from the table's own codes, which it declares public."""
-    if axis.rule is not None:
+    if axis.rule is not None or axis.names is not None:
         raise SpecError(
-            'areas = "table" takes one column a level from the table; prefix, parent and divide '
-            "need a public list"
+            'areas = "table" takes one column a level from the table; prefix, parent, divide and '
+            "names need a public list"
         )
     columns = axis.columns or axis.levels
     check_names(axis.name, tuple(axis.levels), tuple(columns))

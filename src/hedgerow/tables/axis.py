@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
+from hedgerow.tables.area_names import Given, Names, beside, read_names
 from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_list import Reading, Rule, called
@@ -52,6 +53,8 @@ class Axis:
             then says that it reveals which codes the table holds.
         attribute: it stands beside the spine, the one axis that is cut into jobs.
         product: of a product axis what each level tells (see `from_product`); else None.
+        names: of the nodes of each level, from the public list, for people; no part of the plan or
+            its hash either.
         reading: how a table tells the leaf of a record, where it does not by ``columns``: it is no
             part of the public domain, so none of the plan or its hash.
 
@@ -71,6 +74,7 @@ class Axis:
     attribute: bool = False
     product: Product | None = None
     reading: Reading | None = None
+    names: Names = ()
 
     def __post_init__(self) -> None:
         told = None if self.product is None else self.product.told
@@ -97,6 +101,7 @@ class Axis:
         *,
         columns: Sequence[str] | None = None,
         rule: Rule | None = None,
+        names: Given | None = None,
         not_stated: str | None = None,
         from_table: bool = False,
         attribute: bool = False,
@@ -115,6 +120,8 @@ class Axis:
                 table's column of the deepest level, or of the code of a rule: the list tells the
                 rest.
             rule: how codes tell their levels: `Prefix`, `Parents` or `Division`.
+            names: the column of ``areas`` with names of the deepest level, or level → column; with
+                a rule, the column with the names of all codes. They are shown beside codes.
             not_stated: the leaf for records outside the list; without it they are an error. With a
                 level in braces (``"{state}9"``) each of its areas has such a leaf, which is added
                 where the list has none, for records of which that area is known.
@@ -139,14 +146,15 @@ class Axis:
             codes = as_codes(frame, list(levels), subject)
         else:
             codes = rule.paths(frame, levels, subject)
-        paths = complete(codes, subject)
+        rows = paths = complete(codes, subject)
         by_area = by_parent(not_stated, levels, f"axis {name!r}")
         if by_area is not None:
             paths = with_own_leaves(paths, by_area)
         labels, child_start = nest(paths, subject)
+        named = read_names(names, rule, frame, rows, labels, subject)
         return cls(
             name, levels, own, labels, child_start, not_stated, from_table, attribute,
-            reading=reading,
+            reading=reading, names=named,
         )  # fmt: skip
 
     @classmethod
@@ -324,6 +332,13 @@ class Axis:
         if self.product is None:
             return pl.DataFrame(self._words(level))
         return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
+
+    def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table with the names of this axis's areas behind their codes."""
+        if self.product is None:
+            for column, codes, names in zip(self.columns, self.labels, self.names, strict=False):
+                frame = beside(frame, column, codes, names)
+        return frame
 
     def leaf_frame(self) -> pl.DataFrame:
         """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""

@@ -23,7 +23,8 @@ from hedgerow.errors import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.machine import usable_memory
-from hedgerow.tables.one_select import POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.odbc import OdbcRows, secrets_of, shown_connection
+from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
@@ -105,14 +106,16 @@ def sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-# A query to a database, read through ADBC. No message ever holds a password.
+# A query to a database, read through ADBC or ODBC. No message ever holds a password.
 
+ODBC = "odbc"
 DRIVERS = {
-    "sqlite": "adbc_driver_sqlite",
-    "postgresql": "adbc_driver_postgresql",
-    "postgres": "adbc_driver_postgresql",
+    "sqlite": "adbc_driver_sqlite.dbapi",
+    "postgresql": "adbc_driver_postgresql.dbapi",
+    "postgres": "adbc_driver_postgresql.dbapi",
+    ODBC: "arrow_odbc",
 }
-READINGS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
+READINGS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL, ODBC: ANY}
 READ_ONLY = {
     "sqlite": "PRAGMA query_only = ON",
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
@@ -125,7 +128,8 @@ class Query:
     """The rows that a SELECT returns.
 
     Attributes:
-        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://…``; never
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://…``; or
+            ``odbc://`` and a connection string of ODBC (``odbc://Driver={…};Server=…``); never
             shown, for it may hold a password.
         sql: one SELECT.
 
@@ -146,8 +150,13 @@ class Query:
         check_type("a query", self.sql, str, "a text, one SELECT", TableError)
         if self.scheme not in DRIVERS:
             raise TableError(
-                "a database URL must begin with sqlite:/// or postgresql://; "
+                "a database URL must begin with sqlite:///, postgresql:// or odbc://; "
                 f"got one that begins with {shorten(self.scheme or 'something else')!r}"
+            )
+        if self.scheme == ODBC and not self.place.removeprefix("odbc://"):
+            raise TableError(
+                "odbc:// must be followed by a connection string that names a Driver, DSN or "
+                "Server, such as odbc://Driver={PostgreSQL};Server=host;Database=trips"
             )
         one_select(self.sql, READINGS[self.scheme])
 
@@ -157,8 +166,15 @@ class Query:
         return self.url.partition("://")[0] if "://" in self.url else ""
 
     @property
+    def connection(self) -> str:
+        """What follows ``://``: over ODBC the connection string."""
+        return self.url.partition("://")[2]
+
+    @property
     def place(self) -> str:
         """The URL without user, password and parameters."""
+        if self.scheme == ODBC:
+            return f"odbc://{shown_connection(self.connection)}"
         if self.scheme == "sqlite":
             return self.url.partition("?")[0]
         parts = _split(self.url)
@@ -166,9 +182,12 @@ class Query:
 
 
 @contextmanager
-def run_query(query: Query, subject: str) -> Iterator["RunningQuery"]:
+def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"]:
     """Run a query: its columns and, on request, its rows; then close the connection."""
     driver = _driver(query)
+    if query.scheme == ODBC:
+        yield _over_odbc(query, subject, driver)
+        return
     with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
         connection = driver.connect(_address(query, subject))
     with closing(connection), closing(connection.cursor()) as cursor:
@@ -213,13 +232,50 @@ class RunningQuery:
                 yield reader
 
 
+@dataclass(frozen=True)
+class OdbcQuery:
+    """A query over ODBC whose columns are known.
+
+    Attributes:
+        schema: its columns.
+    """
+
+    query: Query
+    subject: str
+    select: OdbcRows
+    schema: pa.Schema
+
+    @contextmanager
+    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+        """Yield some columns, called c0, c1, …."""
+        with _no_secrets(self.query, self.subject, "broke off the query"):
+            yield self.select.reader(fields)
+
+
+def _over_odbc(query: Query, subject: str, driver: ModuleType) -> OdbcQuery:
+    # in parentheses a query cannot write: neither SELECT … INTO nor WITH … DELETE may stand there
+    select = f"({one_select(query.sql, READINGS[ODBC])}\n) selected"  # Oracle has no AS here
+
+    def clean(error: BaseException) -> str:
+        return _without_secrets(query, error)
+
+    rows = OdbcRows(driver, query.connection, select, clean)
+    sentence = (
+        "cannot be reached, or does not understand the query; check the connection string, the "
+        "server and the login, and that the query is one SELECT that may stand in parentheses"
+    )
+    with _no_secrets(query, subject, sentence):
+        return OdbcQuery(query, subject, rows, rows.schema())
+
+
 def _driver(query: Query) -> ModuleType:
+    extra = "odbc" if query.scheme == ODBC else "sql"
     try:
-        return import_module(f"{DRIVERS[query.scheme]}.dbapi")
+        return import_module(DRIVERS[query.scheme])
     except ImportError:
         raise TableError(
             f"reading from a {query.scheme} database needs the extra packages of "
-            f"hedgerow[sql]; install them with: pip install 'hedgerow[sql]'"
+            f"hedgerow[{extra}]; install them with: pip install 'hedgerow[{extra}]'"
         ) from None
 
 
@@ -240,10 +296,15 @@ def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
     except HedgerowError:
         raise
     except (pa.ArrowException, OSError, _errors(query)) as error:
-        text = str(error).replace(query.url, query.place)
-        for secret in _secrets(query):
-            text = text.replace(secret, "…")
+        text = _without_secrets(query, error)
         raise TableError(f"{subject} {sentence}", confidential=text) from None
+
+
+def _without_secrets(query: Query, error: BaseException) -> str:
+    text = str(error).replace(query.url, query.place)
+    for secret in _secrets(query):
+        text = text.replace(secret, "…")
+    return text
 
 
 def _errors(query: Query) -> type[Exception]:
@@ -263,6 +324,8 @@ def _split(url: str) -> SplitResult | None:
 
 def _secrets(query: Query) -> list[str]:
     """Return the password as written and as meant."""
+    if query.scheme == ODBC:
+        return secrets_of(query.connection)
     parts = _split(query.url)
     if parts is None:
         return [query.url.partition("://")[2]]

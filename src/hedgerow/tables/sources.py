@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hedgerow.errors import TableError, did_you_mean, of_public_table, outside_limits
 from hedgerow.tables.database import (
+    OdbcQuery,
     Query,
     RunningQuery,
     open_database,
@@ -225,7 +226,9 @@ def _load_frame(
         db.execute("DESCRIBE loaded")
 
 
-def _load_query(db: duckdb.DuckDBPyConnection, query: RunningQuery, places: list[int]) -> None:
+def _load_query(
+    db: duckdb.DuckDBPyConnection, query: RunningQuery | OdbcQuery, places: list[int]
+) -> None:
     with (
         query.rows(places) as reader,
         translate_duckdb_errors(query.subject, "broke off the query"),

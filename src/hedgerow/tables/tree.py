@@ -10,6 +10,7 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
+import polars as pl
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, check_type
@@ -224,6 +225,16 @@ class Tree:
     def columns(self, depth: int) -> list[str]:
         """Return the table's columns that label the nodes of a depth."""
         return self.columns_of(self.cuboid(depth))
+
+    def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table with the names of areas behind their codes: ``COLUMN_name``.
+
+        Raises:
+            TableError: it has a column called like that.
+        """
+        for axis in self.axes:
+            frame = axis.with_names(frame)
+        return frame
 
     def columns_of(self, levels: Levels) -> list[str]:
         """Return the table's columns that label the cells of a cuboid."""

@@ -40,6 +40,7 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
     Shape,
     counts_file,
+    domain_files,
     noisy_file,
     read_counts,
     released_columns,
@@ -158,7 +159,7 @@ def _check_ledger(ledger: object) -> None:
 
 
 def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
-    wanted = {REPORT, *(f"domain/{axis.name}.parquet" for axis in plan.tree.axes)}
+    wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
     wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
     wanted |= {noisy_file(levels) for levels in noise_variances(plan)}

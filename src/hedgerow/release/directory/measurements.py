@@ -39,6 +39,7 @@ from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.release.directory.public_files import write_facts
+from hedgerow.tables.area_names import names_frame
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Levels, Tree
 
@@ -234,6 +235,23 @@ def write_domain(path: Path, axis: Axis) -> None:
             few = np.arange(first, min(first + ROWS_A_GROUP, leaves), dtype=np.int32)
             columns = [text.to_arrow().cast(pa.string()) for text in axis.path(axis.depth, few)]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    if axis.names:
+        _write_names(path.with_name(f"{axis.name}.names.parquet"), axis)
+
+
+def _write_names(path: Path, axis: Axis) -> None:
+    """Write the names of an axis's areas: ``level``, ``code``, ``name``."""
+    frame = names_frame(axis.labels, axis.levels, axis.names)
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in frame.columns])
+    columns = [text.to_arrow().cast(pa.string()) for text in frame]
+    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(pa.Table.from_arrays(columns, schema=schema), ROWS_A_GROUP)
+
+
+def domain_files(axis: Axis) -> list[str]:
+    """Return the files of an axis in a release directory: its list, and its names if it has any."""
+    names = [f"domain/{axis.name}.names.parquet"] if axis.names else []
+    return [f"domain/{axis.name}.parquet", *names]
 
 
 def cuboid_slug(levels: Levels) -> str:

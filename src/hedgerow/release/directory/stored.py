@@ -48,6 +48,7 @@ from hedgerow.release.directory.parquet_file import (
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.preflight import check_combines, check_tables
+from hedgerow.tables.area_names import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
@@ -271,7 +272,20 @@ def _axis(folder: Path, described: Mapping[str, Any]) -> Axis:
     if "told" in described:
         return Axis.from_leaves(name, areas, levels, described["told"], attribute=is_attribute)
     options = {key: described[key] for key in ("columns", "not_stated", "from_table")}
-    return Axis.from_frame(name, areas, levels, **options, attribute=is_attribute)
+    axis = Axis.from_frame(name, areas, levels, **options, attribute=is_attribute)
+    return _named(folder, axis)
+
+
+def _named(folder: Path, axis: Axis) -> Axis:
+    """Return an axis with the names of its areas, if the release has any."""
+    file = f"domain/{axis.name}.names.parquet"
+    if not (folder / file).exists():
+        return axis
+    most = sum(map(len, axis.labels))
+    frame = read_parquet(folder, file, Layout(dict.fromkeys((LEVEL, CODE, NAME), TEXT), most))
+    if frame.is_empty() or not set(frame[LEVEL]) <= set(axis.levels):
+        raise ReleaseError(f"{file} has no names of this axis's levels")
+    return replace(axis, names=from_names_frame(frame, axis.labels, axis.levels, file))
 
 
 def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
