@@ -340,6 +340,14 @@ class Axis:
                 frame = beside(frame, column, codes, names)
         return frame
 
+    def names_of(self, level: int) -> pl.Series | None:
+        """Return the names of the nodes of a level, missing where there is none.
+
+        Returns:
+            One text a node; None of a level of which the list names no node.
+        """
+        return self.names[level - 1] if self.names and level else None
+
     def leaf_frame(self) -> pl.DataFrame:
         """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""
         return pl.DataFrame(self.path(self.depth, np.arange(self.size(self.depth), dtype=np.int32)))
