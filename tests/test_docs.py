@@ -73,7 +73,7 @@ def test_the_code_in_r_runs_where_r_is_there(packages, page):
         subprocess.run(["Rscript", "-e", load], capture_output=True, check=False).returncode == 0
     )
     if not there:
-        pytest.skip(f"R with {packages} is not here")
+        pytest.skip("R or its packages are not here")
     page.packages = frozenset(packages.split())
     for block in blocks(PAGES["r.md"], "r.md"):
         page.run(block)
