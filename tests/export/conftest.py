@@ -23,6 +23,8 @@ SAID = hr.Description(
     levels={"home.state": "State of residence", "work.state": "State of work"},
 )
 
+SAID_OF_ONE = hr.Description(title="Workers", period="2021-Q1", levels={"state": "State"})
+
 
 def axis(name):
     columns = [f"{name} state", f"{name}.sa2"]
@@ -61,4 +63,27 @@ def places(tmp_path_factory):
     plan = hr.make_plan(hr.Tree([place, sexes]), budget=hr.Rho(50), workload=hr.Cube())
     out = tmp_path_factory.mktemp("places") / "out"
     hr.release(hr.Counts.from_frame(plan.tree, table, count="people"), plan).write(out)
+    return out
+
+
+NAMED = AREAS.with_columns(
+    state_name=pl.Series(["New South Wales", "New South Wales", "Victoria", None]),
+    sa2_name=pl.Series(["Goulburn", 'Le "Port" </script>', "x" * 150 + "é", "=1+1"]),
+)
+
+
+@pytest.fixture(scope="session")
+def named(tmp_path_factory):
+    """A directory of a release of one axis with names, and codes that were released as 0."""
+    areas = pl.concat([NAMED, NAMED[:1].with_columns(sa2=pl.lit("999"), sa2_name=pl.lit(None))],
+                      how="vertical_relaxed")  # fmt: skip
+    place = hr.Axis.from_frame(
+        "place", areas, levels=["state", "sa2"], not_stated="999",
+        names={"state": "state_name", "sa2": "sa2_name"},
+    )  # fmt: skip
+    table = AREAS[:3].with_columns(people=pl.Series([500, 300, 200]))
+    tree = hr.Tree([place])
+    plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All()).described(SAID_OF_ONE)
+    out = tmp_path_factory.mktemp("named") / "out"
+    hr.release(hr.Counts.from_frame(tree, table, count="people"), plan).write(out)
     return out

@@ -13,7 +13,7 @@ from hedgerow.errors import MachineError, ReleaseError
 KINDS = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
 
 
-@pytest.fixture(params=["flows", "places"])
+@pytest.fixture(params=["flows", "places", "named"])
 def out(request):
     return request.getfixturevalue(request.param)
 
@@ -99,3 +99,17 @@ def test_a_missing_library_is_named_with_its_extra(flows, tmp_path, monkeypatch)
     with pytest.raises(MachineError, match=r"pyogrio: pip install 'hedgerow\[geo\]'"):
         hr.export(flows, tmp_path / "g.parquet", hr.GeoParquet(tmp_path))
     assert not list(tmp_path.iterdir())
+
+
+def test_names_are_a_list_of_their_own_with_a_key_to_the_codes(named, tmp_path):
+    hr.export(named, tmp_path / "package", hr.DataPackage())
+    resources = {each["name"]: each for each in described(tmp_path / "package")["resources"]}
+    names = resources["place.sa2.names"]
+    read = pl.read_csv(tmp_path / "package" / names["path"], infer_schema=False)
+    assert read.columns == ["sa2", "sa2_name"]
+    assert dict(read.iter_rows())["1"] == 'Le "Port" </script>'
+    assert "999" not in read["sa2"]
+    assert names["schema"]["primaryKey"] == ["sa2"]
+    assert names["schema"]["foreignKeys"][0]["reference"]["resource"] == "place.sa2"
+    assert [field["title"] for field in names["schema"]["fields"]] == ["sa2", "sa2: name"]
+    assert "sa2_name" not in pl.read_csv(tmp_path / "package" / "domain" / "place.sa2.csv").columns

@@ -1,6 +1,7 @@
 """`export --as geoparquet`: read back by geopandas, equal to the Parquet files and the shapes."""
 
 import json
+import sys
 
 import geopandas
 import polars as pl
@@ -37,8 +38,15 @@ def test_a_file_read_back_equals_the_table_and_the_shapes(flows, tmp_path):
     level = "home.state × work.sa2"
     hr.export(flows, file, hr.GeoParquet(shapes, level, key="SA2", column="work.sa2"))
     read = geopandas.read_parquet(file)
-    wanted = hr.read_release(flows).level(level)
+    wanted = hr.read_release(flows).level(level, all=True)
     assert pl.from_pandas(read.drop(columns="geometry")).equals(wanted)
+    listed = tmp_path / "listed.parquet"
+    form = hr.GeoParquet(shapes, level, key="SA2", column="work.sa2", listed=True)
+    hr.export(flows, listed, form)
+    wanted = hr.read_release(flows).level(level)
+    read_listed = geopandas.read_parquet(listed).drop(columns="geometry")
+    assert pl.from_pandas(read_listed).equals(wanted)
+    listed.unlink()
     given = geopandas.read_file(shapes).set_index("SA2").geometry
     for code, shape in zip(read["work.sa2"], read.geometry, strict=True):
         assert shape.equals(given[code])
@@ -79,6 +87,50 @@ def test_shapes_that_do_not_fit_are_refused(flows, tmp_path, codes, options, sen
     with pytest.raises(ReleaseError, match=sentence):
         hr.export(flows, tmp_path / "a.parquet", form)
     assert [path.name for path in tmp_path.iterdir()] == ["areas.geojson"]
+
+
+def test_a_map_has_every_area_with_its_interval_and_names_where_asked(named, tmp_path):
+    file = tmp_path / "a.parquet"
+    hr.export(named, file, hr.GeoParquet(written(tmp_path, CODES), key="SA2", names=True))
+    read = geopandas.read_parquet(file)
+    assert read["sa2"].tolist() == ["1", "101", "999", "=2+3", "Straße <7&8>"]
+    assert read["sa2_name"].tolist()[:2] == ['Le "Port" </script>', "Goulburn"]
+    empty = read.set_index("sa2").loc["Straße <7&8>"]
+    assert (empty["low"], empty["high"] > 0) == (0, True)
+    wanted = hr.read_release(named).level("sa2", all=True)
+    found = pl.from_pandas(read.drop(columns=["geometry", "state_name", "sa2_name"]))
+    assert found.equals(wanted)
+    assert read.geometry.isna().tolist() == [False, False, True, False, False]
+    fewer = written(tmp_path, ["1", "101", CODES[3]])
+    with pytest.raises(ReleaseError, match=r"1 codes of 'sa2' have no shape.*'=2\+3'"):
+        hr.export(named, tmp_path / "b.parquet", hr.GeoParquet(fewer, key="SA2"))
+
+
+@pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()])
+def test_an_area_below_a_count_of_0_has_an_interval_only_where_it_was_measured(tmp_path, measure):
+    areas = {"state": ["A", "A", "B", "B"], "SA2": CODES}
+    tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["state", "SA2"])])
+    table = {"state": ["A"], "SA2": CODES[:1], "people": [100]}
+    plan = hr.make_plan(tree, budget=hr.Rho(500), measure=measure)
+    hr.release(hr.Counts.from_frame(tree, table, count="people"), plan).write(tmp_path / "out")
+    form = hr.GeoParquet(written(tmp_path, CODES))
+    hr.export(tmp_path / "out", tmp_path / "a.parquet", form)
+    read = geopandas.read_parquet(tmp_path / "a.parquet").set_index("SA2").loc[CODES]
+    assert read["count"].tolist() == [100, 0, 0, 0]
+    known = measure == hr.All()
+    assert read["high"].notna().tolist() == [True, True, known, known]
+    assert not read["contradicted"].any()
+
+
+def test_a_map_of_too_many_rows_is_refused_unless_positive_counts_are_asked_for(
+    named, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sys.modules["hedgerow.export.geoparquet"], "MOST_ROWS", 4)
+    shapes = written(tmp_path, CODES)
+    with pytest.raises(ReleaseError, match=r"has 5 rows, and can have 4; .*--listed"):
+        hr.export(named, tmp_path / "a.parquet", hr.GeoParquet(shapes, key="SA2"))
+    hr.export(named, tmp_path / "a.parquet", hr.GeoParquet(shapes, key="SA2", listed=True))
+    assert (geopandas.read_parquet(tmp_path / "a.parquet")["count"] > 0).all()
 
 
 def test_files_that_hold_no_shapes_are_refused(flows, tmp_path):

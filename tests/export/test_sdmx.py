@@ -7,7 +7,7 @@ from pysdmx.model import Codelist, Hierarchy
 
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
-from hedgerow.export.sdmx import identifiers
+from hedgerow.export.sdmx import identifiers, is_period
 
 FIGURES = {
     "OBS_VALUE": "count", "ESTIMATE": "estimate", "STANDARD_ERROR": "standard_error",
@@ -15,7 +15,7 @@ FIGURES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["flows", "places", "plain"])
+@pytest.fixture(scope="module", params=["flows", "places", "plain", "named"])
 def out(request, tmp_path_factory):
     if request.param != "plain":
         return request.getfixturevalue(request.param)
@@ -56,7 +56,12 @@ def test_its_tables_read_back_equal_the_release(out, sdmx):
         for axis, dimension, level in zip(tree.axes, dimensions, levels, strict=True):
             names = {code.id: code.name for code in lists[f"CL_{dimension}"]}
             codes = found[dimension].replace_strict(names).to_list()
-            if level == 0:
+            given = axis.names_of(level)
+            if given is not None:
+                words = dict(zip(axis.labels[level - 1], given, strict=True))
+                own = wanted[axis.columns[level - 1]].to_list()
+                assert codes == [words[code] or code for code in own]
+            elif level == 0:
                 assert set(codes) <= {"Total"}
             elif axis.product is None:
                 assert codes == wanted[axis.columns[level - 1]].to_list()
@@ -84,7 +89,13 @@ def test_its_hierarchies_are_those_of_the_axes(out, sdmx):
             nodes = inner + nodes
             paths += [] if inner else [path]
         wanted = [
-            labels.gather(axis.ancestors(level)).to_list()
+            (
+                pl.select(pl.coalesce(axis.names_of(level), labels)).to_series()
+                if axis.names_of(level) is not None
+                else labels
+            )
+            .gather(axis.ancestors(level))
+            .to_list()
             for level, labels in enumerate(axis.labels, start=1)
         ]
         assert paths == [list(path) for path in zip(*wanted, strict=True)]
@@ -101,6 +112,45 @@ def test_it_says_what_the_publisher_says(flows, tmp_path):
     names = {concept.id: concept.name for concept in structures["ConceptScheme"].items}
     assert names["HOME"] == "Place of residence"
     assert names["OBS_VALUE"] == "Count (workers)"
+
+
+def test_names_of_the_public_list_are_names_of_codes_which_stay_to_be_seen(named, tmp_path):
+    hr.export(named, tmp_path / "sdmx", hr.Sdmx())
+    codes = {code.id: code for code in parts(tmp_path / "sdmx", Codelist)["CL_PLACE"]}
+    assert codes["SA2@101"].name == "Goulburn"
+    assert codes["SA2@101"].description == "101"
+    assert codes["SA2@1"].name == 'Le "Port" </script>'
+    assert codes["SA2@999"].name == "999"
+    assert codes["SA2@999"].description is None
+
+
+def test_a_period_that_sdmx_knows_is_the_time_of_all_counts(named, flows, places, tmp_path):
+    for out, period in ((named, "2021-Q1"), (flows, "2021"), (places, None)):
+        folder = tmp_path / (period or "none")
+        hr.export(out, folder, hr.Sdmx())
+        [dataset] = get_datasets(folder / "data.csv", folder / "structure.xml")
+        if period is None:
+            assert "TIME_PERIOD" not in dataset.data
+            continue
+        assert set(dataset.data["TIME_PERIOD"].astype(str)) == {period}
+        time = dataset.structure.components["TIME_PERIOD"]
+        assert (time.role.name, time.concept.id) == ("DIMENSION", "TIME_PERIOD")
+
+
+@pytest.mark.parametrize(
+    ("period", "known"),
+    [(each, True) for each in (
+        "2021", "2021-08", "2021-Q4", "2021-S2", "2021-T3", "2021-A1", "2021-M12", "2021-W53",
+        "2021-D001", "2021-D366", "2020-02-29", "2021-08-08/P7D", "2021-01-01/P1Y",
+    )]
+    + [(each, False) for each in (
+        "", "21", "2021-13", "2021-Q5", "2021-S3", "2021-W00", "2021-W54", "2021-D000",
+        "2021-D367", "2021-08-32", "2021–22", "2021/22", "week of 8 August 2021", "２０２１",
+        "2021\n", "2021-02-30", "2021-02-30/P7D",
+    )],
+)  # fmt: skip
+def test_periods_of_sdmx_are_known(period, known):
+    assert is_period(period) is known
 
 
 def test_identifiers_are_codes_where_they_can_be_and_always_different():

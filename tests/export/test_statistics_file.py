@@ -45,6 +45,27 @@ def test_an_spss_file_has_the_promise_in_its_notes(flows, tmp_path):
     assert "Publisher: Office of Statistics." in text
 
 
+def test_an_spss_file_shows_names_for_codes_and_has_them_as_columns_only_where_asked(
+    named, tmp_path
+):
+    hr.export(named, tmp_path / "a.sav", hr.StatisticsFile())
+    read, about = pyreadstat.read_sav(tmp_path / "a.sav")
+    assert list(read.columns)[:3] == ["state", "sa2", "count"]
+    assert about.variable_value_labels["state"] == {"1": "New South Wales", "2": "Victoria"}
+    labels = about.variable_value_labels["sa2"]
+    assert labels["1"] == 'Le "Port" </script>'
+    assert labels["=2+3"] == "x" * 117 + "…"
+    assert "999" not in labels
+    for kind, read_back in READ.items():
+        hr.export(named, tmp_path / f"b.{kind}", hr.StatisticsFile(names=True))
+        read, about = read_back(tmp_path / f"b.{kind}", output_format="polars")
+        assert read.columns[:4] == ["state", "state_name", "sa2", "sa2_name"]
+        assert dict(read.select("sa2", "sa2_name").iter_rows())["101"] == "Goulburn"
+        assert dict(zip(about.column_names, about.column_labels, strict=True))["state_name"] == (
+            "State: name"
+        )
+
+
 def release_of(codes, out):
     tree = hr.Tree([hr.Axis.from_frame("town", {"town": codes}, levels=["town"])])
     table = {"town": codes, "people": [100] * len(codes)}

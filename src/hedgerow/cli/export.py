@@ -49,20 +49,32 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     column: Annotated[
         str | None, typer.Option(help="The table's column with these codes. Default: by its name.")
     ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--listed", help="Of geoparquet: positive counts alone, not every area."),
+    ] = False,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="Of formats with one table: names of areas as columns, too."),
+    ] = False,
 ) -> None:
     """Write a release for other tools, from its directory alone, at no privacy cost.
 
     datapackage: CSV files with datapackage.json (Frictionless Data), all tables and code lists.
     sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and SDMX-CSV 2.0). geoparquet: one
-    table with the shapes of its areas. sav, dta, xpt: one table for SPSS, Stata or SAS. Titles,
-    units and labels are those of [describe] in the release file. Each needs a library, and says
+    table with the shapes of its areas, counts of 0 included. sav, dta, xpt: one table for SPSS,
+    Stata or SAS. Titles, units and labels are those of [describe] in the release file, and names of
+    areas those of the public list, where a format has room for them. Each needs a library, and says
     which. CSV and Parquet files are written by hedgerow table.
     """
     if form not in FORMS:
         raise SpecError(
             f"no format is called {form!r}; there are {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
         )
-    options = {"level": level, "agency": agency, "shapes": shapes, "key": key, "column": column}
+    options = {
+        "level": level, "agency": agency, "shapes": shapes, "key": key, "column": column,
+        "listed": listed or None, "names": names or None,
+    }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
         write_export(directory, output, _form(form, output, given))

@@ -10,7 +10,13 @@ import numpy as np
 import polars as pl
 
 from hedgerow.errors import ReleaseError
-from hedgerow.export.released import column_labels, library, plain_names, statements
+from hedgerow.export.released import (
+    column_labels,
+    library,
+    plain_names,
+    statements,
+    with_names_labelled,
+)
 from hedgerow.release.directory.manifest import sha256
 from hedgerow.release.directory.measurements import cuboid_slug
 from hedgerow.release.directory.output import whole_or_not
@@ -27,8 +33,9 @@ LONGEST_NAME = 60
 class DataPackage:
     """A directory of CSV files with ``datapackage.json``, as Frictionless Data describes them.
 
-    ``domain/`` has one list a level: its codes, those above them, and a key to these; ``counts/``
-    has every table of the release, with keys into the lists.
+    ``domain/`` has one list a level: its codes, those above them, and a key to these; where the
+    public list names areas also their names, with keys to the codes. ``counts/`` has every table of
+    the release, with keys into the lists.
 
     Example:
         >>> hr.DataPackage()
@@ -65,7 +72,10 @@ class _Files:
         """Write the list of each level of each axis; return what describes them."""
         (self.folder / "domain").mkdir()
         names = self.names
-        return [self._list(axis, level, names) for axis in self._axes for level in _levels(axis)]
+        every = [(axis, level) for axis in self._axes for level in _levels(axis)]
+        lists = [self._list(axis, level, names) for axis, level in every]
+        named = [(axis, level) for axis, level in every if axis.names_of(level) is not None]
+        return lists + [self._names(axis, level, names) for axis, level in named]
 
     @property
     def _axes(self) -> Sequence[Axis]:
@@ -93,6 +103,22 @@ class _Files:
         words = said.level_words(self.release.plan.tree, axis, axis.levels[level - 1])
         path = f"domain/{name}.csv"
         return self._resource(frame, name, path, words, list(axis.keys(level).columns), keys)
+
+    def _names(self, axis: Axis, level: int, names: dict[str, str]) -> dict[str, Any]:
+        """Write the names of a level's areas; return what describes them."""
+        name, codes = names[_key(axis, level)], axis.keys(level)
+        (column,) = codes.columns
+        frame = axis.with_names(codes).drop_nulls()
+        said = self.release.plan.description
+        words = said.level_words(self.release.plan.tree, axis, axis.levels[level - 1])
+        return self._resource(
+            frame,
+            f"{name}.names",
+            f"domain/{name}.names.csv",
+            f"{words}: names",
+            [column],
+            [_reference([column], name)],
+        )
 
     def tables(self) -> list[dict[str, Any]]:
         """Write all tables of counts; return what describes them."""
@@ -124,7 +150,7 @@ class _Files:
     ) -> dict[str, Any]:
         place = self.folder / path
         frame.write_csv(place)
-        labels = column_labels(self.release.plan)
+        labels = with_names_labelled(column_labels(self.release.plan), frame)
         fields = [
             {"name": column, "type": _TYPES[kind.base_type()], "title": labels[column]}
             for column, kind in frame.schema.items()

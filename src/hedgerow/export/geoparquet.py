@@ -1,17 +1,36 @@
-"""GeoParquet: one table of a release with the shapes of its areas, which the user brings."""
+"""GeoParquet: one table of a release with the shapes of its areas, which the user brings.
+
+A map needs every area, so counts of 0 are rows, too, with their intervals. Where nothing was
+measured of one, as it lies below a count of 0 and the plan measures survivors, it has no interval.
+"""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from hedgerow.errors import MachineError, ReleaseError, did_you_mean, machine_errors, shorten
-from hedgerow.export.released import library, one_table
+from hedgerow.export.released import column_codes, library, one_table
+from hedgerow.plan.cuboids import All
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
+from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
+from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import Tree
 
 GEOMETRY = "geometry"
+MOST_ROWS = 1 << 22
+"""Of a map: each has its shape."""
 SUFFIXES = (".parquet", ".geoparquet")
 
 
@@ -19,12 +38,17 @@ SUFFIXES = (".parquet", ".geoparquet")
 class GeoParquet:
     """One table as GeoParquet: the columns of `Release.level`, and a geometry for each row.
 
+    All areas are rows, counts of 0 included; those of records without an area (``not_stated``) may
+    be without a shape.
+
     Attributes:
         shapes: a public file of areas that GDAL reads: GeoJSON, GeoPackage, a shapefile, ….
         level: a cuboid by its name in the plan; the released table unless given.
         key: the column of ``shapes`` with the codes; called like the table's unless given.
         column: the table's column with these codes; unless given the one called like ``key``, or
             the last of the table's columns of codes (that ``shapes`` has, where no key is given).
+        names: whether names of areas are columns, too: ``COLUMN_name``.
+        listed: whether rows are positive counts alone.
 
     Example:
         >>> hr.GeoParquet("counties.geojson", level="county", key="GEOID", column="county").key
@@ -35,32 +59,40 @@ class GeoParquet:
     level: str | None = None
     key: str | None = None
     column: str | None = None
+    names: bool = False
+    listed: bool = False
 
     def write(self, release: Release, output: Path) -> None:
         """Write the file, whole or not at all.
 
         Raises:
             ReleaseError: another suffix, no such table or column, shapes that cannot be read, two
-                shapes of one code, or a code without a shape.
+                shapes of one code, a code without a shape, or more than 2²² rows.
             MachineError: geopandas is missing, or the disk is full.
         """
         if output.suffix.lower() not in SUFFIXES:
             raise ReleaseError(f"the file must end in {' or '.join(SUFFIXES)}, got {output.name!r}")
         library("pyogrio", "geo")
         geopandas = library("geopandas", "geo")
+        tree = release.plan.tree
         frame = one_table(release, self.level)
+        codes = [name for name in column_codes(release.plan) if name in frame.columns]
         given = self._read(geopandas)
-        codes = [name for name in frame.columns if frame[name].dtype == pl.String]
         column, key = self._columns(codes, [name for name in given.columns if name != GEOMETRY])
+        if not self.listed:
+            frame = every_row(release, self.level)
+        if self.names:
+            frame = tree.with_names(frame)
         shapes = _shapes(given, key)
-        missing = frame.filter(~pl.col(column).is_in(list(shapes)))
+        known = list(shapes) + no_places(tree, column)
+        missing = frame.filter(~pl.col(column).is_in(known))
         if len(missing):
             raise ReleaseError(
                 f"{missing[column].n_unique():,} codes of {column!r} have no shape, such as "
                 f"{shorten(missing[column][0], 40)!r}; looked for in {shorten(key, 80)!r} of the "
                 f"shapes: name the column with the codes, or a file that has all areas"
             )
-        geometry = [shapes[code] for code in frame[column]]
+        geometry = [shapes.get(code) for code in frame[column]]
         whole = geopandas.GeoDataFrame(
             frame.to_dict(as_series=False), geometry=geometry, crs=given.crs
         )
@@ -112,6 +144,47 @@ class GeoParquet:
                 f"with codes of the table ({shorten(', '.join(codes), 200)}); name both"
             )
         return column, key
+
+
+def every_row(release: Release, level: str | None) -> pl.DataFrame:
+    """Return a table with all cells of its cuboid, row by row, counts of 0 included.
+
+    A cell that public facts say is empty is known to be; one below a count of 0 of a plan that
+    measures survivors was not measured, and has neither estimate nor interval.
+
+    Raises:
+        ReleaseError: there are too many, or unlisted cells of the cuboid have no estimates.
+    """
+    plan = release.plan
+    tree = plan.tree
+    levels = (only_table(plan) if level is None else tree.named(level)) or ()
+    if (cells := tree.cells(levels)) > MOST_ROWS:
+        raise ReleaseError(
+            f"a map of {tree.name_of(levels)!r} has {cells:,} rows, and can have {MOST_ROWS:,}; "
+            f"name a coarser cuboid with --level, or take positive counts alone with --listed"
+        )
+    sizes = [axis.size(k) for axis, k in zip(tree.axes, levels, strict=True)]
+    places = np.unravel_index(np.arange(cells), sizes)
+    every = label_nodes(tree, levels, tuple(codes.astype(np.int32) for codes in places))
+    measured = one_table(release, level, all=True)
+    whole = every.join(measured, on=every.columns, how="left", maintain_order="left")
+    known = [pl.col(COUNT, CONTRADICTED).fill_null(0)]
+    if isinstance(plan.measure, All):
+        known.append(pl.col(ESTIMATE, STANDARD_ERROR, LOW, HIGH).fill_null(0))
+    return whole.with_columns(*known)
+
+
+def no_places(tree: Tree, column: str) -> list[str]:
+    """Return the codes of a column that stand for records without an area alone."""
+    axis = next(axis for axis in tree.axes if column in axis.columns)
+    if axis.not_stated is None:
+        return []
+    level = axis.columns.index(column) + 1
+    above = axis.ancestors(level)
+    own = np.bincount(above[axis.not_stated_leaves], minlength=axis.size(level))
+    everything = np.bincount(above, minlength=axis.size(level))
+    codes: list[str] = axis.labels[level - 1].filter(pl.Series(own == everything)).to_list()
+    return codes
 
 
 def _shapes(given: Any, key: str) -> dict[str, Any]:

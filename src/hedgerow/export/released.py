@@ -19,6 +19,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
+from hedgerow.tables.area_names import SUFFIX
 
 UNLISTED = "Combinations that are not listed have a count of 0."
 FIGURES = {
@@ -46,14 +47,34 @@ def library(name: str, extra: str) -> Any:
         ) from None
 
 
-def one_table(release: Release, level: str | None) -> pl.DataFrame:
+def one_table(
+    release: Release,
+    level: str | None,
+    *,
+    names: bool = False,
+    all: bool = False,  # noqa: A002 - as in `Release.level`
+) -> pl.DataFrame:
     """Return the table of a cuboid by its name; the released table where none is named.
+
+    Args:
+        release: whose table it is.
+        level: the cuboid.
+        names: whether names of areas stand behind their codes.
+        all: whether measured cells with a count of 0 are listed, too.
 
     Raises:
         ReleaseError: no such cuboid; several released tables, and none named.
+        TableError: the table has a column called like one of names.
     """
     tree = release.plan.tree
-    return release.level(tree.name_of(only_table(release.plan)) if level is None else level)
+    name = tree.name_of(only_table(release.plan)) if level is None else level
+    frame = release.level(name, all=all)
+    return tree.with_names(frame) if names else frame
+
+
+def column_codes(plan: Plan) -> list[str]:
+    """Return the columns of codes of all tables."""
+    return [column for axis in plan.tree.axes for column in axis.columns]
 
 
 def column_labels(plan: Plan) -> dict[str, str]:
@@ -61,6 +82,12 @@ def column_labels(plan: Plan) -> dict[str, str]:
     unit = plan.description.unit
     count = {COUNT: f"{FIGURES[COUNT]} ({unit})"} if unit else {}
     return plan.description.column_labels(plan.tree) | FIGURES | count
+
+
+def with_names_labelled(labels: dict[str, str], frame: pl.DataFrame) -> dict[str, str]:
+    """Return labels of columns, with those of the columns of names that a table has."""
+    return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
+            if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip
 
 
 def statements(plan: Plan) -> list[str]:

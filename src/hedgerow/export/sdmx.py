@@ -3,12 +3,16 @@
 Every axis is a dimension, whose code list has the codes of all its levels and ``_T`` for the axis
 summed over; so the counts of all cuboids stand in one flow. A code that SDMX allows, and that is
 the code of one node alone, is its own identifier; where an axis has others they are
-``LEVEL@code``, with what SDMX does not allow as ``$hex$``. The code itself is its name.
+``LEVEL@code``, with what SDMX does not allow as ``$hex$``, and have the code as description. A
+code's name is that of the public list; the code itself where that names none. Where the period of
+the description is one that SDMX knows, it is the time dimension.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +47,15 @@ MEASURES = {
 }
 _AGENCY = re.compile(r"[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)*", re.ASCII)
 _CODE = re.compile(r"[A-Za-z0-9_@$-]+")
+TIME = "TIME_PERIOD"
+_DAY = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+_PERIOD = re.compile(
+    r"\d{4}(-(0[1-9]|1[0-2]|A1|S[12]|T[123]|Q[1-4]|M(0[1-9]|1[0-2])|W(0[1-9]|[1-4]\d|5[0-3])"
+    r"|D(0\d[1-9]|0[1-9]0|[12]\d\d|3[0-5]\d|36[0-6])))?"
+    rf"|{_DAY}(/P[1-9]\d{{0,3}}[YMWD])?",
+    re.ASCII,
+)
+"""Periods of SDMX: 2021, 2021-08, 2021-Q1, 2021-W32, 2021-08-10, 2021-08-08/P7D, …."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +187,7 @@ class _Structures:
                     own, on=keys.columns, how="left", maintain_order="left"
                 )
                 columns.append(joined["\0id"].alias(self.dimensions[a]))
+            columns += [pl.lit(period).alias(TIME) for period in self._period]
             parts.append(frame.select(*columns, *figures))
         return pl.concat(parts)
 
@@ -184,14 +198,26 @@ class _Structures:
         lists = []
         for axis, dimension, ids in zip(self._axes, self.dimensions, self.ids, strict=True):
             items = [codes.Code(id=TOTAL, name="Total")]
-            for own, labels in zip(ids, axis.labels, strict=True):
+            for level, own in enumerate(ids, start=1):
+                labels, known = axis.labels[level - 1], axis.names_of(level)
+                names = repeat(None) if known is None else known
                 items += [
-                    codes.Code(id=each, name=visible(label))
-                    for each, label in zip(own, labels, strict=True)
+                    codes.Code(
+                        id=each,
+                        name=visible(name or label),
+                        description=visible(label) if name and each != label else None,
+                    )
+                    for each, label, name in zip(own, labels, names, strict=False)
                 ]
             words = described.axis_label(axis)
             lists.append(codes.Codelist(**self._maintained(f"CL_{dimension}", words), items=items))
         return lists
+
+    @property
+    def _period(self) -> list[str]:
+        """The period of all counts, if it is one that SDMX knows."""
+        period = self.release.plan.description.period
+        return [period] if is_period(period) else []
 
     @property
     def _axes(self) -> Sequence[Axis]:
@@ -231,13 +257,14 @@ class _Structures:
         return library("pysdmx.model.code", "sdmx").HierarchicalCode(id=code, urn=urn, codes=below)
 
     def _concepts(self) -> list[Any]:
-        """Return the concepts of dimensions, measures and the attribute, in this order."""
+        """Return the concepts of dimensions, time, measures and the attribute, in this order."""
         concepts, plan = library("pysdmx.model.concept", "sdmx"), self.release.plan
         kinds, labels = concepts.DataType, column_labels(plan)
         given = [
             (dimension, plan.description.axis_label(axis), kinds.STRING)
             for dimension, axis in zip(self.dimensions, self._axes, strict=True)
         ]
+        given += [(TIME, "Time period", kinds.PERIOD) for _ in self._period]
         given += [(new, labels[name], kinds[kind]) for name, (new, kind) in MEASURES.items()]
         given.append((CONTRADICTED.upper(), f"{labels[CONTRADICTED]} (1 or 0)", kinds.INTEGER))
         scheme = f"CS_{self._name}"
@@ -260,10 +287,30 @@ class _Structures:
                 urn = self._urn("codelist.Codelist", lists[place].id)
                 own = {"role": flows.Role.DIMENSION, "local_codes": lists[place]}
                 own["local_enum_ref"] = urn
+            elif concept.id == TIME:
+                own["role"] = flows.Role.DIMENSION
             elif place == len(concepts) - 1:
                 own |= {"role": flows.Role.ATTRIBUTE, "attachment_level": "O"}
             made.append(flows.Component(id=concept.id, required=True, concept=concept, **own))
         return flows.Components(made)
+
+
+def is_period(text: str) -> bool:
+    """Return whether a text is a period of SDMX.
+
+    Example:
+        >>> from hedgerow.export.sdmx import is_period
+        >>> is_period("2021-Q1"), is_period("first quarter of 2021")
+        (True, False)
+    """
+    if not _PERIOD.fullmatch(text):
+        return False
+    if text.count("-") == 2:
+        try:
+            date.fromisoformat(text[:10])
+        except ValueError:
+            return False
+    return True
 
 
 def identifiers(axis: Axis) -> list[pl.Series]:

@@ -8,12 +8,23 @@ from typing import Any
 import polars as pl
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.export.released import column_labels, library, one_table, plain_names, statements
+from hedgerow.export.released import (
+    column_codes,
+    column_labels,
+    library,
+    one_table,
+    plain_names,
+    statements,
+    with_names_labelled,
+)
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 
 EXACT = 1 << 53
 """Whole numbers below are exact in these formats, which store doubles."""
+
+LONGEST_VALUE = 120
+"""Bytes of a value's label in SPSS."""
 
 TAKEN = {
     *("all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"),
@@ -54,17 +65,20 @@ class StatisticsFile:
     """One table as a file of SPSS (``.sav``), Stata (``.dta``) or SAS (``.xpt``), by its suffix.
 
     Columns are those of `Release.level`, with the publisher's labels; names that these programs
-    do not allow are made plain. SPSS files have the promise and the notes, too.
+    do not allow are made plain. SPSS files have the promise and the notes, too, and show names of
+    areas for their codes (as value labels, which the others have not for text).
 
     Attributes:
         level: a cuboid by its name in the plan; the released table unless given.
+        names: whether names of areas are columns, too: ``COLUMN_name``.
 
     Example:
         >>> hr.StatisticsFile(level="county")
-        StatisticsFile(level='county')
+        StatisticsFile(level='county', names=False)
     """
 
     level: str | None = None
+    names: bool = False
 
     def write(self, release: Release, output: Path) -> None:
         """Write the file, whole or not at all.
@@ -77,16 +91,17 @@ class StatisticsFile:
         limits = FILES.get(output.suffix.lower())
         if limits is None:
             raise ReleaseError(f"the file must end in {', '.join(FILES)}, got {output.name!r}")
-        frame = one_table(release, self.level)
+        frame = one_table(release, self.level, names=self.names)
         check_fits(frame, limits, output.suffix)
         names = plain_names(frame.columns, limits.name, TAKEN)
-        labels = column_labels(release.plan)
+        labels = with_names_labelled(column_labels(release.plan), frame)
         given: dict[str, Any] = {
             "file_label": _cut(title(release.plan), limits.title),
             "column_labels": [_cut(labels[name], limits.label) for name in frame.columns],
         }
         if limits.notes:
             given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
+            given["variable_value_labels"] = _value_labels(release, frame, names)
         pyreadstat = library("pyreadstat", "stats")
         part = output.with_name(f".{os.getpid()}.{output.name}")
         with machine_errors(f"cannot write {str(output)!r}"):
@@ -96,6 +111,20 @@ class StatisticsFile:
                 part.replace(output)
             finally:
                 part.unlink(missing_ok=True)
+
+
+def _value_labels(
+    release: Release, frame: pl.DataFrame, names: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return for each plain column of codes what its codes are called: code → name."""
+    coded = frame.select(column for column in column_codes(release.plan) if column in frame.columns)
+    found: dict[str, dict[str, str]] = {}
+    for column in coded.columns:
+        named = release.plan.tree.with_names(coded.select(column).unique(maintain_order=True))
+        if len(named.columns) > 1:
+            pairs = dict(named.drop_nulls().iter_rows())
+            found[names[column]] = {code: _cut(pairs[code], LONGEST_VALUE) for code in pairs}
+    return found
 
 
 def check_fits(frame: pl.DataFrame, limits: Limits, suffix: str) -> None:

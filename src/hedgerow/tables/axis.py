@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,8 @@ class Axis:
             codes = as_codes(frame, list(levels), subject)
         else:
             codes = rule.paths(frame, levels, subject)
+            deeper = rule.deeper(frame, levels, subject)
+            reading = None if reading is None else replace(reading, deeper=deeper)
         rows = paths = complete(codes, subject)
         by_area = by_parent(not_stated, levels, f"axis {name!r}")
         if by_area is not None:
@@ -339,6 +341,14 @@ class Axis:
             for column, codes, names in zip(self.columns, self.labels, self.names, strict=False):
                 frame = beside(frame, column, codes, names)
         return frame
+
+    def names_of(self, level: int) -> pl.Series | None:
+        """Return the names of the nodes of a level, missing where there is none.
+
+        Returns:
+            One text a node; None of a level of which the list names no node.
+        """
+        return self.names[level - 1] if self.names and level else None
 
     def leaf_frame(self) -> pl.DataFrame:
         """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""
