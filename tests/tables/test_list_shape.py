@@ -79,8 +79,22 @@ def test_levels_are_the_longest_chain_of_columns_that_nest(seed):
 
 
 def test_a_column_that_differs_within_an_area_is_no_level():
-    areas = shape(town=["a", "a", "b"], street=["x", "y", "z"], ward=["1", "2", "2"])
+    areas = shape(town=["a", "a", "b", "c"], street=["w", "x", "y", "z"], ward=["1", "2", "2", "2"])
     assert areas.levels_above("town").levels == (("town",),)
+
+
+def test_a_coarser_column_beside_the_chain_does_not_cut_it():
+    leaf = range(24)
+    areas = shape(
+        region=[f"r{i // 12}" for i in leaf],
+        kind=[f"k{i // 12}{i % 2}" for i in leaf],
+        county=[f"c{i // 4}" for i in leaf],
+        town=[f"t{i // 2}" for i in leaf],
+        block=[f"b{i}" for i in leaf],
+    )
+    found = areas.levels_above("block")
+    assert found.levels == (("region",), ("county",), ("town",), ("block",))
+    assert found.left_out == {"kind": "does not nest in them"}
 
 
 def test_measures_and_names_are_no_levels():
