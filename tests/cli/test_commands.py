@@ -437,7 +437,6 @@ AREA_ERRORS = {
         "two parents",
     ),
     "empty": (lambda f: f.head(0), "is empty"),
-    "twice": (lambda f: pl.concat([f, f.head(1)]), "twice"),
     "orphan": (lambda f: f.with_columns(province=pl.lit(None, pl.String)), "has no province"),
 }
 

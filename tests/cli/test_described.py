@@ -75,8 +75,7 @@ def test_funds_names_areas_beside_their_codes(run, release_file):
     code, said, _ = run("funds", "out", "--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")
     assert code == 0
     assert "1 101 Goulburn 1 102 [bold]Yass" in said
-    code, _, _ = run(
-        "funds", "out", "--by", "home=sa2", "--by", "work=sa2", "--amount", "1000", "--output", "funds.csv"
-    )  # fmt: skip
+    words = ("--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")
+    code, _, _ = run("funds", "out", *words, "--output", "funds.csv")
     assert code == 0
     assert "h_sa2_name" not in pl.read_csv("funds.csv").columns

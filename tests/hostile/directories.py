@@ -46,7 +46,7 @@ FORGED = {
     "bidirectional override": "\u202eytnuoc",
     "isolate": "county\u2066x",
     "zero width": "coun\u200bty",
-    "byte order mark": "\ufeffcounty",
+    "byte order mark": "coun\ufeffty",
     "tag": "county\U000e0041",
 }
 """Names that show something else than they are."""

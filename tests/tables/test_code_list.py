@@ -1,5 +1,6 @@
 """Code lists as publishers ship them: levels by prefix, by parent, by division; one leaf column."""
 
+from dataclasses import replace
 from typing import cast
 
 import polars as pl
@@ -13,6 +14,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.code_list import Division, Parents, Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.refused import refused
 
 BLOCKS = ["010010201001000", "010010201001001", "010010201002000", "020130001001000"]
 PLACES = ["state", "county", "tract", "group"]
@@ -355,6 +357,33 @@ def test_a_code_of_a_prior_that_the_list_lacks_is_named():
     axis = Axis.from_frame("p", TOWNS, ["region", "town"])
     with pytest.raises(TableError, match=r"the prior: .* a code that is not in the public list"):
         Prior.read(Tree([axis]), {"town": ["z"]}, public=True)
+
+
+def test_codes_below_the_last_level_count_at_the_leaf_above_them():
+    causes = {
+        "code": ["I", "A00", "A00.1", "A00.11", "A01", "II", "B00", "B00.9"],
+        "parent": [None, "I", "A00", "A00.1", "I", None, "II", "B00"],
+    }
+    axis = Axis.from_frame("c", causes, ["chapter", "category"], rule=Parents("parent", "code"))
+    codes = ["A00.11", "A00.1", "A00", "A01", "B00.9", "B00.9"]
+    for column in ({"code": codes}, {"code": [*codes, "A00"], "n": [1] * 6 + [0]}):
+        counts = Counts.from_frame(Tree([axis]), column, count="n" if len(column) > 1 else None)
+        assert counts.values.tolist() == [3, 1, 2]
+    assert axis.labels[-1].to_list() == ["A00", "A01", "B00"]
+    for code in ("A00.2", "I"):  # neither in the list nor a leaf: nothing is cut
+        with refused("holds a code that is not in the public list"):
+            Counts.from_frame(Tree([axis]), {"code": [code]})
+
+
+def test_a_code_below_a_leaf_is_not_counted_twice_where_a_leaf_of_that_code_is_added():
+    causes = {"code": ["A", "A1", "A9", "A19"], "parent": [None, "A", "A1", "A9"]}
+    axis = Axis.from_frame(
+        "c", causes, ["x", "y"], rule=Parents("parent", "code"), not_stated="{x}9"
+    )
+    leaves = axis.labels[-1].to_list()
+    counts = Counts.from_frame(Tree([replace(axis, not_stated=None)]), {"code": ["A9", "A19"]})
+    assert counts.total == 2
+    assert dict(zip(leaves, counts.values.tolist(), strict=True)) == {"A1": 1, "A9": 1}
 
 
 # Names

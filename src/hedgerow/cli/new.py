@@ -1,30 +1,43 @@
 """The command `new`: a release file to fill in, from the column names of a table."""
 
-import json
 import os
 import re
 import sys
 from collections.abc import Sequence
-from math import prod
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hedgerow.cli.output_file import pairs
+from hedgerow.cli.proposal import AxisWords, Proposer, check_no_record, numbers_among, with_product
+from hedgerow.cli.proposed_axis import ProposedAxis, toml
+from hedgerow.cli.template import (
+    UNKNOWN_AXIS,
+    axis_section,
+    last_sections,
+    number_hint,
+    privacy_section,
+    table_section,
+    workload_sections,
+)
 from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
-from hedgerow.plan.cuboids import FEW_LEAVES
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.database import open_database
+from hedgerow.tables.files import share_files
+from hedgerow.tables.list_shape import ListShape
 from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
-UNKNOWN_AXIS = {"<a name, such as geography>": ["<coarsest column>", "<finest column>"]}
+URL = r"[\w+]+:/"
+"""How a database begins; a path keeps only one slash of a URL's two."""
+
+Proposed = ProposedAxis | AxisWords
 
 
 def new(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -38,7 +51,19 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN,…",
-            help="A hierarchy and its columns, coarsest first: geography=state,county. Repeatable.",
+            help="A hierarchy and its columns, coarsest first: geography=state,county. With a "
+            "--list, one column of the table or columns of the list, or numbers: place=2,5,11 for "
+            "the first characters of a code, square=10000,1000 for squares. age=0:100 is a numeric "
+            "column from 0 to 100. Repeatable.",
+        ),
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--list",
+            metavar="[NAME=]FILE",
+            help="A public list of codes; axes are proposed from its columns and codes. With a "
+            "name, that of its axis. Repeatable.",
         ),
     ] = None,
     count: Annotated[
@@ -53,43 +78,59 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         int | None, typer.Option(metavar="N", help="The most records of one --unit to keep.")
     ] = None,
 ) -> None:
-    """Write a release file to fill in, from the header of a table; no value is read."""
+    """Write a release file to fill in, from the header of a table and public lists.
+
+    No value of the table is read.
+    """
     most = contributions if contributions is not None or unit is not None else 1
     _check(table, file, count, unit)
     EpsilonDelta("1" if epsilon is None else epsilon, delta)
     if most is not None:
         AddRemove(most, unit=unit)
-    axes = {
-        name: columns.split(",")
-        for name, columns in pairs(axis or [], "--axis", "geography=state,county").items()
-    }
+    given = pairs(axis or [], "--axis", "geography=state,county")
+    said = [AxisWords(name, tuple(columns.split(","))) for name, columns in given.items()]
+    lists = [_named_list(text, table) for text in public or []]
     subject = describe_source(table, "the table")
+    taken = [column for column in (count, unit) if column is not None]
     with open_database() as db, open_source(db, table, subject) as source:
-        _check_columns(source, [*axes.values(), [c for c in (count, unit) if c is not None]])
-        names = source.names
-    sizes = [_areas(file.parent / f"{name}.csv", columns, table) for name, columns in axes.items()]
-    head = f"# A release file for {_toml(table.name)}."
+        _check_columns(source, taken)
+        axes = _propose(source, said, lists, file.parent, taken)
+    sizes = [_sizes(one, file.parent, table) for one in axes]
+    hints = numbers_among(source.names, taken, axes)
+    head = f"# A release file for {toml(table.name)}."
     text = "\n".join([
-        f"{head}\n# Next: hedgerow plan {_toml(file.name)[1:-1]}\n",
-        _table_section(os.path.relpath(table, file.parent), count, unit),
-        *(_axis_section(name, columns) for name, columns in (axes or UNKNOWN_AXIS).items()),
-        *_workload_sections(sizes),
-        _privacy_section(epsilon, delta, unit, most),
-        _END.format(measure=_measure(sizes)),
+        f"{head}\n# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
+        table_section(os.path.relpath(table, file.parent), count, unit),
+        *(_section(one) for one in axes or [AxisWords(*UNKNOWN_AXIS)]),
+        *map(number_hint, hints),
+        *workload_sections(sizes),
+        privacy_section(epsilon, delta, unit, most),
+        last_sections(
+            sizes,
+            is_distribution=len(axes) == 1 and _is(axes[0], "bins"),
+            has_attributes=any(_is(one, "attribute") for one in axes),
+        ),
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
+    proposed = [one for one in axes if isinstance(one, ProposedAxis)]
     is_whole = axes and epsilon is not None and most is not None
+    is_whole = is_whole and all(one.is_whole for one in proposed)
     left = "" if is_whole else " Replace the placeholders in <…>."
     stdout.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
+    for one in proposed:
+        stdout.print(f"  {escape(one.name)}: {escape(one.reason)}")
+    for column in hints:
+        name = escape(column)
+        stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
-        stderr.print(f"Its columns: {escape(', '.join(map(_toml, names)))}")
+        stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
 
 
 def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None:
     """Raise unless the table can be a file, and the release file is new and outside releases."""
-    if re.match(r"[\w+]+:/", str(table)):  # a path keeps only one slash of a URL's two
+    if re.match(URL, str(table)):
         raise SpecError(
             "hedgerow new reads the header of a CSV or Parquet file; for a database give one, such "
             "as an empty table with the query's columns, then write its URL as source and add query"
@@ -101,7 +142,40 @@ def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None
     check_outside(file, "the file")
 
 
-def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
+def _named_list(text: str, table: Path) -> tuple[str | None, Path]:
+    """Return the axis and the file of ``--list``, which is no part of the table."""
+    before, equals, after = text.partition("=")
+    name, path = (before, Path(after)) if equals and not Path(text).exists() else (None, Path(text))
+    if re.match(URL, str(path)):
+        raise SpecError("--list names a file, not a database; export the list first")
+    if share_files(path, table):
+        raise SpecError(
+            "--list is the confidential table itself; name a public list, with one row an area"
+        )
+    return name, path
+
+
+def _propose(
+    source: Source,
+    said: Sequence[AxisWords],
+    lists: Sequence[tuple[str | None, Path]],
+    folder: Path,
+    taken: Sequence[str],
+) -> list[Proposed]:
+    """Return the axes that a user, a header and public lists speak of."""
+    shapes = {path: ListShape(path, read_areas(path, None, numbers=True)) for _, path in lists}
+    check_no_record(source, [*shapes.values()])
+    proposer = Proposer(source, [*shapes.values()], folder, taken)
+    named = {name: shapes[path] for name, path in lists if name is not None}
+    if len(named) < sum(name is not None for name, _ in lists):
+        raise SpecError("--list gives an axis twice; give it once")
+    others = dict.fromkeys(shapes[path] for name, path in lists if name is None)
+    axes = proposer.axes(said, named, [*others])
+    sized = [one.sized(folder) if isinstance(one, ProposedAxis) else one for one in axes]
+    return with_product(sized, folder)
+
+
+def _check_columns(source: Source, used: Sequence[str]) -> None:
     """Raise a TableError if a column is missing or the header looks like a record.
 
     The message never quotes a first line that is not a header.
@@ -111,9 +185,8 @@ def _check_columns(source: Source, used: Sequence[Sequence[str]]) -> None:
             f"{source.subject} has a column whose name is a number; if its first line is a record, "
             f"put a header before it"
         )
-    for columns in used:
-        for column in columns:
-            source.place(column)
+    for column in used:
+        source.place(column)
 
 
 def _is_number(name: str) -> bool:
@@ -124,114 +197,26 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _toml(text: str) -> str:
-    """Return a text as a TOML string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _section(one: Proposed) -> str:
+    return one.text if isinstance(one, ProposedAxis) else axis_section(one.name, one.words)
 
 
-def _table_section(source: str, count: str | None, unit: str | None) -> str:
-    lines = ["[table]", f"source = {_toml(source)}   # confidential"]
-    if count is not None:
-        lines.append(f"count  = {_toml(count)}   # the number of records of a row")
-    elif unit is not None:
-        lines.append(f"unit   = {_toml(unit)}   # who is protected, with all their records")
-    else:
-        lines += [
-            '# count = "<a column>"   # the number of records of a row; default: 1',
-            '# unit  = "<a column>"   # who is protected, if one person may have several records',
-        ]
-    return "\n".join(lines) + "\n"
+def _is(one: Proposed, key: str) -> bool:
+    return isinstance(one, ProposedAxis) and key in one.keys
 
 
-def _axis_section(name: str, columns: Sequence[str]) -> str:
-    is_known = not name.startswith("<")
-    areas = f"{name}.csv" if is_known else "<public list>.csv"
-    return (
-        f"[[axis]]\n"
-        f"name   = {_toml(name)}\n"
-        f"levels = [{', '.join(map(_toml, columns))}]   # from coarse to fine\n"
-        f"areas  = {_toml(areas)}   # the public list: these columns, one row a {columns[-1]!r}, "
-        f"empty ones too;\n"
-        f'#        or "table", if the codes in the table are public\n'
-    )
-
-
-MOST_WHOLE_CELLS = 1 << 27
-"""Cells of a cube that are held in memory at once where a new file proposes it: 3 GB."""
-
-
-def _areas(path: Path, columns: Sequence[str], table: Path) -> list[int] | None:
-    """Return the number of areas of each level of a public list; None where there is none yet.
+def _sizes(one: Proposed, folder: Path, table: Path) -> list[int] | None:
+    """Return the number of areas of each level of an axis; None where there is no list yet.
 
     The confidential table is none, whatever it is called.
     """
+    if isinstance(one, ProposedAxis):
+        return one.sizes
+    path = folder / f"{one.name}.csv"
     if not path.is_file() or path.samefile(table):
         return None
     try:
-        areas = Axis.from_frame("axis", read_areas(path, columns), columns)
+        areas = Axis.from_frame("axis", read_areas(path, one.words), one.words)
     except TableError:  # which `plan` will explain
         return None
     return [areas.size(level) for level in range(areas.depth + 1)]
-
-
-def _workload_sections(sizes: Sequence[list[int] | None]) -> list[str]:
-    """Return ``[workload]`` with a cube over several axes, where its cells fit."""
-    known = [size for size in sizes if size is not None]
-    if len(sizes) < 2:
-        return []
-    if len(known) < len(sizes):
-        why = 'every combination of levels; "chain" where the lists of areas are too long for it'
-    elif _fits(known):
-        why = 'every combination of levels; "chain": the axes in turns; or a list of those wanted'
-    else:
-        return []
-    return [f'[workload]\ncuboids = "cube"   # {why}\n']
-
-
-def _fits(sizes: Sequence[Sequence[int]]) -> bool:
-    """Return whether the cells that a cube measures whole are few enough."""
-    whole = prod(map(sum, sizes))
-    if len(sizes) == 2 and prod(size[-1] for size in sizes) > FEW_LEAVES:
-        whole -= prod(size[-1] for size in sizes)  # survivors alone
-    return whole <= MOST_WHOLE_CELLS
-
-
-def _measure(sizes: Sequence[list[int] | None]) -> str:
-    """Return what is measured: all cells unless there are known to be too many.
-
-    A cube over three axes and more measures all cells.
-    """
-    known = [size for size in sizes if size is not None]
-    if len(known) == len(sizes) > 2 and _fits(known):
-        return "all"
-    return "survivors" if prod(size[-1] for size in known) > FEW_LEAVES else "all"
-
-
-def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
-    given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
-    kept = _toml(f"<most records of one {unit}>") if most is None else str(most)
-    records = "records to keep of each of them" if unit is not None else "records of one person"
-    return (
-        f"[privacy]\n"
-        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": '
-        f"their values\n"
-        f"contributions = {kept}   # the most {records}\n"
-        f'mechanism     = "discrete-gaussian"\n'
-        f"epsilon       = {_toml(given)}   # the promise\n"
-        f"delta         = {_toml(delta)}   # well below 1 over the number of records\n"
-    )
-
-
-_END = """\
-[allocation]
-method     = "optimal"
-objective  = "released"   # minimises the error after estimation
-importance = "levels"     # all levels alike; without it all counts, so mostly the finest level
-
-[estimate]
-method  = "euclidean"
-measure = "{measure}"   # "all": every possible cell; "survivors" where there are too many
-
-[output]
-directory = "out"        # is created when the release is complete; must not exist
-"""

@@ -21,7 +21,10 @@ from hedgerow.errors import (
     shorten,
 )
 from hedgerow.picture import check_picture, would_be_lost
+from hedgerow.plan.plan import Plan
+from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.release.release import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
@@ -37,21 +40,6 @@ ByLevels = Annotated[
         metavar="AXIS=LEVEL",
         help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
         "beside a spine also a column alone, such as hispanic, or several of them.",
-    ),
-]
-
-Areas = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Areas of your own, which may overlap: a CSV or Parquet file with a column of codes "
-        "of one axis and a column of areas, one row a pair.",
-    ),
-]
-AreaColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."
     ),
 ]
 
@@ -94,6 +82,24 @@ def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
         column = name if is_level or axis.product is None else f"{axis.name}.{name}"
         found[axis.name] = f"{found[axis.name]} × {column}" if axis.name in found else column
     return found
+
+
+def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bool = False) -> None:
+    """Raise a ReleaseError with the command's way out if a plan has no such level or depth."""
+    if depth is not None and not plan.is_chain:
+        raise ReleaseError(
+            f"{plan.workload.noun} has no depths; name a cuboid: "
+            f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
+        )
+    meant = None if level is None else meant_levels(plan.tree, level)
+    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
+        sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
+        way_out = f"for sums over the other axes write {sums}"
+        if records:
+            way_out += " without --records, or take the released table's records: --records alone"
+        raise ReleaseError(f"no cuboid {level!r} is in the plan; {way_out}")
+    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
+        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
 
 
 def _names(axis: Axis) -> set[str]:

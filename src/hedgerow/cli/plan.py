@@ -2,24 +2,26 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
+from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.described import show_heading, show_levels
 from hedgerow.cli.output_file import (
-    AreaColumn,
-    Areas,
+    ByLevels,
     Picture,
     ReleaseFile,
     check_picture_place,
+    levels_by,
 )
-from hedgerow.cli.terminal import escape, stage, stderr, stdout
+from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError
+from hedgerow.errors import PlanError, SpecError, TableError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -44,7 +46,8 @@ from hedgerow.plan.forecast import (
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
-from hedgerow.release.areas import AreaSums, area_forecast
+from hedgerow.release.areas.answers import area_forecast
+from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.measurements import STANDARD_ERROR
 from hedgerow.release.preflight import check_combines, check_estimable
@@ -83,6 +86,9 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     areas: Areas = None,
     area_column: AreaColumn = None,
+    area_names: AreaNames = None,
+    area_codes: AreaCodes = None,
+    by: ByLevels = None,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.
 
@@ -90,8 +96,10 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     areas = "table").
     """
     check_picture_place(picture, PlanError)
-    if areas is None and area_column is not None:
-        raise PlanError("--area-column names a column of the file of --areas; give that too")
+    of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
+    of_areas.check(PlanError)
+    if by and areas is None:
+        raise PlanError("--by goes with --areas, whose sums it divides; plan shows all cuboids")
     if records is not None and records < 0:
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
@@ -107,7 +115,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     check_estimable(made)
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
-    more = {} if areas is None else {"areas": _of_areas(made, areas, area_column)}
+    lookup = of_areas.lookup(made.tree)
+    more = {} if lookup is None else {"areas": _of_areas(made, lookup, by or [])}
     if simulate:
         more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
@@ -119,6 +128,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     show_plan(made, expected)
     _show_sums(made, sums)
     _show_more(more)
+    for sentence in [] if lookup is None else lookup.notes(made.tree):
+        stdout.print(escape(sentence))
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
@@ -228,22 +239,29 @@ def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
         stdout.print(f"{escape(text)}\n")
 
 
-def _of_areas(made: Plan, file: Path, column: str | None) -> pl.DataFrame:
+def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     """Return the standard errors that sums over areas of the user's own will have."""
-    lookup = Lookup.of(made.tree, file, column)
-    return area_forecast(AreaSums(made, lookup, {}))
+    sums = AreaSums(made, lookup, levels_by(made.tree, by))
+    with bar("errors of the areas") as progress:
+        errors = area_forecast(sums, progress.on_fraction)
+    with suppress(TableError):  # a column called like that is there: codes are enough
+        return made.tree.with_names(lookup.with_names(errors))
+    return errors
 
 
 def _show_areas(errors: pl.DataFrame) -> None:
     """Print the standard errors of some areas, the largest first."""
     worst = errors.sort(STANDARD_ERROR, descending=True, maintain_order=True).head(MOST_AREAS)
-    rows = [(visible(area), f"{error:,.4g}") for area, error in worst.iter_rows()]
+    rows = [
+        (*(visible(str(label or "")) for label in labels), f"{error:,.4g}")
+        for *labels, error in worst.iter_rows()
+    ]
     stdout.print(
-        f"Estimates of {len(errors):,} areas, in records; the least certain "
+        f"Estimates of {len(errors):,} sums over areas, in records; the least certain "
         f"{len(worst):,} of them (all with --json):\n"
     )
-    headings = (visible(errors.columns[0]), "standard error")
-    stdout.print(escape(aligned([headings, *rows], left={0})) + "\n")
+    headings = (*(visible(name) for name in errors.columns[:-1]), "standard error")
+    stdout.print(escape(aligned([headings, *rows], left=set(range(len(headings) - 1)))) + "\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from hedgerow.cli.output_file import write_parts
+from hedgerow.cli.output_file import check_named, write_parts
 from hedgerow.cli.terminal import bar, escape, stage, stdout
 from hedgerow.plan.describe import aligned
 from hedgerow.release.descent.jobs import Progress
@@ -27,6 +27,7 @@ def show_records(
     """Write the records of a table of a release, or show the first of them."""
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
+        check_named(released.plan, level, depth, records=True)
         total = int(released.cuboid(None)["count"].item())
         parts = released.records(level, depth=depth)
     if output is None:

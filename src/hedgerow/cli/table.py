@@ -9,24 +9,26 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.described import show_columns, show_heading
 from hedgerow.cli.output_file import (
     TABLES,
-    AreaColumn,
-    Areas,
     ByLevels,
     Directory,
     QuoteFormulas,
+    check_named,
     check_place,
     levels_by,
     write_table,
 )
 from hedgerow.cli.records import show_records
-from hedgerow.cli.terminal import escape, stage, stderr, stdout, warn_of_contradictions
+from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cuboid import levels_of
+from hedgerow.release.areas.answers import area_sums
+from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.cuboid import label_columns, levels_of
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -38,8 +40,9 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.presentation import Presentation
-from hedgerow.release.release import Release, label_columns, meant_levels, read_release
+from hedgerow.release.release import Release, read_release
 from hedgerow.release.spine.answers import is_off_tree
+from hedgerow.tables.lookup import Lookup
 from hedgerow.text import visible
 
 FIRST_ROWS = 20
@@ -56,8 +59,7 @@ class Asked:
         depth: a depth of a chain by its number.
         by: levels of axes, as they were given.
         counts_only: without errors, so that they need not be computed.
-        areas: a file of areas of the user's own, which the counts are summed over.
-        area_column: of that file.
+        areas: a lookup of areas of the user's own, which the counts are summed over.
         all_cells: whether cells with a count of 0 are listed, too.
         names: whether names of areas are written; a terminal shows them anyway.
     """
@@ -66,33 +68,42 @@ class Asked:
     depth: int | None
     by: list[str]
     counts_only: bool
-    areas: Path | None = None
-    area_column: str | None = None
+    areas: AreaOptions
     all_cells: bool = False
     names: bool = False
 
-    def named(self, frame: pl.DataFrame, released: Release, output: Path | None) -> pl.DataFrame:
+    def named(
+        self,
+        frame: pl.DataFrame,
+        released: Release,
+        output: Path | None,
+        lookup: Lookup | None = None,
+    ) -> pl.DataFrame:
         """Return a table with the names of its areas, where they are asked for or shown."""
-        tree = released.plan.tree
+
+        def with_names() -> pl.DataFrame:
+            named = frame if lookup is None else lookup.with_names(frame)
+            return released.plan.tree.with_names(named)
+
         if self.names:
-            return tree.with_names(frame)
+            return with_names()
         if output is None:
             with suppress(TableError):  # a column called like that is there: codes are enough
-                return tree.with_names(frame)
+                return with_names()
         return frame
 
     def __post_init__(self) -> None:
-        if self.all_cells and (self.by or self.areas is not None):
+        self.areas.check(ReleaseError)
+        has_areas = self.areas.file is not None
+        if self.all_cells and (self.by or has_areas):
             raise ReleaseError("--all goes with --level or --depth; sums over areas list all areas")
         of_plan = (self.level is not None) + (self.depth is not None)
-        if self.areas is None and self.area_column is not None:
-            raise ReleaseError("--area-column names a column of the file of --areas; give that too")
-        if self.areas is not None and of_plan:
+        if has_areas and of_plan:
             raise ReleaseError(
                 "--areas goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and "
                 "--depth"
             )
-        if self.areas is None and of_plan + bool(self.by) != 1:
+        if not has_areas and of_plan + bool(self.by) != 1:
             raise ReleaseError(
                 "name one table: --level, or --depth, or --by AXIS=LEVEL, or --areas"
             )
@@ -109,6 +120,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     by: ByLevels = None,
     areas: Areas = None,
     area_column: AreaColumn = None,
+    area_names: AreaNames = None,
+    area_codes: AreaCodes = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
@@ -161,18 +174,20 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     interval of the true count; and contradicted: whether the count lies outside the intervals that
     hold for all counts of the table at once, which chance does not explain; there use the estimate.
     Combinations that are not listed have a count of 0. With --areas one row an area of your own,
-    with exact standard errors, also by levels of other axes (--by). With --noisy instead the
-    noisy_count of each measured cell and its variance: unbiased, and often below 0. With --records
-    the codes alone, one row for every record that was counted. --round and --suppress-wider change
-    what is shown or written here, never the release. Reads only the release directory, at no
-    privacy cost.
+    with exact standard errors, also by levels and columns of other axes (--by). With --noisy
+    instead the noisy_count of each measured cell and its variance: unbiased, and often below 0.
+    With --records the codes alone, one row for every record that was counted. --round and
+    --suppress-wider change what is shown or written here, never the release. Reads only the release
+    directory, at no privacy cost.
     """
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
+    of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
     if records:
-        other = counts_only or noisy or presentation.changes or areas or area_column or all_cells
-        if by or other or names or (level is not None and depth is not None):
+        other = counts_only or noisy or presentation.changes or all_cells or names or by
+        two = level is not None and depth is not None
+        if other or two or of_areas != AreaOptions(None):
             raise ReleaseError(
                 "--records goes with --level or --depth, or alone for the released table; it "
                 "shows codes alone"
@@ -184,7 +199,7 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
             "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, areas, area_column, all_cells, names)
+    asked = Asked(level, depth, by or [], counts_only, of_areas, all_cells, names)
     if noisy:
         _noisy(directory, asked, output, quote_formulas=quote_formulas)
     else:
@@ -225,7 +240,11 @@ def _counts(
         released = read_release(directory)
         levels = levels_by(released.plan.tree, asked.by)
         bare = asked.counts_only and presentation.suppress_wider is None
-        whole = _frame(released, asked, levels, bare=bare)
+        lookup = asked.areas.lookup(released.plan.tree)
+        if lookup is None:
+            whole = _frame(released, asked, levels, bare=bare)
+    if lookup is not None:
+        whole = _sums(directory, released, AreaSums(released.plan, lookup, levels), bare=bare)
     frame = presentation.applied(whole)
     if asked.counts_only:
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
@@ -233,44 +252,37 @@ def _counts(
     note = "combinations that are not listed have a count of 0"
     if asked.all_cells:
         note = "a cell that is not listed is known to be empty, or was not measured"
-    if asked.areas is not None:
+    if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
-    named = asked.named(frame, released, output)
+    named = asked.named(frame, released, output, lookup)
     _put(released.plan, named, output, quote_formulas=quote_formulas, note=note)
-    for sentence in presentation.sentences(frame):
+    notes = [] if lookup is None else lookup.notes(released.plan.tree)
+    for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
-    elif levels or asked.areas is not None:
+    elif levels or lookup is not None:
         stderr.print(
             "Note: whether these sums contradict their own measurements is not shown; leave out "
             "--counts-only for their estimates"
         )
 
 
+def _sums(directory: Path, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
+    """Return sums over areas; errors of many take a while."""
+    if bare:
+        with undamaged(directory):
+            return area_sums(released.content, sums, None)
+    with bar("errors of the sums") as progress, undamaged(directory):
+        return area_sums(released.content, sums, USUAL, progress.on_fraction)
+
+
 def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: bool) -> pl.DataFrame:
-    if asked.areas is not None:
-        return released.areas(
-            asked.areas, column=asked.area_column, by=levels, confidence=None if bare else USUAL
-        )
     if levels:
         return released.cuboid(None if bare else USUAL, **levels)
-    plan, level, depth = released.plan, asked.level, asked.depth
-    if depth is not None and not plan.is_chain:
-        raise ReleaseError(
-            f"{plan.workload.noun} has no depths; name a cuboid: "
-            f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
-        )
-    meant = None if level is None else meant_levels(plan.tree, level)
-    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
-        sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
-        raise ReleaseError(
-            f"no cuboid {level!r} is in the plan; for sums over the other axes write {sums}"
-        )
-    if meant is None and any(level in axis.columns for axis in plan.tree.axes):
-        raise ReleaseError(f"no cuboid {level!r}; for sums by this column write --by {level}")
-    return released.level(level, depth=depth, all=asked.all_cells)
+    check_named(released.plan, asked.level, asked.depth)
+    return released.level(asked.level, depth=asked.depth, all=asked.all_cells)
 
 
 def _put(

@@ -29,10 +29,12 @@ from hedgerow.plan.public_rows import (
     check_ancestors,
     spine_axis,
 )
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.database import Query
 from hedgerow.tables.domain import is_column_pointed
 from hedgerow.tables.ordered import LARGEST_LEAF
+from hedgerow.tables.public_columns import listed_names
 from hedgerow.tables.public_table import read_public_table
 from hedgerow.tables.sources import describe_source, is_file
 from hedgerow.tables.tree import Tree
@@ -166,15 +168,15 @@ class PublicTable:
         subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
         spine, beside = spine_axis(tree), attribute_columns(tree)
         known = {
-            column: is_column_pointed(axis, column)
-            for axis in tree.axes
-            for column in axis.columns
-            if axis is spine or column in beside
+            column: is_column_pointed(axis, column) for axis in tree.axes for column in axis.columns
         }
+        also = listed_names(tree.axes)
+        known |= {name: known[column] for name, (_, column) in also.items()}
         try:
             frame = read_public_table(self.source, known, self.numbers, subject)
         except TableError as error:
             raise PlanError(str(error), confidential=error.confidential) from None
+        frame = _as_in_release(frame, also)
         levels = [name for name in spine.columns if name in frame.columns]
         beside = [name for name in beside if name in frame.columns]
         if len(levels) > 1:
@@ -190,6 +192,18 @@ class PublicTable:
             self.at_least,
             self.at_most,
         )
+
+
+def _as_in_release(frame: pl.DataFrame, also: Mapping[str, tuple[Axis, str]]) -> pl.DataFrame:
+    """Return public rows with the columns that lists call otherwise as the release calls them."""
+    for name, (axis, column) in also.items():
+        if name in frame.columns and column not in frame.columns:
+            codes = frame[name]
+            if axis.reading is not None and name in axis.reading.columns:
+                codes = axis.reading.leaf_codes(codes)
+            place = frame.get_column_index(name)
+            frame = frame.drop(name).insert_column(place, codes.alias(column))
+    return frame
 
 
 Fact: TypeAlias = Zeros | PublicRows

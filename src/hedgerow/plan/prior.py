@@ -6,21 +6,24 @@ An allocation made from the confidential table reveals some of it through the no
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table
+from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table, shorten
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.code_list import Reading
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.database import open_database
+from hedgerow.tables.public_columns import as_called, columns_in
 from hedgerow.tables.read import read_areas
-from hedgerow.tables.sources import describe_source, open_source
+from hedgerow.tables.sources import describe_source
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
+SUBJECT = "the prior"
+HINT = 'say so: columns = {axis = ["…"]}'
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -68,30 +71,31 @@ class Prior:
     ) -> "Prior":
         """Return a prior from a file (or a data frame) for releases over a tree.
 
-        The areas are those that the file names, where it has all columns of an axis. Where it has
-        codes of the deepest level alone, they are the release's; or those of its own codes, if the
-        axis cuts codes by prefix or divides coordinates. Those of a product axis are its lists'.
+        Its columns are called as the table's, or as the list's where no other axis has them. The
+        areas are those that it names, where it has all columns of an axis. Where it has codes of
+        the deepest level alone, they are the release's; or those of its own codes, if the axis cuts
+        codes by prefix or divides coordinates. Those of a product axis are its lists'.
 
         Args:
             tree: the release's; it gives axes, levels and the order of refinement.
             source: a CSV or Parquet file, a `Query` or a data frame: rows as of a table.
             count: the column with the number of records of a row; left out, a row is a record.
             columns: for axes whose columns are named otherwise in the file: axis → its columns,
-                coarsest first.
+                coarsest first, or that of the leaf codes alone.
             public: must be True.
 
         Raises:
-            PlanError: it is not declared public, or ``columns`` fit no axis.
+            PlanError: it is not declared public, or ``columns`` name no axis.
             TableError: a column or a code that does not fit.
         """
         _check_public(public)
         check_type("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
-        columns_of = _columns(tree, columns or {})
+        _check_axes(tree, columns or {})
         with of_public_table("the prior: "):
-            own = Tree(
-                [_axis_of(axis, source, columns_of[axis.name]) for axis in tree.axes],
-                [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],
-            )
+            subject = describe_source(source, SUBJECT)
+            names = columns_in(source, SUBJECT)
+            called = as_called(tree.axes, names, subject, given=columns, hint=HINT)
+            own = tree.with_axes([_axis_of(axis, source) for axis in called])
             counts = Counts.from_frame(own, source, count=count)
         return cls(counts, public=True)
 
@@ -171,53 +175,44 @@ def _grouped(counts: Int64) -> tuple[Int64, Int64]:
     return np.append(values, large), np.append(times[values], large_times)
 
 
-def _axis_of(axis: Axis, source: Any, columns: Sequence[str]) -> Axis:
-    """Return an axis of the codes that a file names; a product axis as it is."""
-    if axis.product is not None:
+def _axis_of(axis: Axis, source: Any) -> Axis:
+    """Return an axis of the codes that a file names, or as it is where these tell no levels."""
+    reading = axis.reading
+    if axis.product is not None or (reading is not None and not _is_path(reading)):
         return axis
-    subject = "the prior"
-    with open_database() as db, open_source(db, source, describe_source(source, subject)) as opened:
-        names = opened.names
-    reading, rule = axis.reading, None if axis.reading is None else axis.reading.rule
-    if reading is not None and set(reading.columns) <= set(names):
-        if rule is None or rule.sql(1, reading.columns) is None:
-            return axis
-        own = rule.of_columns(reading.columns)
+    if reading is not None and reading.rule is not None:
+        own = reading.rule.of_columns(reading.columns)
         areas = read_areas(source, reading.columns, repeated=True, numbers=reading.numeric)
         return Axis.from_frame(
             axis.name, areas, axis.levels, rule=own, from_table=True, attribute=axis.attribute
         )
-    if axis.depth > 1 and [c for c in columns if c in names] == [columns[-1]]:
-        return replace(axis, columns=(*axis.columns[:-1], columns[-1]))
-    areas = read_areas(source, columns, repeated=True)
-    areas = areas.rename(dict(zip(columns, axis.levels, strict=True)))
+    if not set(axis.columns) <= set(columns_in(source, SUBJECT)):  # the deepest alone
+        return axis
+    areas = read_areas(source, axis.columns, repeated=True)
+    areas = areas.rename(dict(zip(axis.columns, axis.levels, strict=True)))
     return Axis.from_frame(
         axis.name,
         areas,
         axis.levels,
-        columns=columns,
+        columns=axis.columns,
         from_table=True,
         attribute=axis.attribute,
     )
 
 
-def _columns(tree: Tree, given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    columns_of = {axis.name: axis.columns for axis in tree.axes}
-    for axis in tree.axes:
-        if axis.product is not None and tuple(given.get(axis.name, axis.columns)) != axis.columns:
+def _is_path(reading: Reading) -> bool:
+    """Return whether a code tells all its levels."""
+    return reading.rule is not None and reading.rule.sql(1, reading.columns) is not None
+
+
+def _check_axes(tree: Tree, given: Mapping[str, Sequence[str]]) -> None:
+    """Raise unless columns are given of axes of a tree."""
+    for name in given:
+        if name not in {axis.name for axis in tree.axes}:
+            axes = ", ".join(axis.name for axis in tree.axes)
             raise PlanError(
-                f"columns of the prior: axis {axis.name!r} is a product; its columns are called as "
-                f"in its lists"
+                f"columns of the prior: there is no axis {shorten(name)!r}; there is {axes}"
             )
-    for name, columns in given.items():
-        if name not in columns_of or len(columns) != len(columns_of[name]):
-            axes = ", ".join(f"{axis.name} ({axis.depth})" for axis in tree.axes)
-            raise PlanError(
-                f"columns of the prior must name an axis and one column a level ({axes}), "
-                f"got {len(columns)} for {name!r}"
-            )
-        columns_of[name] = tuple(columns)
-    return columns_of
 
 
 def _check_public(public: object) -> None:

@@ -39,7 +39,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, did_you_mean
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.tree.sums import sums_of_leaves
@@ -64,7 +64,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
-from hedgerow.release.spine.answers import check_noisy, estimates_along_spine
+from hedgerow.release.spine.answers import check_noisy, columns_among, estimates_along_spine
 from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
@@ -81,6 +81,30 @@ def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
     """
     return tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
                  for axis in tree.axes)  # fmt: skip
+
+
+def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
+    """Return the label columns of axis → level, in the order in which its axes are named.
+
+    Raises:
+        TableError: no such column of an attribute.
+        ReleaseError: no such axis or level.
+    """
+    axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
+    for name, level in levels.items():
+        axis = axes.get(name)
+        if axis is not None and axis.attribute and level not in axis.levels:
+            columns += columns_among(axis, level)
+            continue
+        if axis is None or level not in axis.levels:
+            names = list(axes) if axis is None else list(axis.levels)
+            given = name if axis is None else level
+            raise ReleaseError(
+                f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
+                f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
+            )
+        columns += axis.columns_of(axis.level_number(level))
+    return columns
 
 
 def cuboid_errors(

@@ -14,8 +14,9 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
-from hedgerow.release.areas import AreaSums, area_sums
-from hedgerow.release.cuboid import cuboid_errors, levels_of, sums_of_a_table
+from hedgerow.release.areas.answers import area_sums
+from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.cuboid import cuboid_errors, label_columns, levels_of, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -41,7 +42,7 @@ from hedgerow.release.every_cell import every_cell
 from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
-from hedgerow.release.spine.answers import attribute_sums, columns_among, is_off_tree
+from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lookup import Lookup
 from hedgerow.tables.tree import Levels, Tree
@@ -256,6 +257,8 @@ class Release:
         lookup: Any,
         *,
         column: str | None = None,
+        names: str | None = None,
+        codes: Mapping[str, str] | None = None,
         by: Mapping[str, str] | None = None,
         confidence: Confidence | None = USUAL,
     ) -> pl.DataFrame:
@@ -266,7 +269,12 @@ class Release:
                 in the release, of whichever level, and a column of areas. Areas may overlap, and
                 need not cover everything.
             column: that holds the areas, where the lookup has others.
-            by: axis = level of the other axes; those that are not named are summed over.
+            names: the column of their names, which is put behind the areas as ``COLUMN_name``;
+                unless given, names are left out.
+            codes: column of the lookup → level or column of the release whose codes it has, where
+                it is called otherwise: ``{"LSOA21CD": "lsoa"}``.
+            by: axis = level of the other axes, or columns of an attribute, as in `cuboid`; axes
+                that are not named are summed over.
             confidence: of the intervals; None for counts alone.
 
         Returns:
@@ -281,12 +289,9 @@ class Release:
                 survivors alone were measured, or take too long.
         """
         check_confidence(confidence)
-        levels = dict(by or {})
-        label_columns(self.plan, levels)  # or an error that says which there are
-        if is_off_tree(self.plan, levels):
-            raise ReleaseError("sums over areas are by levels of the other axes; name such levels")
-        areas = Lookup.of(self.plan.tree, lookup, column)
-        return area_sums(self.content, AreaSums(self.plan, areas, levels), confidence)
+        areas = Lookup.of(self.plan.tree, lookup, column, names=names, codes=codes)
+        found = area_sums(self.content, AreaSums(self.plan, areas, by or {}), confidence)
+        return found if names is None else areas.with_names(found)
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE
@@ -380,30 +385,6 @@ class Release:
             f"{fault}; there are {', '.join(listed)}"
             f"{did_you_mean(level, names) if level is not None else ''}"
         )
-
-
-def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
-    """Return the label columns of axis → level, in the order in which its axes are named.
-
-    Raises:
-        TableError: no such column of an attribute.
-        ReleaseError: no such axis or level.
-    """
-    axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
-    for name, level in levels.items():
-        axis = axes.get(name)
-        if axis is not None and axis.attribute and level not in axis.levels:
-            columns += columns_among(axis, level)
-            continue
-        if axis is None or level not in axis.levels:
-            names = list(axes) if axis is None else list(axis.levels)
-            given = name if axis is None else level
-            raise ReleaseError(
-                f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
-            )
-        columns += axis.columns_of(axis.level_number(level))
-    return columns
 
 
 def check_confidence(confidence: object) -> None:

@@ -28,6 +28,7 @@ from hedgerow.spec.release_file import AllocationSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.public_columns import as_called, columns_in
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
 
@@ -105,16 +106,19 @@ class AllocationSpec:
                 "the prior is the confidential table itself, or a part of it: shares computed from "
                 "it would reveal it; name a public table, such as an earlier release"
             )
-        return Prior.read(tree, path, count=given.count, public=given.public)
+        return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
     def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
         """Raise a PlanError if the prior's file, read as the table is, has the table's counts."""
         given, table = self.section.prior, self.table
         if given is None:
             return
+        path = table.folder / given.source
         for bounded in {table.file.table.unit is not None, False}:
             try:
-                copy = table.counts_of(table.folder / given.source, tree, bounded=bounded)
+                names = columns_in(path, "the prior")
+                called = as_called(tree.axes, names, "the prior", given=given.columns)
+                copy = table.counts_of(path, tree.with_axes(called), bounded=bounded)
             except TableError:  # not such a table, so not a copy
                 continue
             refuse_own_table(Prior(copy, public=True), counts)

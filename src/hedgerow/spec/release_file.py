@@ -121,6 +121,7 @@ class PriorSection(Section):
     source: str = Field(min_length=1)
     public: bool
     count: str | None = None
+    columns: dict[str, list[str]] | None = None
 
     @field_validator("source")
     @classmethod

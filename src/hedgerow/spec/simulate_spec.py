@@ -1,5 +1,6 @@
 """The simulation file: the public table, and the settings to compare on it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hedgerow.errors import HedgerowError, SpecError, of_public_table
@@ -81,11 +82,12 @@ class SimulateSpec:
         To compare them, the confidential file is read where it is available.
         """
         with of_public_table():
-            counts = self._public.table.counts(tree)
+            counts = self._public.table.public_counts(tree)
         table = self.release.file.table
         if self.section.table is None or self._own_is_public or "://" in table.source:
             return counts
-        if len(counts.values) and _digests(self.release, tree) & _digests(self._public, tree):
+        own, public = self.release.table, self._public.table
+        if len(counts.values) and _digests(own.counts, tree) & _digests(public.public_counts, tree):
             raise SpecError(
                 "[simulate.table] does not fit the table of the release file; the reason is "
                 "confidential and shown on a terminal only",
@@ -107,12 +109,12 @@ def _declares_own(path: Path) -> bool:
     return place == path and section.table is None
 
 
-def _digests(spec: ReleaseSpec, tree: Tree) -> set[str]:
-    """Return digests of the table, with contributions bounded and not; none if unreadable."""
+def _digests(counts: Callable[..., Counts], tree: Tree) -> set[str]:
+    """Return digests of a table, with contributions bounded and not; none if unreadable."""
     digests = set()
     for bounded in (True, False):
         try:
-            digests.add(Prior(spec.table.counts(tree, bounded=bounded), public=True).digest)
+            digests.add(Prior(counts(tree, bounded=bounded), public=True).digest)
         except HedgerowError:  # missing, or not a table over these areas
             continue
     return digests

@@ -13,7 +13,9 @@ from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.files import share_files
+from hedgerow.tables.public_columns import as_called, columns_in
 from hedgerow.tables.read import Query
+from hedgerow.tables.sources import describe_source
 from hedgerow.tables.tree import Tree
 
 SQLITE = "sqlite:///"
@@ -65,6 +67,26 @@ class TableSpec:
             "[table]",
             lambda: self.counts_of(self._records(tree), tree, memory, bounded=bounded),
         )
+
+    def public_counts(self, tree: Tree, *, bounded: bool = True) -> Counts:
+        """Return the counts of a public table, which may call its columns as the lists do."""
+        return within("[table]", self._public_counts, tree, bounded)
+
+    def _public_counts(self, tree: Tree, bounded: bool) -> Counts:  # noqa: FBT001 - from within
+        source, axes = self.source, list(tree.axes)
+        if isinstance(source, SparkSource):
+            return self.counts(tree)  # an error that says so
+        listed = [n for n, axis in enumerate(self.file.axis) if not axis.is_numeric]
+        subject = "the table"
+        called = as_called(
+            [axes[n] for n in listed],
+            columns_in(source, subject),
+            describe_source(source, subject),
+        )
+        for n, axis in zip(listed, called, strict=True):
+            axes[n] = axis
+        own = tree.with_axes(axes)
+        return replace(self.counts_of(self._records(own), own, bounded=bounded), tree=tree)
 
     def counts_of(
         self, records: Any, tree: Tree, memory: int | None = None, *, bounded: bool

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,8 @@ class Axis:
             codes = as_codes(frame, list(levels), subject)
         else:
             codes = rule.paths(frame, levels, subject)
+            deeper = rule.deeper(frame, levels, subject)
+            reading = None if reading is None else replace(reading, deeper=deeper)
         rows = paths = complete(codes, subject)
         by_area = by_parent(not_stated, levels, f"axis {name!r}")
         if by_area is not None:

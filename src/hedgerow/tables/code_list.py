@@ -8,7 +8,7 @@ coordinates.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -70,6 +70,15 @@ class Rule(ABC):
         Raises:
             TableError: a column or code that does not fit.
         """
+
+    def deeper(
+        self,
+        areas: pl.DataFrame,  # noqa: ARG002 - most rules have none
+        levels: Sequence[str],  # noqa: ARG002
+        subject: str,  # noqa: ARG002
+    ) -> pl.DataFrame | None:
+        """Return codes of the list below its leaves: ``code``, and the ``leaf`` above; or None."""
+        return None
 
     @abstractmethod
     def sql(self, level: int, fields: Sequence[str]) -> str | None:
@@ -137,8 +146,8 @@ class Prefix(Rule):
 class Parents(Rule):
     """Each row of the list names the parent of its code; the first level has none.
 
-    Levels are depths. A code without children ends at its level; what lies below the last level is
-    left out.
+    Levels are depths. A code without children ends at its level; codes below the last level are no
+    leaves, and a record that has one counts at the leaf above it.
 
     Args:
         parent: the list's column of parents.
@@ -161,6 +170,24 @@ class Parents(Rule):
 
     def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
         """Return the ancestors of each leaf; see `Rule.paths`."""
+        return _climb(*self._up(areas, levels, subject), levels, subject)
+
+    def deeper(
+        self, areas: pl.DataFrame, levels: Sequence[str], subject: str
+    ) -> pl.DataFrame | None:
+        """Return the codes below the last level, each with its ancestor there."""
+        rows, up = self._up(areas, levels, subject)
+        depth = _depths(up)[:-1]
+        below = node = np.flatnonzero(depth > len(levels))
+        for _ in range(int(depth.max()) - len(levels)):
+            node = np.where(depth[node] > len(levels), up[node], node)
+        codes = rows["code"]
+        return pl.DataFrame({"code": codes.gather(below), "leaf": codes.gather(node)})
+
+    def _up(
+        self, areas: pl.DataFrame, levels: Sequence[str], subject: str
+    ) -> tuple[pl.DataFrame, Int64]:
+        """Return rows of a code and its parent, and the row of each parent; see `_parents`."""
         (name,) = self.code_columns(areas.columns, levels, subject)
         if self.parent == name:
             raise TableError(f"{subject}: column {name!r} cannot hold codes and parents")
@@ -171,7 +198,8 @@ class Parents(Rule):
             twice = twice.filter(twice[name] == twice[name][0])
             parents = " and ".join("none" if p is None else repr(p) for p in twice[self.parent])
             raise TableError(f"{subject}: {name} {twice[name][0]!r} has two parents, {parents}")
-        return _climb(rows.rename({name: "code", self.parent: "parent"}), levels, subject)
+        rows = rows.rename({name: "code", self.parent: "parent"})
+        return rows, _parents(rows, subject)
 
     def sql(self, level: int, fields: Sequence[str]) -> str | None:  # noqa: ARG002 - the code is no path
         """Return nothing: a code alone does not tell its parents."""
@@ -233,8 +261,8 @@ class Division(Rule):
         """Return the SQL of a lower corner; see `Rule.sql`."""
         width = self.widths[level - 1]
         corners = []
-        for field in fields:
-            real = f"TRY_CAST({field} AS DOUBLE)"
+        for each in fields:
+            real = f"TRY_CAST({each} AS DOUBLE)"
             place = f"(CASE WHEN ABS({real}) < {MOST} THEN TRY_CAST(FLOOR({real}) AS BIGINT) END)"
             corners.append(f"CAST({place} - (({place} % {width}) + {width}) % {width} AS VARCHAR)")
         return " || '_' || ".join(corners)
@@ -273,8 +301,8 @@ def _without_headings(paths: pl.DataFrame) -> pl.DataFrame:
     return paths
 
 
-def _climb(rows: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
-    """Return the paths of the leaves of rows of a code and its parent."""
+def _parents(rows: pl.DataFrame, subject: str) -> Int64:
+    """Return the row of each row's parent, one past the last for none: int64 (rows + 1)."""
     numbered = rows.with_row_index("number")
     found = numbered.join(
         numbered.select(parent="code", up="number"), on="parent", how="left", maintain_order="left"
@@ -286,7 +314,12 @@ def _climb(rows: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFr
             f"one, and leave its parent empty if it is the first level"
         )
     top = len(rows)
-    up = np.append(found["up"].fill_null(top).to_numpy().astype(np.int64), top)
+    return np.append(found["up"].fill_null(top).to_numpy().astype(np.int64), top)
+
+
+def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
+    """Return the paths of the leaves of rows of a code and its parent."""
+    top = len(rows)
     depth = _depths(up)
     if (depth[:-1] < 0).any():
         code = rows["code"][int((depth[:-1] < 0).argmax())]
@@ -348,16 +381,26 @@ class Reading:
         columns: of the table.
         rule: what finds the code in them; None: the one column holds it.
         own: how many of the axis's columns, the last ones, are called as the user said.
+        deeper: codes below the leaves; see `Rule.deeper`.
     """
 
     columns: tuple[str, ...]
     rule: Rule | None = None
     own: int = 0
+    deeper: pl.DataFrame | None = field(default=None, compare=False, repr=False)
 
     @property
     def numeric(self) -> bool:
         """Whether the columns hold numbers, and no codes."""
         return isinstance(self.rule, Division)
+
+    def leaf_codes(self, codes: pl.Series) -> pl.Series:
+        """Return the codes of the leaves that codes of the one column belong to."""
+        if isinstance(self.rule, Prefix):
+            return codes.str.head(self.rule.characters[-1])
+        if self.deeper is not None:
+            return codes.replace(self.deeper["code"], self.deeper["leaf"])
+        return codes
 
     def code(self, level: int, depth: int, fields: Sequence[str]) -> str | None:
         """Return the SQL of a record's code at a level of an axis; None where it is not told."""

@@ -179,7 +179,10 @@ def _leaf_sql(
 
 
 def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Table:
-    """Return one row a leaf: its code, its number, the codes of its ancestors at some levels."""
+    """Return one row a leaf: its code, its number, the codes of its ancestors at some levels.
+
+    Codes below a leaf that the list knows have rows, too; then there are no levels and no stops.
+    """
     leaves = axis.size(axis.depth)
     columns = {
         "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
@@ -189,7 +192,18 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
         columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow(compat_level=VIEWS)
     if stops is not None:
         columns["stop"] = pa.array(stops)
-    return pa.table(columns)
+    deeper = None if axis.reading is None else axis.reading.deeper
+    return pa.table(columns) if deeper is None else _with_deeper(axis, deeper)
+
+
+def _with_deeper(axis: Axis, deeper: pl.DataFrame) -> pa.Table:
+    """Return one row for each code that tells a leaf: its own, and those of the list below it."""
+    labels = axis.labels[-1].alias("label")
+    ids = np.arange(len(labels), dtype=np.int32)
+    leaves = pl.DataFrame([labels, pl.Series("id", ids)])
+    below = deeper.join(leaves, left_on="leaf", right_on="label").select(label="code", id="id")
+    below = below.join(leaves, on="label", how="anti")  # or a record would count twice
+    return pl.concat([leaves, below]).to_arrow(compat_level=VIEWS)
 
 
 def _stops(axis: Axis) -> NDArray[np.int8] | None:

@@ -310,7 +310,7 @@ def read_areas(
     columns: Sequence[str] | Choice | None,
     *,
     repeated: bool = False,
-    numbers: bool = False,
+    numbers: bool | Container[str] = False,
     role: str = "the list of areas",
 ) -> pl.DataFrame:
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
@@ -319,7 +319,7 @@ def read_areas(
         source: a CSV or Parquet file, a `Query`, or a data frame.
         columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
-        numbers: fractions are read, too, as text.
+        numbers: whether, or in which columns, fractions are read, too, as text.
         role: what messages call it.
     """
     if repeated:  # of a table that may be confidential
@@ -334,7 +334,7 @@ def _listed(
     role: str,
     *,
     repeated: bool,
-    numbers: bool,
+    numbers: bool | Container[str],
 ) -> pl.DataFrame:
     subject = describe_source(source, role)
     with open_database() as db, open_source(db, source, subject) as source_opened:
@@ -342,7 +342,9 @@ def _listed(
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
         kinds = load(db, areas, columns)
-        codes = coded(db, areas, columns, kinds, columns if numbers else ())
+        fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
+        fractional = columns if numbers is True else fractional
+        codes = coded(db, areas, columns, kinds, fractional)
         texts = ", ".join(
             f"{code} AS {sql_identifier(name)}" for code, name in zip(codes, columns, strict=True)
         )

@@ -79,6 +79,10 @@ class Tree:
         names = ", ".join(self.cuboid_name(t) for t in range(self.depth + 1))
         return f"Tree({names}; {self.leaves:,} leaves)"
 
+    def with_axes(self, axes: Sequence[Axis]) -> "Tree":
+        """Return the tree of other axes that have the same names and levels."""
+        return Tree(axes, [f"{axes[a].name}.{axes[a].levels[k - 1]}" for a, k in self.steps])
+
     def _check_axes(self) -> None:
         if not self.axes:
             raise TableError("a tree needs at least one axis")

@@ -39,6 +39,14 @@ class Forms(Protocol):
     def at(self, level: int, nodes: Ints, sums: Ints) -> Floats:
         """Return the variance of each pair of a node and a sum: float64 (pairs), records²."""
 
+    def over(self, level: int, nodes: Ints) -> Floats:
+        """Return the variance of each sum over some nodes together: float64 (sums), records².
+
+        Args:
+            level: of the spine.
+            nodes: int64 (nodes), ascending, each once.
+        """
+
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
 

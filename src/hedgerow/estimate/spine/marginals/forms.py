@@ -20,6 +20,7 @@ from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginals.residuals import Residuals
+from hedgerow.estimate.spine.over_nodes import covariance_over
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
@@ -86,6 +87,14 @@ class MarginalForms:
             layout = self._layout(each, level)
             _add_traces(np.asarray(nodes), np.asarray(sums), layout, self.forms[residual], found)
         return np.maximum(found, 0.0)  # what is known exactly may come out a rounding error below
+
+    def over(self, level: int, nodes: Ints) -> Floats:
+        """Return the variance of each sum over some nodes together: float64 (sums), records²."""
+        found = np.zeros(self.forms.shape[1])
+        for residual, each in enumerate(self.squares):
+            covariance = covariance_over(each, level, nodes)
+            found += np.einsum("gh,sgh->s", covariance, self.forms[residual])
+        return np.maximum(found, 0.0)
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""

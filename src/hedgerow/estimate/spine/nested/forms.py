@@ -21,6 +21,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
+from hedgerow.estimate.spine.over_nodes import covariance_over, variances_over
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.kernels import kernel
 
@@ -82,6 +83,18 @@ class NestedForms:
         found = np.empty(len(nodes))
         _write_variances(self._covariances(level), self.sums, nodes, sums, found)
         return found * self.excess
+
+    def over(self, level: int, nodes: Ints) -> Floats:
+        """Return the variance of each sum over some nodes together: float64 (sums), records²."""
+        start, group, square, gain = self.sums
+        many = len(start) - 1
+        sum_of = np.repeat(np.arange(many), np.diff(start))
+        rests = variances_over(self.rests, level, nodes)
+        gains = np.zeros((many, self.coupled.support.groups))
+        gains[sum_of, group] = gain
+        found = np.bincount(sum_of, rests[group] * square, minlength=many)
+        found += ((gains @ covariance_over(self.coupled, level, nodes)) * gains).sum(axis=1)
+        return np.asarray(np.maximum(found, 0.0) * self.excess)
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""

@@ -1,0 +1,79 @@
+"""Options of commands that sum over areas of the user's own: the lookup and its columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli.output_file import pairs
+from hedgerow.errors import HedgerowError
+from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.tree import Tree
+
+Areas = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Areas of your own, which may overlap: a CSV or Parquet file with a column of codes "
+        "of one axis and a column of areas, one row a pair.",
+    ),
+]
+AreaColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."
+    ),
+]
+AreaNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column of --areas with the names of the areas. Default: the one called like that "
+        "of the areas but for its end: PCON_NAME beside PCON_CODE.",
+    ),
+]
+AreaCodes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=LEVEL",
+        help="The column of --areas with the codes of a level or column of the release, where it "
+        "is called otherwise: LSOA21CD=lsoa.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AreaOptions:
+    """The lookup that options name.
+
+    Attributes:
+        file: the lookup, if any.
+        column: that holds the areas.
+        names: the column of their names.
+        codes: COLUMN=LEVEL, of columns that the release calls otherwise.
+    """
+
+    file: Path | None
+    column: str | None = None
+    names: str | None = None
+    codes: Sequence[str] = ()
+
+    def check(self, error: type[HedgerowError]) -> None:
+        """Raise if columns are named of a lookup that is not given."""
+        if self.file is None:
+            for option, given in (
+                ("--area-column", self.column),
+                ("--area-names", self.names),
+                ("--area-codes", self.codes),
+            ):
+                if given:
+                    raise error(f"{option} names a column of the file of --areas; give that too")
+
+    def lookup(self, tree: Tree) -> Lookup | None:
+        """Read the lookup, if there is one."""
+        if self.file is None:
+            return None
+        codes = pairs(self.codes, "--area-codes", "LSOA21CD=lsoa")
+        return Lookup.of(tree, self.file, self.column, names=self.names, codes=codes)

@@ -1,0 +1,117 @@
+"""Errors of areas along a spine: of nodes of the spine, or of codes of an attribute beside it.
+
+Areas of the spine have the covariance of the sum of their nodes' estimates, from these nodes, their
+ancestors and the siblings of both (`hedgerow.estimate.spine.over_nodes`). Areas of an attribute are
+sums of cells at each node of the spine by itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.source import Stored
+from hedgerow.release.spine.answers import estimates_of_sums
+
+
+@dataclass(frozen=True, eq=False)
+class SpineSums:
+    """Sums over areas along a spine.
+
+    Attributes:
+        sums: over which areas.
+        joint: what the plan decides along its spine, the first axis.
+    """
+
+    sums: AreaSums
+    joint: PlannedSpine
+
+    @property
+    def level(self) -> int:
+        """Of the spine, whose nodes are summed or stand beside the areas."""
+        return self.joint.shape.axes[0].given[self.sums.levels[0]]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes that level has."""
+        return self.joint.shape.axes[0].sizes[self.level]
+
+    @property
+    def many(self) -> int:
+        """How many combinations of attributes there are beside the areas."""
+        return self.sums.cells // self.sums.sizes[0]
+
+    @property
+    def is_of_spine(self) -> bool:
+        """Whether the areas are made of the spine's nodes."""
+        return self.sums.lookup.axis == 0
+
+    @cached_property
+    def of_cell(self) -> tuple[Int64, Int64]:
+        """Of each detail cell the areas' node, if it is an attribute's, and what is beside it."""
+        axes, levels = self.sums.plan.tree.axes[1:], self.sums.levels[1:]
+        codes = np.unravel_index(self.joint.leaves, [axis.size(axis.depth) for axis in axes])
+        each = zip(axes, levels, codes, strict=True)
+        at_levels = [axis.ancestors(level)[code] for axis, level, code in each]
+        return self.sums.split([np.zeros(len(self.joint.leaves), dtype=np.int64), *at_levels])
+
+    def estimates(self, stored: Stored) -> Float64:
+        """Return the estimates: float64 (areas, cells beside)."""
+        own, beside = self.of_cell
+        axis = self.sums.plan.tree.axes[self.sums.lookup.axis]
+        kinds = 1 if self.is_of_spine else axis.size(self.sums.lookup.level)
+        wanted = np.arange(self.nodes)
+        if self.is_of_spine:
+            wanted = np.unique(self.sums.lookup.nodes)
+        width = kinds * self.many
+        node, number = np.repeat(wanted, width), np.tile(np.arange(width), len(wanted))
+        labels = own * self.many + beside
+        every = (self.sums.plan, stored, self.level, labels, node, number)
+        found = np.zeros((self.nodes, width))
+        found[wanted] = estimates_of_sums(*every).reshape(-1, width)
+        if self.is_of_spine:
+            return np.asarray(self.sums.lookup.sums(found))
+        by_kind = np.moveaxis(found.reshape(self.nodes, kinds, self.many), 1, 0)
+        return np.asarray(self.sums.lookup.sums(by_kind.reshape(kinds, -1)))
+
+    def variances(self, on_fraction: Callable[[float], None]) -> Float64:
+        """Return the variances: float64 (areas, cells beside); on_fraction is told how far it is.
+
+        They are exact, or bounds, as those of all estimates of the plan are.
+        """
+        lookup, found = self.sums.lookup, np.zeros((len(self.sums.lookup), self.sums.cells))
+        if self.is_of_spine:
+            forms = self.joint.model.variances(self.of_cell[1].astype(np.int32))
+            for area in range(len(lookup)):
+                each = forms.over(self.level, lookup.members(area))
+                found[area, : len(each)] = each
+                on_fraction((area + 1) / len(lookup))
+            return found
+        axis = self.sums.plan.tree.axes[lookup.axis]
+        for area_of in lookup.partitions(axis.size(lookup.level)):
+            self._write_group(area_of, found)
+        on_fraction(1.0)
+        return found
+
+    def _write_group(self, area_of: Int64, found: Float64) -> None:
+        """Write the variances of areas of an attribute that do not overlap."""
+        own, beside = self.of_cell
+        areas = np.unique(area_of[area_of >= 0])
+        place = np.searchsorted(areas, area_of)
+        labels = np.where(area_of[own] >= 0, place[own] * self.many + beside, -1).astype(np.int32)
+        if (labels < 0).all():
+            return  # nobody can be there
+        number = np.unique(labels[labels >= 0]).astype(np.int64)
+        forms = self.joint.model.variances(_renumbered(labels, number))
+        node, sums = np.repeat(np.arange(self.nodes), len(number)), np.tile(number, self.nodes)
+        each = forms.at(self.level, node, np.tile(np.arange(len(number)), self.nodes))
+        found[areas[sums // self.many], node * self.many + sums % self.many] = each
+
+
+def _renumbered(labels: Int32, number: Int64) -> Int32:
+    """Return labels counted without gaps."""
+    return np.where(labels >= 0, np.searchsorted(number, labels), -1).astype(np.int32)
