@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
@@ -182,7 +182,7 @@ def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeri
     )
 
 
-def area_labels(axis: Axis, level: int, codes: Int64) -> list[str]:
+def area_labels(axis: Axis, level: int, codes: Int32 | Int64) -> list[str]:
     """Return areas as a table shows them: the name, and the code after it; else the code alone."""
     labels = visible_labels(axis.labels[level - 1].gather(codes))
     names = axis.names_of(level)
