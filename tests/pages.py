@@ -94,7 +94,7 @@ class Page:
     folder: Path
     names: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
     said: str = ""
-    has_r: bool = False
+    packages: frozenset[str] | None = None
     r: str = ""
 
     def run(self, block: Block) -> None:
@@ -129,8 +129,10 @@ class Page:
         self.said = said.getvalue()
 
     def _r(self, block: Block) -> None:
-        self.r += block.text
-        if not self.has_r:
+        """Run R's code up to a block, since the last one that loaded packages."""
+        self.r = block.text if "library(" in block.text else self.r + block.text
+        needed = set(re.findall(r"library\((\w+)\)", self.r))
+        if self.packages is None or not needed <= self.packages:
             return
         (self.folder / "page.R").write_text(self.r, encoding="utf-8")
         done = subprocess.run(

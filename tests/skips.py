@@ -25,7 +25,7 @@ class Skip:
     reason: str
 
 
-@dataclass
+@dataclass(eq=False)
 class Skips:
     """All of a run; of workers, in the process that they report to."""
 
