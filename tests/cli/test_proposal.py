@@ -224,7 +224,7 @@ def test_a_list_that_no_column_is_called_like_leaves_the_column_open(proposed, h
     found, out, err = proposed("Ort,n", "--list", "places.csv", "--count", "n", code=2)
     assert found["axis"][0]["levels"] == ["county", "town"]
     assert found["axis"][0]["columns"] == ["<the table's column of town>"]
-    assert "places.csv: which column of the table has the codes of town?" in out
+    assert "no column of the table is called like town of places.csv" in out
     assert "[[axis]] 1 columns" in err
     (here / "release.toml").unlink()
     options = ("--list", "place=places.csv", "--axis", "place=Ort", "--count", "n")
@@ -259,7 +259,34 @@ def test_a_record_in_place_of_a_header_is_refused_by_the_codes_of_a_list(run, he
     assert not (here / "release.toml").exists()
 
 
+def test_a_header_may_have_a_name_that_is_a_code_too(proposed, here):
+    write(here / "iso.csv", "country,title", [("NO", "Norway"), ("ID", "Indonesia")])
+    found, _, _ = proposed("ID,country", "--list", "iso.csv")
+    assert found["axis"][0]["levels"] == ["country"]
+
+
+def test_a_count_that_was_not_named_is_pointed_out(proposed, here):
+    write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
+    _, out, _ = proposed("town,Observation", "--list", "places.csv")
+    assert "Observation: a number of records? Add --count Observation" in out
+    (here / "release.toml").unlink()
+    _, out, _ = proposed("town,Observation", "--list", "places.csv", "--count", "Observation")
+    assert "a number of records?" not in out
+
+
+def test_a_proposal_is_released_and_checked_as_it_is(run, here):
+    asgs(here)
+    codes = [f"{s}{a}{i}" for s in (1, 2) for a in (1, 2) for i in range(3)]
+    flows = [(o, d, 20 + i) for i, o in enumerate(codes) for d in codes]
+    write(here / "flows.csv", "O_SA2,D_SA2,workers", flows)
+    options = ("--list", "asgs.csv", "--count", "workers", "--epsilon", "1")
+    for command in (("new", "flows.csv", *options), ("release", "release.toml"), ("check", "out")):
+        code, _, err = run(*command)
+        assert code == 0, err
+
+
 REFUSED = {
+    "an empty list": (("--list", "empty.csv"), "empty.csv is empty; it needs one row an area"),
     "no list": (("--axis", "place=2,5"), "needs the public list of its codes: --list place=FILE"),
     "no file": (("--list", "nothing.csv"), "nothing.csv"),
     "a database": (("--list", "postgresql://me:word@server/x"), "--list names a file, not a"),
@@ -274,6 +301,7 @@ REFUSED = {
 def test_what_cannot_be_proposed_is_refused(run, here, name):
     write(here / "table.csv", "town,age", [[VALUE, VALUE]])
     write(here / "places.csv", "county,town", [("c", "t1"), ("c", "t2")])
+    write(here / "empty.csv", "county,town", [])
     arguments, message = REFUSED[name]
     code, _, err = run("new", "table.csv", *arguments)
     assert (code, message in " ".join(err.split())) == (2, True), err

@@ -10,7 +10,14 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.output_file import pairs
-from hedgerow.cli.proposal import AxisWords, Proposer, check_no_record, numbers_among, with_product
+from hedgerow.cli.proposal import (
+    AxisWords,
+    Proposer,
+    check_no_record,
+    count_among,
+    numbers_among,
+    with_product,
+)
 from hedgerow.cli.proposed_axis import ProposedAxis, toml
 from hedgerow.cli.template import (
     UNKNOWN_AXIS,
@@ -123,6 +130,8 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     for column in hints:
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
+    if found := count_among(source.names, taken):
+        stdout.print(f"  {escape(found)}: a number of records? Add --count {escape(found)}")
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
@@ -164,6 +173,9 @@ def _propose(
 ) -> list[Proposed]:
     """Return the axes that a user, a header and public lists speak of."""
     shapes = {path: ListShape(path, read_areas(path, None, numbers=True)) for _, path in lists}
+    for path, shape in shapes.items():
+        if shape.frame.is_empty():
+            raise TableError(f"the list of areas {path} is empty; it needs one row an area")
     check_no_record(source, [*shapes.values()])
     proposer = Proposer(source, [*shapes.values()], folder, taken)
     named = {name: shapes[path] for name, path in lists if name is not None}

@@ -17,7 +17,7 @@ from hedgerow.cli.proposed_axis import (
     product_of,
 )
 from hedgerow.errors import SpecError, TableError, shorten
-from hedgerow.tables.list_match import Match, matches
+from hedgerow.tables.list_match import Match, is_header, matches
 from hedgerow.tables.list_shape import ListShape
 from hedgerow.tables.product import MOST_LEAVES
 from hedgerow.tables.sources import Source
@@ -26,6 +26,8 @@ MOST_FACTOR = 1000
 """Codes that a list has at most to be a factor of a product."""
 _NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
 """What columns of numbers are often called."""
+_COUNTS = {"n", "count", "counts", "obs_value", "observation", "people", "persons", "records"}
+"""What columns of numbers of records are often called."""
 
 Bounds = tuple[Decimal, Decimal, int | None]
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -262,7 +264,12 @@ def _last(axis: ProposedAxis) -> int:
 
 
 def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
-    """Raise if the first line of the table has a code of a public list: it may be a record."""
+    """Raise if the first line of the table has a code of a public list: it may be a record.
+
+    A line with the very name of a list's column is a header all the same: ID is Indonesia, too.
+    """
+    if any(is_header(source.names, shape) for shape in shapes):
+        return
     for shape in shapes:
         for column in shape.columns:
             if column.kind == "name" or shape.is_measure(column):
@@ -270,7 +277,8 @@ def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
             if shape.frame[column.text].is_in(list(source.names)).any():
                 raise TableError(
                     f"{source.subject} has a column that is called like a code of "
-                    f"{shape.path.name}; if its first line is a record, put a header before it"
+                    f"{shape.path.name}; if its first line is a record, put a header before it, "
+                    f"and if it is a header, rename that column"
                 )
 
 
@@ -286,3 +294,9 @@ def numbers_among(
             for key in ("levels", "columns", "product"):
                 used.update(axis.keys.get(key, ()))
     return [name for name in names if name not in used and name.casefold() in _NUMBERS]
+
+
+def count_among(names: Sequence[str], taken: Sequence[str]) -> str | None:
+    """Return the only column that is called like a number of records, where none is given."""
+    fitting = [name for name in names if name.casefold() in _COUNTS]
+    return fitting[0] if not taken and len(fitting) == 1 else None

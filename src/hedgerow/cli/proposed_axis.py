@@ -165,7 +165,9 @@ def axis_of_list(
         **({"names": names} if names else {}),
     }
     if column.startswith("<"):
-        reason = f"{shape.path.name}: which column of the table has the codes of {listed}?"
+        reason = (
+            f"no column of the table is called like {listed} of {shape.path.name}, or several are"
+        )
     else:
         reason = f"{column} is {listed} of {shape.path.name}"
     every = not rule and column == own and set(chosen) == set(shape.frame.columns)

@@ -84,3 +84,14 @@ def _squares(names: Sequence[str], shape: ListShape) -> list[Match]:
         for listed in shape.coordinates
     )
     return [Match(shape, role, (x[role], y[role]), shape.coordinates) for role in x if role in y]
+
+
+def is_header(names: Sequence[str], shape: ListShape) -> bool:
+    """Return whether a line has the name of a column of a list, word by word."""
+    mine = [ColumnName.of(name) for name in names]
+    theirs = [ColumnName.of(column.text) for column in shape.columns]
+    return any(
+        one.text.casefold() == other.text.casefold() or (one.words and one.words == other.words)
+        for one in mine
+        for other in theirs
+    )
