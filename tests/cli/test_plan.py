@@ -348,7 +348,7 @@ def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_sta
     options = ["--areas", census.parent / "seats.csv"]
     code, out, _ = run("plan", census, *options)
     assert code == 0
-    assert "Estimates of 31 areas, in records; the least certain 20 of them" in out
+    assert "Estimates of 31 sums over areas, in records; the least certain 20 of them" in out
     code, out, _ = run("plan", census, *options, "--json")
     expected = pl.DataFrame(json.loads(out)["areas"])
     assert run("release", census)[0] == 0

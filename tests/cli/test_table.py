@@ -100,6 +100,10 @@ REFUSED = {
     "no depth": (("--depth", "9"), "no depth 9; there are 0 (total)"),
     "level of an axis": (("--level", "origin.region"), "no cuboid 'origin.region'"),
     "its --by": (("--level", "province"), "sums over the other axes write --by origin=province"),
+    "its records": (
+        ("--records", "--level", "province"),
+        "--by origin=province without --records, or take the released table's records: --records",
+    ),
     "no axis": (("--by", "orign=region"), "no axis is called 'orign'"),
     "no level": (("--by", "origin=regoin"), "did you mean 'region'?"),
     "no pair": (("--by", "origin"), "no axis has such a level or column; write --by AXIS="),

@@ -239,17 +239,17 @@ def test_random_areas_of_random_trees_are_those_of_dense_least_squares(seed):
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """95 % of 4 × 150 intervals; α = 1e-6: fewer than 535 with that probability (binomial)."""
+    """95 % of 5 × 120 intervals; α = 1e-6: fewer than 535 with that probability (binomial)."""
     rows, _ = CASES["towns"]
     held, tried = 0, 0
-    for kind in ("chain", "spine"):
+    for kind in ("chain", "cube", "named", "spine", "spine cube"):
         release, allowed = made(kind)
         plan, codes = release.plan, np.nonzero(allowed)
         values = np.arange(1, len(codes[0]) + 1) * 7 % 23
         codes = tuple(code.astype(np.int32) for code in codes)
         counts = hr.Counts.from_leaves(plan.tree, codes, values)
         weights, _ = weights_of(release, allowed, rows, {})
-        for seed in range(100):
+        for seed in range(40):
             drawn = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
             found, true = drawn.areas(rows), weights @ values
             low, high = found["low"].to_numpy(), found["high"].to_numpy()
@@ -257,6 +257,28 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
             tried += len(true)
     assert tried == 600
     assert held >= 535
+
+
+@pytest.mark.parametrize("epsilon", ["8", "1/1000"])
+def test_areas_that_are_levels_have_the_errors_of_these(epsilon):
+    """Also where noise is narrow, so that its variances are no product and errors are bounds."""
+    place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
+    ages = hr.Axis.from_frame("age", AGES, ["band", "age"], attribute=True)
+    tree = hr.Tree([place, ages])
+    shares = hr.Shares({"place": ["1/6", "1/3", "1/2"], "age": ["1/2", "1/4", "1/4"]})
+    budget, more = hr.Epsilon(epsilon), {"workload": hr.Cube(), "allocation": shares}
+    plan = hr.make_plan(tree, budget=budget, mechanism=hr.DiscreteLaplace, **more)
+    assert plan.joint.is_exact == (epsilon != "8")
+    codes = tuple(code.astype(np.int32) for code in np.nonzero(np.ones((6, 4))))
+    counts = hr.Counts.from_leaves(tree, codes, np.arange(24) + 10**7)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))
+    same = {"town": PLACES["town"], "area": PLACES["county"]}
+    for by in ({}, {"age": "band"}, {"age": "age"}):
+        found = release.areas(same, by=by).rename({"area": "county"})
+        level = release.cuboid(place="county", **by)
+        assert found["count"].equals(level["count"])
+        for name in ("estimate", "standard_error"):
+            assert np.allclose(found[name], level[name], rtol=1e-9)
 
 
 def test_survivors_have_counts_and_no_errors():

@@ -1,0 +1,138 @@
+"""`table --areas` and `plan --areas`: sums over areas of one's own, by columns, with names."""
+
+import json
+
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow import cli
+
+FILE = """
+[table]
+source = "people.csv"
+count  = "people"
+
+[[axis]]
+name   = "place"
+levels = ["county", "town"]
+areas  = "places.csv"
+
+[[axis]]
+name      = "person"
+product   = ["sex", "race"]
+lists     = ["sexes.csv", "races.csv"]
+attribute = true
+
+[privacy]
+rho = "1/20"
+
+[workload]
+cuboids = "cube"
+"""
+LOOKUP = """TOWN21CD,TOWN21NM,WARD22CD,WARD22NM
+a1,Alton,w1,West
+a2,Aston,w1,West
+b1,Bury,w2,East
+a2,Aston,w2,East
+z9,Elsewhere,w9,Far
+"""
+COLUMNS = ["--area-codes", "TOWN21CD=town"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A release along a spine, and a lookup as publishers ship them."""
+    folder = tmp_path_factory.mktemp("areas")
+    places = pl.DataFrame({"county": list("aabb"), "town": ["a1", "a2", "b1", "b2"]})
+    sexes, races = pl.DataFrame({"sex": ["f", "m"]}), pl.DataFrame({"race": ["1", "2", "3"]})
+    people = places.join(sexes, how="cross").join(races, how="cross")
+    people = people.with_columns(people=50 + pl.int_range(pl.len()) * 7 % 23)
+    for name, frame in (
+        ("places", places), ("sexes", sexes), ("races", races), ("people", people),
+    ):  # fmt: skip
+        frame.write_csv(folder / f"{name}.csv")
+    (folder / "wards.csv").write_text(LOOKUP, encoding="utf-8-sig")
+    file = folder / "release.toml"
+    file.write_text(FILE)
+    assert cli.run(["release", str(file)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("by", [(), ("race",), ("sex", "race"), ("person=sex",)])
+def test_the_plan_forecasts_the_errors_of_areas_by_columns_that_the_table_states(
+    run, made, tmp_path, by
+):
+    options = ["--areas", made / "wards.csv", *COLUMNS, *(f"--by={each}" for each in by)]
+    file = tmp_path / "wards.parquet"
+    code, out, _ = run("plan", made / "release.toml", *options, "--json")
+    assert code == 0
+    planned = pl.DataFrame(json.loads(out)["areas"])
+    assert run("table", made / "out", *options, "--names", "--output", file)[0] == 0
+    found = pl.read_parquet(file)
+    labels = ["WARD22CD", "WARD22CD_name", *(each.removeprefix("person=") for each in by)]
+    assert planned.columns == [*labels, "standard_error"]
+    assert found.columns[: len(labels)] == labels
+    assert found.select(labels).equals(planned.select(labels))
+    assert (found["standard_error"] / planned["standard_error"] - 1).abs().max() < 1e-9
+    assert len(found) == 2 * {(): 1, ("race",): 3, ("sex", "race"): 6, ("person=sex",): 2}[by]
+
+
+def test_names_of_areas_are_shown_and_written_on_demand_alone(run, made, tmp_path):
+    options = ["--areas", made / "wards.csv", *COLUMNS]
+    code, out, _ = run("table", made / "out", *options)
+    assert code == 0
+    assert out.splitlines()[0].split()[:3] == ["WARD22CD", "WARD22CD_name", "count"]
+    assert out.splitlines()[1].split()[:2] == ["w1", "West"]
+    said = " ".join(out.split())
+    assert "1 of 4 codes of town are in no area, and their records in no sum." in said
+    assert "1 areas of the lookup are left out: the release has none of their codes." in said
+    assert run("table", made / "out", *options, "--output", tmp_path / "x.csv")[0] == 0
+    assert pl.read_csv(tmp_path / "x.csv").columns[:2] == ["WARD22CD", "count"]
+    said = " ".join(run("plan", made / "release.toml", *options)[1].split())
+    assert "w1 West" in said
+    assert "1 of 4 codes of town are in no area" in said
+
+
+def test_sums_are_rounded_and_left_out_like_counts(run, made, tmp_path):
+    options = ["--areas", made / "wards.csv", *COLUMNS, "--by", "race"]
+    codes, by = {"TOWN21CD": "town"}, {"person": "person.race"}
+    whole = hr.read_release(made / "out").areas(made / "wards.csv", codes=codes, by=by)
+    ratio = (whole["high"] - whole["low"]) / whole["count"]
+    share = round(ratio.median(), 4)
+    file, wide = tmp_path / "x.parquet", ratio > share
+    more = ["--round", "5", "--suppress-wider", share, "--output", file]
+    assert run("table", made / "out", *options, *more)[0] == 0
+    shown = pl.read_parquet(file)
+    assert 0 < wide.sum() < len(wide)
+    assert shown["suppressed"].equals(wide, check_names=False)
+    assert shown.filter(~pl.col("suppressed"))["count"].to_list() == [
+        (count + 2) // 5 * 5 for count in whole.filter(~wide)["count"]
+    ]
+    assert shown.select("low", "high").equals(whole.select("low", "high"))
+
+
+REFUSED = {
+    "plan, by": (("plan", "release.toml", "--by", "race"), "--by goes with --areas, whose sums"),
+    "plan, names": (("plan", "release.toml", "--area-names", "x"), "--area-names names a column"),
+    "codes": (("table", "out", "--level", "place.town", "--area-codes", "a=b"), "--area-codes nam"),
+    "no pair": (("table", "out", "--areas", "wards.csv", "--area-codes", "a"), "takes NAME=VALUE"),
+    "headers": (("table", "out", "--areas", "wards.csv"), "has no column of an axis's codes"),
+    "own axis": (
+        ("table", "out", "--areas", "wards.csv", *COLUMNS, "--by", "county"),
+        "made of axis 'place', so sums cannot be by one of its levels, too",
+    ),
+    "no column": (
+        ("plan", "release.toml", "--areas", "wards.csv", *COLUMNS, "--by", "rase"),
+        "did you mean 'race'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_sum_over_areas_is_refused_with_the_way_out(run, made, monkeypatch, name):
+    monkeypatch.chdir(made)
+    arguments, message = REFUSED[name]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
