@@ -341,8 +341,19 @@ def test_what_is_no_lookup_of_the_release_is_refused(name):
 def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypatch):
     release, _ = made("spine")
     rows = CASES["towns"][0]
+    by = {"sex": "sex"}
+    planned = AreaSums(release.plan, Lookup.of(release.plan.tree, rows), by)
+    with monkeypatch.context() as patched:
+        patched.setattr(answers, "MOST_READ", 3)
+        with pytest.raises(
+            hr.ReleaseError, match=r"would take too long, with .* noisy counts; name"
+        ):
+            release.areas(rows, by=by)
+        assert variances(planned).shape == (3, 2), "the plan reads no noisy counts"
     monkeypatch.setattr(answers, "MOST_WORK", 3)
-    with pytest.raises(hr.ReleaseError, match="would take too long; name fewer areas or coarser"):
+    with pytest.raises(
+        hr.ReleaseError, match=r"would take too long, with .*; name fewer areas or coarser"
+    ):
         release.areas(rows)
     assert len(release.areas(rows, confidence=None)) == 3
     monkeypatch.setattr(sums_module, "MOST_SUMS", 5)
