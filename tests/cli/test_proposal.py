@@ -185,6 +185,19 @@ def test_a_grid(proposed, here):
     assert proposed("person,x,y", *options)[0]["axis"][0]["divide"] == [50_000, 1_000]
 
 
+def test_two_pairs_of_coordinates(proposed, here):
+    write(here / "grid.csv", "x,y", [(1_000 * i, 7_000 * j) for i in range(9) for j in range(5)])
+    found, _, _ = proposed("home_x,home_y,work_x,work_y", "--list", "grid.csv")
+    assert [(a["name"], a["columns"]) for a in found["axis"]] == [
+        ("home", ["home_x", "home_y"]), ("work", ["work_x", "work_y"]),
+    ]  # fmt: skip
+    (here / "release.toml").unlink()
+    options = ("--list", "square=grid.csv")
+    found, _, err = proposed("home_x,home_y,work_x,work_y", *options, code=2)
+    assert found["axis"][0]["columns"] == ["<home_x or work_x>", "<home_y or work_y>"]
+    assert "[[axis]] 1 columns" in err
+
+
 def test_a_numeric_column_alone_and_beside_places(proposed, here):
     found, _, _ = proposed("id,age", "--axis", "age=0:100")
     assert found["axis"] == [{"name": "age", "low": 0, "high": 100, "bins": 100}]
@@ -227,9 +240,13 @@ def test_a_list_that_no_column_is_called_like_leaves_the_column_open(proposed, h
     assert "no column of the table is called like town of places.csv" in out
     assert "[[axis]] 1 columns" in err
     (here / "release.toml").unlink()
-    options = ("--list", "place=places.csv", "--axis", "place=Ort", "--count", "n")
-    found, _, _ = proposed("Ort,n", *options, code=2)
-    assert found["axis"][0]["levels"] == ["<from coarse to fine, of county, town>"]
+    for given in ("place=places.csv", "places.csv"):
+        options = ("--list", given, "--axis", "place=Ort", "--count", "n")
+        found, _, _ = proposed("Ort,n", *options, code=2)
+        (axis,) = found["axis"]
+        assert (axis["name"], axis["columns"]) == ("place", ["Ort"])
+        assert axis["levels"] == ["<from coarse to fine, of county, town>"]
+        (here / "release.toml").unlink()
 
 
 def test_the_table_is_no_list_under_any_name(run, here):
@@ -283,6 +300,13 @@ def test_a_proposal_is_released_and_checked_as_it_is(run, here):
     for command in (("new", "flows.csv", *options), ("release", "release.toml"), ("check", "out")):
         code, _, err = run(*command)
         assert code == 0, err
+
+
+def test_two_columns_of_one_name_are_refused(run, here):
+    write(here / "table.csv", "town,town,n", [[VALUE] * 3])
+    write(here / "places.csv", "county,town", [("c", "t1"), ("c", "t2")])
+    code, _, err = run("new", "table.csv", "--list", "places.csv")
+    assert (code, "2 columns called 'town'" in " ".join(err.split())) == (2, True)
 
 
 REFUSED = {

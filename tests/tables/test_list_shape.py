@@ -26,6 +26,8 @@ def shape(name="list.csv", **columns):
         ("Lower layer Super Output Areas Code", "lsoa21cd", ()),
         ("Output Areas", "oa21cd", ()),
         ("GEOID10", "GEOID20", ()),
+        ("SA2_UR", "SA2_MAINCODE_2016", ("ur",)),
+        ("SA2_POW", "SA2_CODE21", ("pow",)),
         ("code", "code", ()),
         ("O_SA2", "SA3_CODE_2021", None),
         ("township", "town", None),

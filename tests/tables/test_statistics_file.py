@@ -74,6 +74,7 @@ def test_a_public_fact_is_read(name, tmp_path):
 
 def test_a_chunk_is_all_that_is_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(statistics_file, "ROWS", 10)
+    monkeypatch.setattr(statistics_file, "VALUES", 40)
     many = pl.concat([ROWS] * 25)
     path = written(tmp_path, "t.sav", many)
     read, sizes = pyreadstat.read_sav, []
@@ -85,8 +86,22 @@ def test_a_chunk_is_all_that_is_in_memory(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pyreadstat, "read_sav", watched)
     assert counted(path, count="n") == {code: 25 * n for code, n in COUNTS.items()}
-    assert max(sizes) == 10
+    assert sizes == [0, 10, 10, 13, 13, 13, 13, 13, 13, 2]
     assert sum(sizes) == len(many)
+
+
+def test_chunks_grow_so_that_rows_are_not_passed_over_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(statistics_file, "ROWS", 10)
+    path = written(tmp_path, "t.sav", pl.concat([ROWS] * 250))
+    read, passed = pyreadstat.read_sav, []
+
+    def watched(*args, **options):
+        passed.append(options.get("row_offset", 0))
+        return read(*args, **options)
+
+    monkeypatch.setattr(pyreadstat, "read_sav", watched)
+    assert counted(path, count="n") == {code: 250 * n for code, n in COUNTS.items()}
+    assert sum(passed) < 2 * 1000
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "t.xpt"])

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
 from pathlib import Path
@@ -128,6 +128,8 @@ class Proposer:
         shape = shape or next((match.shape for match in here), None)
         if shape is None:
             shape = next((s for s in self.shapes if set(words.words) <= set(s.frame.columns)), None)
+        if shape is None and len(words.words) == len(self.shapes) == 1 and not self.left:
+            (shape,) = self.shapes
         if shape is None:
             for column in words.words:
                 self.source.place(column)
@@ -223,10 +225,17 @@ class Proposer:
             return self._matched(name, match)
         if not fitting:
             return self._unmatched(name, shape)
-        column = placeholder(" or ".join(" and ".join(m.columns) for m in fitting))
-        return axis_of_list(name, shape, fitting[0].listed[0], column, self.folder)
+        first = fitting[0]
+        alike = [m.columns for m in fitting if len(m.columns) == len(first.columns)]
+        open_columns = tuple(
+            placeholder(" or ".join(columns)) for columns in zip(*alike, strict=True)
+        )
+        return self._matched(name, replace(first, columns=open_columns))
 
     def _matched(self, name: str, match: Match) -> ProposedAxis:
+        for column in match.columns:
+            if not column.startswith("<"):
+                self.source.place(column)  # raises for two of one name
         if len(match.columns) > 1:
             return grid_axis(name, match.shape, match.listed, match.columns, self.folder)
         return axis_of_list(name, match.shape, match.listed[0], match.columns[0], self.folder)

@@ -7,13 +7,14 @@ from typing import Literal
 Kind = Literal["code", "name"]
 
 _KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("code", "codes", "cd", "id", "key"), "code"),
+    **dict.fromkeys(("code", "codes", "maincode", "cd", "id", "key"), "code"),
     **dict.fromkeys(("name", "names", "nm", "label", "title", "description"), "name"),
 }
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SHORT = re.compile(r"(?P<what>[a-z]{2,}?|[a-z]+\d)(?P<year>\d\d)?(?P<kind>cd|nm)")
 """As Britain's lists have them: lsoa21cd, ladnm."""
-_BUREAU = re.compile(r"(geoid|geocode)\d\d")
+_DATED = re.compile(r"(geoid|geocode|code|name)\d\d")
+"""A word with the two digits of a year: GEOID20, SA2_CODE21."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class ColumnName:
         """Return the name that a text is."""
         parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
         words, kind = list[str](), None
-        for word in re.split(r"[\W_]+", parted.casefold()):
+        for given in re.split(r"[\W_]+", parted.casefold()):
+            dated = _DATED.fullmatch(given)
+            word = given if dated is None else dated[1]
             short = _SHORT.fullmatch(word)
             if word in _KINDS:
                 kind = kind or _KINDS[word]
@@ -50,8 +53,7 @@ class ColumnName:
                 kind = kind or _KINDS[short["kind"]]
                 words.append(short["what"])
             elif word and not _YEAR.fullmatch(word):
-                found = _BUREAU.fullmatch(word)
-                words.append(word if found is None else found[1])
+                words.append(word)
         return cls(text, tuple(words), kind)
 
     def role(self, listed: "ColumnName") -> tuple[str, ...] | None:

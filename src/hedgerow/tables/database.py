@@ -89,7 +89,8 @@ def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
         if "Permission denied" in str(error):
             raise MachineError(f"no permission to read {subject}") from None
         rule = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
-        raise outside_limits(subject, rule, str(error)) from None
+        said = str(error).partition("\nPossible fixes:")[0]  # these are for DuckDB's own options
+        raise outside_limits(subject, rule, said) from None
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
+from unicodedata import normalize
 
 import duckdb
 import numpy as np
@@ -330,11 +331,19 @@ def _no_row(
     )
 
 
+_AROUND = " \t\u00a0'\"="
+"""What programs leave around a code: ``'01`` and ``="01"`` keep a spreadsheet from its zero."""
+
+
 def _alike(axis: Axis, code: str) -> str:
-    """Return which leaf is called the same but for leading zeros, outer spaces and capitals."""
+    """Return which leaf is the same but for leading zeros, what stands around it, or its case."""
 
     def bare(codes: pl.Series) -> pl.Series:
-        return codes.str.strip_chars().str.strip_chars_start("0").str.to_lowercase()
+        whole = codes.str.normalize("NFC").str.strip_chars(_AROUND)
+        return whole.str.strip_chars_start("0").str.to_lowercase()
 
     similar = axis.labels[-1].filter(bare(axis.labels[-1]) == bare(pl.Series([code]))[0])
-    return f"; the list has {similar[0]!r}" if len(similar) else ""
+    if similar.is_empty():
+        return ""
+    same = normalize("NFC", similar[0]) == normalize("NFC", code)
+    return f"; the list has {similar[0]!r}{', accents written in another way' if same else ''}"

@@ -135,6 +135,8 @@ def _csv(path: Path, start: bytes, subject: str) -> Relation:
         head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
     except UnicodeDecodeError:
         raise outside_limits(subject, NOT_UTF8) from None
+    if head[:4].lower() == "sep=" and head[5:6] in {"", "\r", "\n"}:
+        raise TableError(f"{subject} begins with a line for Excel alone, sep=…; delete that line")
     separator = max(",;\t|", key=re.sub('"[^"]*"', "", head.split("\n", 1)[0]).count)
     try:
         names = tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=separator)))

@@ -20,11 +20,15 @@ READERS = {
     ".dta": "read_dta",
     ".sav": "read_sav",
     ".zsav": "read_sav",
+    ".por": "read_por",
 }
 """The function of pyreadstat for each suffix."""
 
 ROWS = 1 << 18
-"""Rows that are in memory at a time; those before them are passed over again for each chunk."""
+"""Rows of the first chunk."""
+
+VALUES = 1 << 21
+"""Values that are in memory at a time, of about 100 bytes each."""
 
 
 def is_statistics_file(source: Any) -> bool:
@@ -81,11 +85,13 @@ class StatisticsFile:
         options: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
         if READERS[self.path.suffix.lower()] == "read_sav":
             options["user_missing"] = True
-        rows, first = ROWS, 0
-        while rows == ROWS:
+        rows = limit = first = 0
+        while rows == limit:
+            # The rows before a chunk are passed over again for each, so that chunks must grow.
+            limit = max(ROWS, min(first, VALUES // len(names)))
             with _read_errors(self.subject):
                 columns, _ = _reader(self.path)(
-                    str(self.path), usecols=names, row_offset=first, row_limit=ROWS, **options
+                    str(self.path), usecols=names, row_offset=first, row_limit=limit, **options
                 )
                 values = [
                     pa.array(columns[name], kind)
