@@ -200,11 +200,11 @@ def test_a_label_of_one_axis_stands_alone_and_a_shared_one_behind_its_axis(spec)
     tree = made.tree()
     said = hr.Description(levels={"sa2": "Area"}, axes={"work": "Place of work"})
     assert said.cuboid_label(tree, (2, 2)) == "home: Area × Place of work: Area"
-    assert said.cuboid_label(tree, (1, 0)) == "home.state"
+    assert said.cuboid_label(tree, (1, 0)) == "home state"
     assert said.cuboid_label(tree, (0, 0)) == "total"
     home = hr.Tree([tree.axes[0]])
     assert said.cuboid_label(home, (2,)) == "Area"
-    assert hr.Description().cuboid_label(tree, (2, 1)) == tree.name_of((2, 1))
+    assert hr.Description().cuboid_label(tree, (2, 1)) == "home sa2 × work state"
 
 
 def test_levels_with_the_same_label_stay_apart_on_the_page(spec, tmp_path):

@@ -285,7 +285,7 @@ def test_where_a_pair_is_too_wide_its_rows_are_listed(cubes, monkeypatch):
     made = cubes["pairs"]
     monkeypatch.setattr(cube_module, "MOST_COLUMNS", 1)
     monkeypatch.setattr(cube_module, "MOST_ROWS", 2)
-    found = table(read(page_of(made)), "Counts by home.region; the first 2 of 3")
+    found = table(read(page_of(made)), "Counts by home region; the first 2 of 3")
     told = [[one.text for one in row.values()] for row in found.rows]
     wanted = [[name, *sentence(row)] for (name,), row in by_labels(made, (1, 0)).items()]
     assert told == wanted[:2]
@@ -298,7 +298,7 @@ def test_where_a_pair_is_too_wide_its_rows_are_listed(cubes, monkeypatch):
 def test_the_pairs_of_levels_have_the_cells_shares_and_dense_errors(cubes, kind):
     made = cubes[kind]
     found, plan = table(made.seen, PAIRS), made.plan
-    names = [["total", *(f"{axis.name}.{level}" for level in axis.levels)]
+    names = [["total", *(f"{axis.name} {level}" for level in axis.levels)]
              for axis in made.tree.axes]  # fmt: skip
     corner = next(iter(found.rows[0]))
     assert corner == "{} ↓{} →".format(*(axis.name for axis in made.tree.axes))
@@ -360,7 +360,7 @@ def mean_error(shape, levels, noise, fixed):
 def test_every_combination_has_a_row_of_its_own(cubes, kind):
     made = cubes[kind]
     found = table(made.seen, LEVELS)
-    assert found.column("Level") == list(made.plan.cuboids)
+    assert found.column("Level") == [made.plan.label_of(k) for k in made.plan.levels]
     for levels, row in zip(made.plan.levels, found.rows, strict=True):
         file = counts_of(made, levels)
         assert number(row["Listed, above 0"].text) == len(file)
@@ -378,7 +378,7 @@ def test_a_page_says_how_a_cube_was_measured(cubes):
     whole, few = (item(cubes[kind].seen, "How the counts were made").text for kind in
                   ("pairs", "doubtful"))  # fmt: skip
     assert "to all possible counts, at 11 of 12 combinations of levels (cuboids)." in whole
-    assert "all possible counts (of home.district × work.district, those of which every" in few
+    assert "all possible counts (of home district × work district, those of which every" in few
     assert "count was released as positive), at 8 of 9 combinations of levels (cuboids)." in few
     for kind in ("pairs", "doubtful"):
         text = cubes[kind].seen.text

@@ -120,7 +120,7 @@ def test_the_page_in_a_release_is_the_one_that_its_files_make(named, kind):
 
 def test_a_pair_without_margins_of_its_own_has_sums_without_intervals(named):
     made = named["tables"]
-    found = table(made.seen, "Counts by home.region (rows) and work.region (columns)")
+    found = table(made.seen, "Counts by home region (rows) and work region (columns)")
     corner = next(iter(found.rows[0]))
     frame = counts_of(made, (1, 1, 0))
     columns = sorted(set(frame["work_region"]))
@@ -158,7 +158,7 @@ def test_a_pair_with_one_margin_has_the_interval_of_that_one_alone(named):
 
 def test_a_table_of_three_axes_alone_is_listed_with_all_its_codes(named):
     made = named["alone"]
-    found = table(made.seen, "Counts by home.region × work.region × age.region")
+    found = table(made.seen, "Counts by home region × work region × age region")
     told = [[cell.text for cell in row.values()] for row in found.rows]
     wanted = [
         [f"{r['home_region']} → {r['work_region']} → {r['age_region']}", f"{r['count']:,}",
@@ -201,7 +201,9 @@ def test_there_is_no_matrix_of_levels_but_for_two_axes(named, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_cuboid_has_a_row_of_its_own(named, kind):
     made = named[kind]
-    assert table(made.seen, "Level by level").column("Level") == list(made.plan.cuboids)
+    assert table(made.seen, "Level by level").column("Level") == [
+        made.plan.label_of(levels) for levels in made.plan.levels
+    ]
 
 
 # Words.
@@ -210,10 +212,10 @@ def test_every_cuboid_has_a_row_of_its_own(named, kind):
 def test_a_page_says_which_tables_were_released_and_that_they_agree(named):
     told = named["tables"].seen.text
     assert (
-        "2 tables were released: home.region × work.region × age.region and home.ward × "
-        "work.region. They agree on everything that they have in common: what they tell of "
-        "home.region × work.region is the same. No joint table was made: counts that need levels "
-        "of several tables at once, such as home.ward × work.region × age.region, are not in "
+        "2 tables were released: home region × work region × age region and home ward × "
+        "work region. They agree on everything that they have in common: what they tell of "
+        "home region × work region is the same. No joint table was made: counts that need levels "
+        "of several tables at once, such as home ward × work region × age region, are not in "
         "this release."
     ) in " ".join(told.split())
     assert "adds up to all coarser ones, so the tables agree." in told
@@ -222,7 +224,7 @@ def test_a_page_says_which_tables_were_released_and_that_they_agree(named):
     assert item(overview, "Tables").text == "2"
     assert "what they tell of the total is the same" in " ".join(named["margins"].seen.text.split())
     title = named["margins"].seen.all("title")[0].text
-    assert title == "Counts by home.district and work.ward"
+    assert title == "Counts by home district and work ward"
 
 
 @pytest.mark.parametrize("kind", ["beside", "below", "alone", "one"])
@@ -246,17 +248,17 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
         return " ".join(item(named[kind].seen, "How the counts were made").text.split())
 
     assert (
-        "was added to all possible counts of home.district and work.ward, at 2 of 3 "
+        "was added to all possible counts of home district and work ward, at 2 of 3 "
         "combinations of levels (cuboids)."
     ) in made("margins")
     assert (
-        "to all possible counts of home.region × work.district and home.district × work.region "
-        "(and of home.district × work.district, those of which every coarser count was released "
+        "to all possible counts of home region × work district and home district × work region "
+        "(and of home district × work district, those of which every coarser count was released "
         "as positive), at 3 of 5 combinations of levels"
     ) in made("below")
     follow = "Not measured, as they follow from others: {}."
-    assert follow.format("home.region × work.region") in made("tables")
-    assert follow.format("work.region and work.district") in made("beside")
+    assert follow.format("home region × work region") in made("tables")
+    assert follow.format("work region and work district") in made("beside")
     for kind in KINDS:
         assert named[kind].plan.joint.words in made(kind)
 
@@ -270,7 +272,7 @@ def test_a_level_of_a_numeric_axis_alone_has_a_page_without_a_distribution(tmp_p
     )
     assert made.seen.all("title")[0].text == "Distribution of age"
     assert not made.seen.all("section", id="distribution")
-    found = table(made.seen, f"Counts by {level}")
+    found = table(made.seen, f"Counts by {level.replace('_', ' ')}")
     assert [row["Count"].text for row in found.rows] == [
         f"{count:,}" for count in counts_of(made, (tree.axes[0].level_number(level),))["count"]
     ]

@@ -102,7 +102,7 @@ def test_the_released_cuboids_alone_are_offered_and_each_shows_its_counts(opened
     made = named[kind]
     tab = ready(opened(made.path), "Everything")
     finer = [levels for levels in made.plan.levels if any(levels)]
-    assert offered(tab) == ["total", *(made.tree.name_of(levels) for levels in finer)]
+    assert offered(tab) == ["total", *(made.plan.label_of(levels) for levels in finer)]
     for levels in finer:
         choose(tab, levels)
         check_picture(tab, made, levels, {})
@@ -116,7 +116,7 @@ def test_a_cell_opens_into_the_finer_cuboids_of_its_tables(opened, named):
     tab.locator(".matrix tbody tr").nth(2).locator(".cell").nth(1).click()
     ready(tab, "home region 1 × work region 1")
     areas = {0: (1, "1"), 1: (1, "1")}
-    assert offered(tab) == ["not split", "age.region", "home.ward"]
+    assert offered(tab) == ["not split", "age region", "home ward"]
     assert tab.evaluate("location.hash") == "#cube-1.1.1-1.1.1-0.0.1"
     for levels in ((1, 1, 1), (3, 1, 0)):
         choose(tab, levels)
@@ -173,7 +173,7 @@ def test_what_is_not_carried_is_offered_as_a_file(opened, named, tmp_path, monke
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
     tab = ready(opened(path), "Everything")
-    assert offered(tab)[-1] == "home.district × work.ward (in its file)"
+    assert offered(tab)[-1] == "home district × work ward (in its file)"
     choose(tab, (2, 3))
     assert "are in counts/cuboid=2-3.parquet beside this page" in tab.inner_text("#explorer")
 

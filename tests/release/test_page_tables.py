@@ -65,7 +65,7 @@ def test_the_first_counts_are_those_of_the_coarsest_file_with_several(shown, kin
     columns = [axis.columns[level - 1] for axis, level in
                zip(made.tree.axes, made.tree.cuboid(depth), strict=True) if level]  # fmt: skip
     names = [" › ".join(row) for row in file.select(columns).iter_rows()]
-    assert found.column(made.tree.cuboid_name(depth)) == names[:60]
+    assert found.column(made.plan.label_of(made.tree.cuboid(depth))) == names[:60]
     for row, (count, estimate) in zip(
         found.rows, file.select("count", "estimate").iter_rows(), strict=False
     ):
@@ -98,7 +98,9 @@ def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
     assert facts["total"] == list(made.files[0].select("count", "low", "high").row(0))
     assert facts["last"] == made.tree.depth
     assert facts["steps"] == [list(step) for step in made.tree.steps]
-    assert facts["depths"] == [made.tree.cuboid_name(t) for t in range(made.tree.depth + 1)]
+    assert facts["depths"] == [
+        made.plan.label_of(made.tree.cuboid(t)) for t in range(made.tree.depth + 1)
+    ]
     assert [axis["name"] for axis in facts["axes"]] == [axis.name for axis in made.tree.axes]
 
 
@@ -109,7 +111,7 @@ def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
 def test_the_levels_have_the_cells_rows_noise_and_shares_of_plan_and_files(shown, kind):
     made = shown[kind]
     found, cells = table(made.seen, LEVELS), [len(one) for one in node_sums(made.tree)]
-    names = [f"{t} {made.tree.cuboid_name(t)}" for t in range(made.tree.depth + 1)]
+    names = [f"{t} {made.plan.label_of(made.tree.cuboid(t))}" for t in range(made.tree.depth + 1)]
     assert found.column("Level") == names
     assert [number(words) for words in found.column("Possible counts")] == cells
     listed = [number(words) for words in found.column("Listed, above 0")]
@@ -208,7 +210,9 @@ def deviations(chance, *, gaussian):
 def test_standard_errors_by_size_are_the_means_over_the_rows_of_the_files(shown, kind):
     made = shown[kind]
     found, counted = table(made.seen, SIZES), 0
-    names = [made.tree.cuboid_name(t) for t, file in enumerate(made.files) if len(file)]
+    names = [
+        made.plan.label_of(made.tree.cuboid(t)) for t, file in enumerate(made.files) if len(file)
+    ]
     assert found.column("Level") == names
     for row, file, what in zip(
         found.rows, [file for file in made.files if len(file)], made.plan.depths, strict=True

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from hedgerow import __version__
+from hedgerow.cli.described import show_heading, show_levels
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
@@ -246,10 +247,13 @@ def compare(
         )
     for confidential, _ in not_stated(counts) + moved(counts):
         stdout.print(f"{escape(confidential)}\n")
+    show_heading(released.plan)
     stdout.print("Error of the released counts against the truth (confidential):\n")
     rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected)]
     stdout.print(escape(aligned(rows)))
-    stdout.print(f"\n{COMPARED}")
+    stdout.print("")
+    show_levels(released.plan)
+    stdout.print(COMPARED)
     if picture is not None:
         title = "CONFIDENTIAL: error of the release"
         picture_of_errors({"measured": errors}, picture, title=title, expected=expected)

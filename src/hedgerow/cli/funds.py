@@ -1,6 +1,7 @@
 """The command `funds`: share an amount by released counts, with intervals of what is due."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
@@ -17,7 +18,7 @@ from hedgerow.cli.output_file import (
     write_table,
 )
 from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
@@ -88,7 +89,10 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
-    rows = [_row(row, whole=whole) for row in frame.head(MOST_SHOWN).iter_rows(named=True)]
+    head = frame.head(MOST_SHOWN)
+    with suppress(TableError):  # a column called like one of names is there: codes are enough
+        head = released.plan.tree.with_names(head)
+    rows = [_row(row, whole=whole) for row in head.iter_rows(named=True)]
     total = f"{amount:,.2f}".removesuffix(".00")
     stdout.print(
         f"\n{total} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals of what is "
@@ -126,9 +130,10 @@ def _named(tree: Tree, levels: Mapping[str, str]) -> str:
 
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:
-    """Return a row in words; the area by its codes, coarsest first."""
+    """Return a row in words; the area by its codes, coarsest first, and their names."""
     facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    area = " ".join(str(value) for name, value in row.items() if name not in facts) or "all"
+    words = (value for name, value in row.items() if name not in facts and value is not None)
+    area = " ".join(map(str, words)) or "all"
     number = "{:,.0f}" if whole else "{:,.2f}"
     money = (number.format(row[name]) for name in (AMOUNT, LOW, HIGH))
     flag = "yes" if row[CONTRADICTED] else ""

@@ -11,6 +11,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
+from hedgerow.cli.described import show_heading, show_levels
 from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
@@ -196,7 +197,10 @@ def warn(made: Plan) -> None:
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     """Print what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
-    stdout.print(f"\n{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
+    stdout.print("")
+    show_heading(made)
+    stdout.print(f"{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
+    show_levels(made)
     if matrix := forecast_matrix(made, frame):
         stdout.print(f"{escape(matrix)}\n")
     if len(made.tables) > 1:

@@ -10,6 +10,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
+from hedgerow.cli.described import show_columns, show_heading
 from hedgerow.cli.output_file import (
     TABLES,
     ByLevels,
@@ -24,6 +25,7 @@ from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.plan.describe import aligned
+from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.answers import area_sums
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.cuboid import label_columns, levels_of
@@ -219,7 +221,7 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
     _put(
-        asked.named(frame, released, output), output, quote_formulas=quote_formulas,
+        plan, asked.named(frame, released, output), output, quote_formulas=quote_formulas,
         note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
         "measured",
     )  # fmt: skip
@@ -253,7 +255,7 @@ def _counts(
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output, lookup)
-    _put(named, output, quote_formulas=quote_formulas, note=note)
+    _put(released.plan, named, output, quote_formulas=quote_formulas, note=note)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
@@ -283,26 +285,32 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
     return released.level(asked.level, depth=asked.depth, all=asked.all_cells)
 
 
-def _put(frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool) -> None:
-    """Write a table, or show its first rows."""
+def _put(
+    plan: Plan, frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool
+) -> None:
+    """Write a table, or show its first rows with what they are."""
     if output is None:
         labels = [name for name, kind in frame.schema.items() if kind == pl.String]
-        _show(frame, labels, note)
+        show_heading(plan)
+        _show(frame, labels)
+        stdout.print("")
+        show_columns(plan, frame.columns)
+        stdout.print(
+            f"{min(len(frame), FIRST_ROWS):,} of {len(frame):,} rows; {note}. "
+            "--output FILE.csv writes all rows."
+        )
         return
     write_table(frame, output, quote_formulas=quote_formulas)
     stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
 
 
-def _show(frame: pl.DataFrame, labels: Sequence[str], note: str) -> None:
+def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
     """Print the first rows: codes to the left, numbers to the right."""
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     rows = [head.columns, *zip(*columns, strict=True)]
     stdout.print(
         escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
-    )
-    stdout.print(
-        f"\n{len(head):,} of {len(frame):,} rows; {note}. --output FILE.csv writes all rows."
     )
 
 

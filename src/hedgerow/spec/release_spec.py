@@ -49,6 +49,7 @@ from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
 
@@ -213,8 +214,7 @@ class ReleaseSpec:
 
     def plan(self, tree: Tree) -> Plan:
         """Return the plan of the file, with the public files that it names read."""
-        description = within("[describe]", described_by, self.file.describe)
-        within("[describe]", description.check_names, tree)
+        description = self.description(tree)
         made = make_plan(
             tree,
             budget=budget_of(self.file.privacy),
@@ -227,6 +227,12 @@ class ReleaseSpec:
             public=self.public,
         )
         return made.described(description)
+
+    def description(self, tree: Tree) -> Description:
+        """Return what ``[describe]`` says of the table."""
+        description = within("[describe]", described_by, self.file.describe)
+        within("[describe]", description.check_names, tree)
+        return description
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """Return the plan of least budget for a weighted squared error (records²).
@@ -247,7 +253,7 @@ class ReleaseSpec:
             invariants=self.invariants,
             public=self.public,
         )
-        return replace(plan, allocation=Shares.name)
+        return replace(plan, allocation=Shares.name).described(self.description(tree))
 
     @property
     def allocation(self) -> AllocationSpec:

@@ -118,11 +118,11 @@ class Description:
 
     def axis_label(self, axis: Axis) -> str:
         """Return what readers call an axis."""
-        return self.axes.get(axis.name, axis.name)
+        return self.axes.get(axis.name, readable(axis.name))
 
     def level_label(self, axis: Axis, name: str) -> str:
         """Return what readers call a level or column of an axis, beside the axis's label."""
-        return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, name))
+        return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, readable(name)))
 
     def column_labels(self, tree: Tree) -> dict[str, str]:
         """Return for each column of a release's codes what readers call it, alone."""
@@ -135,7 +135,8 @@ class Description:
     def level_words(self, tree: Tree, axis: Axis, name: str) -> str:
         """Return what readers call a level or column of an axis, standing alone.
 
-        A label that can mean no other axis says it all; otherwise the axis stands before it.
+        A label that can mean no other axis says it all; otherwise the axis stands before it. What
+        has no label is called as in the plan, in words.
         """
         label = self.level_label(axis, name)
         others = (each for each in tree.axes if each is not axis)
@@ -145,10 +146,10 @@ class Description:
             return label
         if axis.name in self.axes or name in self.levels:
             return f"{self.axis_label(axis)}: {label}"
-        return f"{axis.name}.{name}"
+        return f"{self.axis_label(axis)} {label}"
 
     def cuboid_label(self, tree: Tree, levels: Levels) -> str:
-        """Return a cuboid in readers' words: `Tree.name_of`, with labels where there are any."""
+        """Return a cuboid in readers' words: `Tree.name_of` with labels, or in words."""
         named = [
             self.level_words(tree, axis, axis.levels[level - 1])
             for axis, level in zip(tree.axes, levels, strict=True)
@@ -166,6 +167,11 @@ class Description:
 
 
 TEXTS = ("title", "unit", "publisher", "period", "licence", "language")
+
+
+def readable(name: str) -> str:
+    """Return the name of an axis, level or column as words."""
+    return name.replace("_", " ").strip() or name
 
 
 def paragraphs(text: str) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ const unit = facts.unit || "records";
 const held = new Map();
 
 // What a level is called where no other level of its axis stands beside it.
-function levelName(a, k, between = " ") {
+function levelName(a, k) {
   const { name, levels, alone } = axes[a];
   if (alone) return alone[k - 1];
-  return axes.length > 1 ? `${name}${between}${levels[k - 1]}` : levels[k - 1];
+  return axes.length > 1 ? `${name} ${levels[k - 1]}` : levels[k - 1];
 }
 
 async function parts(name) {
@@ -83,12 +83,14 @@ async function readDepth(t) {
 }
 
 async function readLevel(axis, level) {
-  const [short, sizes, possible, text] = await parts(`level-${axis}-${level}`);
+  const [short, sizes, possible, text, names] = await parts(`level-${axis}-${level}`);
+  const lines = (bytes) => new TextDecoder().decode(bytes).split("\n");
   held.set(`level-${axis}-${level}`, {
     short: numbers(short)[0] === 1,
     start: starts(numbers(sizes)),
     possible: numbers(possible),
-    labels: new TextDecoder().decode(text).split("\n"),
+    labels: lines(text),
+    names: names ? lines(names) : [],
   });
 }
 
@@ -103,14 +105,24 @@ async function need(deepest) {
 const depth = (t) => held.get(`depth-${t}`);
 const level = (axis, k) => held.get(`level-${axis}-${k}`);
 
-function label(axis, k, code) {
+function wholeCode(axis, k, code) {
   const known = level(axis, k);
   const own = known.labels[code];
-  return known.short ? label(axis, k - 1, owner(known.start, code)) + own : own;
+  return known.short ? wholeCode(axis, k - 1, owner(known.start, code)) + own : own;
 }
 
-// What a small place has room for: the end of a label that begins as its parent's does.
+// Words that may run from right to left, so that what stands beside them keeps its order.
+const apart = (words) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(words) ? `\u2068${words}\u2069` : words;
+
+// An area's name with its code after it, or the code alone.
+function label(axis, k, code) {
+  const own = apart(wholeCode(axis, k, code)), name = level(axis, k).names[code];
+  return name ? `${apart(name)} (${own})` : own;
+}
+
+// What a small place has room for: a name, or the end of a code that begins as its parent's does.
 function ending(axis, k, code) {
   const known = level(axis, k);
+  if (known.names[code]) return known.names[code];
   return known.short ? `…${known.labels[code]}` : known.labels[code];
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
@@ -154,7 +154,8 @@ def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeri
     """Return the codes of a level: family sizes, used and possible, and their labels, one a line.
 
     Where every label begins with that of its parent, the rest alone is written. The ranges of a
-    numeric axis are written without the number before them.
+    numeric axis are written without the number before them. Names follow where the level has any,
+    one a line, empty where a code has none.
     """
     child_start = axis.child_start[level - 1]
     labels = visible_labels(axis.labels[level - 1].gather(used.codes))
@@ -169,14 +170,26 @@ def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeri
         shortened = bool(begins and (labels != upper).any())
         if shortened:
             labels = labels.str.slice(upper.str.len_chars())
+    names = axis.names_of(level)
+    named = [] if names is None else [visible_labels(names.gather(used.codes).fill_null(""))]
     return block(
         [
             varints(np.array([int(shortened)])),
             varints(np.diff(used.start)),
             varints(child_start[above + 1] - child_start[above]),
-            "\n".join(labels.to_list()).encode(),
+            *("\n".join(each.to_list()).encode() for each in (labels, *named)),
         ]
     )
+
+
+def area_labels(axis: Axis, level: int, codes: Int32 | Int64) -> list[str]:
+    """Return areas as a table shows them: the name, and the code after it; else the code alone."""
+    labels = visible_labels(axis.labels[level - 1].gather(codes))
+    names = axis.names_of(level)
+    if names is None:
+        return labels.to_list()
+    named = visible_labels(names.gather(codes).fill_null(""))
+    return [f"{name} ({code})" if name else code for code, name in zip(labels, named, strict=True)]
 
 
 def visible_labels(labels: pl.Series) -> pl.Series:

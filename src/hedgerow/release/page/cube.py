@@ -36,13 +36,13 @@ from hedgerow.release.page.carried import (
     MOST_NODES,
     ROOT,
     UsedCodes,
+    area_labels,
     block,
     folded,
     level_block,
     rounded,
     value_parts,
     varints,
-    visible_labels,
 )
 from hedgerow.release.page.described import axis_facts, unit_facts
 from hedgerow.release.page.markup import counted, shown, table
@@ -156,8 +156,7 @@ class CarriedCuboids:
         return self._matrix(levels, (split[0], split[1]))
 
     def _labels(self, axis: int, level: int, codes: Int64) -> list[str]:
-        labels = self.tree.axes[axis].labels[level - 1].gather(codes)
-        return [shown(label) for label in visible_labels(labels).to_list()]
+        return [shown(label) for label in area_labels(self.tree.axes[axis], level, codes)]
 
     def _list(self, levels: Levels) -> str:
         name, cells = shown(self.plan.label_of(levels)), self.cells[levels]

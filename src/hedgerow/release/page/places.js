@@ -56,4 +56,4 @@ function within(place, levels) {
 
 // The levels that a cuboid has below another.
 const wordsOf = (own, levels) => axes.map((_axis, a) => levels[a] > own[a]
-  ? levelName(a, levels[a], ".") : null).filter(Boolean).join(" × ");
+  ? levelName(a, levels[a]) : null).filter(Boolean).join(" × ");

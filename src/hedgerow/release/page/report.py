@@ -23,7 +23,7 @@ from hedgerow.release.directory.manifest import check_plain
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, markup, words
-from hedgerow.release.page.carried import Carried, carry, parts_of, visible_labels
+from hedgerow.release.page.carried import Carried, area_labels, carry, parts_of
 from hedgerow.release.page.cube import carry_cuboids
 from hedgerow.release.page.described import (
     axis_facts,
@@ -69,7 +69,7 @@ def first_counts(plan: Plan, carried: Carried) -> str:
         return "<p>The counts are in the Parquet files of this release.</p>"
     nodes, interval = _first(carried.nodes[depth]), carried.intervals[depth]
     codes = [
-        visible_labels(axis.labels[level - 1].gather(code)).to_list()
+        area_labels(axis, level, code)
         for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
         if level
     ]
