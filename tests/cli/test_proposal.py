@@ -229,7 +229,25 @@ def test_lists_that_do_not_nest_become_one_product(proposed, here):
         "name": "attributes", "attribute": True, "product": ["sex", "band", "age"],
         "lists": ["sex.csv", "ages.csv"],
     }  # fmt: skip
-    assert "sex, band, age are all columns of sex.csv, ages.csv" in out
+    assert "sex, band, age are the columns of sex.csv, ages.csv, and do not all nest" in out
+
+
+def test_a_list_of_combinations_is_a_product_of_its_own(run, proposed, here):
+    areas = [(f"c{i // 12}", f"t{i // 3}", f"b{i}") for i in range(48)]
+    write(here / "areas.csv", "county,tract,block", areas)
+    rows = [(h, r, h if h == "yes" else r) for h in ("yes", "no") for r in ("a", "b", "c")]
+    write(here / "race.csv", "hispanic,race,group", rows)
+    lists = ("--list", "areas.csv", "--list", "race.csv", "--count", "n")
+    found, _, _ = proposed("block,hispanic,race,n", *lists)
+    assert [axis["name"] for axis in found["axis"]] == ["block", "attributes"]
+    assert found["axis"][1]["product"] == ["hispanic", "race", "group"]
+    people = [(b, h, r, 5) for _, _, b in areas for h in ("yes", "no") for r in ("a", "b")]
+    write(here / "table.csv", "block,hispanic,race,n", people)
+    for command in (("release", "release.toml"), ("check", "out")):
+        assert run(*command)[0] == 0
+    (here / "release.toml").unlink()
+    found, _, _ = proposed("block,race,n", *lists)  # which race alone does not tell
+    assert [axis["name"] for axis in found["axis"]] == ["block", "race"]
 
 
 def test_a_list_that_no_column_is_called_like_leaves_the_column_open(proposed, here):

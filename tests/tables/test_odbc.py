@@ -1,11 +1,18 @@
-"""Queries over ODBC: the SQLite driver of the system, and secrets that stay where they are."""
+"""Queries over ODBC to SQLite and PostgreSQL, and secrets that stay where they are."""
 
+import os
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from traceback import format_exception
+from urllib.parse import urlsplit
 
+import adbc_driver_postgresql.dbapi as adbc
 import arrow_odbc
 import pytest
 
+from hedgerow import cli
 from hedgerow.errors import TableError
 from hedgerow.tables import database, odbc
 from hedgerow.tables.axis import Axis
@@ -168,3 +175,104 @@ def test_a_missing_library_names_the_extra(connection, monkeypatch):
     monkeypatch.setattr(database, "import_module", absent)
     with pytest.raises(TableError, match=r"pip install 'hedgerow\[odbc\]'"):
         counted(connection)
+
+
+DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
+PASSWORD = "S3cr3t;w"  # noqa: S105 - of a server for tests
+RELEASE = """
+[table]
+source = "{url}"
+query = "SELECT county, n FROM {table}"
+count = "n"
+[[axis]]
+name = "place"
+areas = "places.csv"
+levels = ["county"]
+[privacy]
+epsilon = 1
+delta = 1e-8
+[ledger]
+database = "ledger.db"
+dataset = "all"
+[output]
+directory = "out"
+"""
+
+
+@pytest.fixture
+def postgresql(tmp_path):
+    """A table on a server, its name, and the parts of a connection string to it by a password."""
+    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
+    if not url:
+        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
+    if not DRIVERS_OF_POSTGRESQL:
+        pytest.skip("PostgreSQL's driver for ODBC is not here")
+    name = f"odbc_{sha256(str(tmp_path).encode()).hexdigest()[:12]}"
+    place = urlsplit(url)
+    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+        cursor.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+        cursor.execute(
+            f"CREATE TABLE {name} (county text, padded char(9), whole float8, n numeric(12, 0))"
+        )
+        cursor.execute(
+            f"INSERT INTO {name} VALUES ('01074', '01074', 2, 3), ('01075', '01075', 2, 4)"
+        )
+        cursor.execute(f"GRANT SELECT ON {name} TO {name}")
+        db.commit()
+    yield name, {
+        "Driver": DRIVERS_OF_POSTGRESQL[0], "Server": place.hostname, "Port": place.port,
+        "Database": place.path[1:], "UID": name, "PWD": f"{{{PASSWORD}}}",
+    }  # fmt: skip
+    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+        cursor.execute(f"DROP TABLE {name}")
+        cursor.execute(f"DROP ROLE {name}")
+        db.commit()
+
+
+def written(parts):
+    return "odbc://" + ";".join(f"{key}={value}" for key, value in parts.items())
+
+
+def test_postgresql_is_read_over_odbc(postgresql):
+    table, parts = postgresql
+    url = written(parts)
+    assert counted(url, f"SELECT county, n FROM {table}", count="n") == {"01074": 3, "01075": 4}
+    assert counted(url, f"SELECT TRIM(padded) AS county FROM {table}") == {"01074": 1, "01075": 1}
+    assert counted(url, f"SELECT whole AS county FROM {table}") == {"2": 2}
+    with refused("look for lost leading zeros, spaces") as caught:
+        counted(url, f"SELECT padded AS county FROM {table}")
+    assert "the list has '0107" in caught.value.confidential
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"Port": 1}, {"Database": "none"}, {"UID": "somebody"}, {"Driver": "none"}, {"PWD": ""}],
+)
+def test_no_error_of_postgresql_shows_a_secret(postgresql, change):
+    table, parts = postgresql
+    sql = f"SELECT nothing FROM {table}"
+    with pytest.raises(TableError, match="check the connection string") as caught:
+        read_areas(Query(written(parts | change), sql), ["nothing"])
+    everything = "".join(format_exception(caught.value)) + str(caught.value.confidential)
+    assert not any(word in everything for word in (PASSWORD, "somebody", f'"{table}"'))
+
+
+def test_a_release_over_odbc_writes_no_secret_anywhere(postgresql, tmp_path, monkeypatch, capsys):
+    table, parts = postgresql
+    monkeypatch.chdir(tmp_path)
+    Path("places.csv").write_text("county\n01074\n01075\n")
+    Path("release.toml").write_text(RELEASE.format(url=written(parts), table=table))
+    for command in (
+        ["plan", "release.toml"],
+        ["ledger", "open", "release.toml", "--rho", "9"],
+        ["release", "release.toml"],
+        ["compare", "release.toml"],
+        ["check", "out"],
+    ):
+        assert cli.run(command) == 0
+    said = "".join(capsys.readouterr())
+    files = [path for path in Path().rglob("*") if path.is_file() and path.name != "release.toml"]
+    assert len(files) > 5
+    for text in (said.encode(), *(path.read_bytes() for path in files)):
+        assert PASSWORD.encode() not in text
+        assert b"UID=" not in text

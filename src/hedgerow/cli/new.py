@@ -184,7 +184,7 @@ def _propose(
     others = dict.fromkeys(shapes[path] for name, path in lists if name is None)
     axes = proposer.axes(said, named, [*others])
     sized = [one.sized(folder) if isinstance(one, ProposedAxis) else one for one in axes]
-    return with_product(sized, folder)
+    return with_product(sized, source.names, folder)
 
 
 def _check_columns(source: Source, used: Sequence[str]) -> None:

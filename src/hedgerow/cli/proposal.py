@@ -23,7 +23,9 @@ from hedgerow.tables.product import MOST_LEAVES
 from hedgerow.tables.sources import Source
 
 MOST_FACTOR = 1000
-"""Codes that a list has at most to be a factor of a product."""
+"""Rows that a list has at most to be a factor of a product."""
+FEW_AREAS = 10
+"""Areas up to which an axis is no spine."""
 _NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
 """What columns of numbers are often called."""
 _COUNTS = {"n", "count", "counts", "obs_value", "observation", "people", "persons", "records"}
@@ -248,24 +250,40 @@ class Proposer:
 
 
 def with_product(
-    axes: Sequence[ProposedAxis | AxisWords], folder: Path
+    axes: Sequence[ProposedAxis | AxisWords], names: Sequence[str], folder: Path
 ) -> list[ProposedAxis | AxisWords]:
-    """Return the axes; those of lists that do not nest become one, beside the largest axis."""
+    """Return the axes; those of lists that do not nest become one, beside the largest axis.
+
+    Args:
+        axes: all of them, with their sizes.
+        names: the columns of the table.
+        folder: of the release file.
+    """
     proposed = [axis for axis in axes if isinstance(axis, ProposedAxis) and axis.sizes is not None]
-    spine = max(proposed, key=lambda axis: (axis.sizes or [0])[-1], default=None)
-    factors = [
-        axis
-        for axis in proposed
-        if axis.factor and axis is not spine and _last(axis) <= MOST_FACTOR
-    ]
-    columns = [column for axis in factors for column in axis.factor]
+    spine = max(proposed, key=_last, default=None)
+    factors = [axis for axis in proposed if axis is not spine and _is_factor(axis, names)]
+    shapes = [axis.shape for axis in factors if axis.shape is not None]
+    columns = [column for shape in shapes for column in shape.frame.columns]
+    crossed = any(axis.shape and len(axis.shape.frame.unique()) > _last(axis) for axis in factors)
     alone = len(axes) == len(factors) + 1 and len(set(columns)) == len(columns)
-    if len(factors) < 2 or not alone or spine is None or len(spine.sizes or []) < 3:
+    if not (alone and spine is not None and (len(factors) > 1 or crossed)):
         return list(axes)
-    if prod(map(_last, factors)) > MOST_LEAVES or _last(spine) <= MOST_FACTOR // 100:
+    leaves = prod(len(shape.frame.unique()) for shape in shapes)
+    if len(spine.sizes or []) < 3 or _last(spine) <= FEW_AREAS or leaves > MOST_LEAVES:
         return list(axes)
     name = "attributes" if spine.name != "attributes" else "attribute"
-    return [spine, product_of(factors, name, folder).sized(folder)]
+    return [spine, product_of(shapes, name, folder).sized(folder)]
+
+
+def _is_factor(axis: ProposedAxis, names: Sequence[str]) -> bool:
+    """Return whether a list is short, and the table has columns that tell all of its rows apart."""
+    if axis.shape is None or "columns" in axis.keys:
+        return False
+    if any(axis.shape.is_measure(column) for column in axis.shape.columns):
+        return False
+    frame = axis.shape.frame.unique()
+    own = [column for column in frame.columns if column in names]
+    return len(frame) <= MOST_FACTOR and bool(own) and frame.select(own).n_unique() == len(frame)
 
 
 def _last(axis: ProposedAxis) -> int:

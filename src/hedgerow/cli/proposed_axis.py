@@ -37,14 +37,12 @@ class ProposedAxis:
         keys: its keys, in order.
         reason: how it was found, for the terminal and a comment.
         shape: the public list, if there is one.
-        factor: the columns of a list that has the table's own columns and no others.
         sizes: how many areas each level has; None where that is not known yet.
     """
 
     keys: Mapping[str, Any]
     reason: str
     shape: ListShape | None = None
-    factor: tuple[str, ...] = ()
     sizes: list[int] | None = field(default=None)
 
     @property
@@ -91,7 +89,7 @@ class ProposedAxis:
         except HedgerowError:
             return self
         sizes = [axis.size(level) for level in range(axis.depth + 1)]
-        return ProposedAxis(self.keys, self.reason, self.shape, self.factor, sizes)
+        return ProposedAxis(self.keys, self.reason, self.shape, sizes)
 
 
 def toml(value: Any) -> str:
@@ -170,8 +168,7 @@ def axis_of_list(
         )
     else:
         reason = f"{column} is {listed} of {shape.path.name}"
-    every = not rule and column == own and set(chosen) == set(shape.frame.columns)
-    return ProposedAxis(keys, reason + notes, shape, tuple(chosen) if every else ())
+    return ProposedAxis(keys, reason + notes, shape)
 
 
 def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | dict[str, str]:
@@ -249,10 +246,12 @@ def numeric(name: str, low: Decimal, high: Decimal, bins: int | None) -> Propose
     return ProposedAxis(keys, f"{name} is a number from {low} to {high}")
 
 
-def product_of(axes: Sequence[ProposedAxis], name: str, folder: Path) -> ProposedAxis:
-    """Return the axis of all combinations of the codes of several lists, beside a spine."""
-    product = [column for axis in axes for column in axis.factor]
-    paths = [axis.shape.path for axis in axes if axis.shape is not None]
+def product_of(shapes: Sequence[ListShape], name: str, folder: Path) -> ProposedAxis:
+    """Return the axis of all combinations of the rows of several lists, beside a spine."""
+    product = [
+        c for shape in shapes for c in sorted(shape.frame.columns, key=shape.sizes.__getitem__)
+    ]
+    paths = [shape.path for shape in shapes]
     keys: dict[str, Any] = {
         "name": name,
         "attribute": True,
@@ -260,5 +259,5 @@ def product_of(axes: Sequence[ProposedAxis], name: str, folder: Path) -> Propose
         "lists": [os.path.relpath(path, folder) for path in paths],
     }
     files = ", ".join(path.name for path in paths)
-    reason = f"{', '.join(product)} are all columns of {files}, and do not nest"
+    reason = f"{', '.join(product)} are the columns of {files}, and do not all nest"
     return ProposedAxis(keys, reason)
