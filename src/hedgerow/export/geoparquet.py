@@ -180,10 +180,7 @@ def no_places(tree: Tree, column: str) -> list[str]:
     if axis.not_stated is None:
         return []
     level = axis.columns.index(column) + 1
-    above = axis.ancestors(level)
-    own = np.bincount(above[axis.not_stated_leaves], minlength=axis.size(level))
-    everything = np.bincount(above, minlength=axis.size(level))
-    codes: list[str] = axis.labels[level - 1].filter(pl.Series(own == everything)).to_list()
+    codes: list[str] = axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()
     return codes
 
 
