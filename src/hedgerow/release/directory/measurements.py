@@ -39,8 +39,8 @@ from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.release.directory.public_files import write_facts
-from hedgerow.tables.area_names import names_frame
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.area_names import names_frame
 from hedgerow.tables.tree import Levels, Tree
 
 Part = TypeVar("Part")
@@ -239,9 +239,7 @@ def write_domain(path: Path, axis: Axis) -> None:
         _write_names(path.with_name(f"{axis.name}.names.parquet"), axis)
     if axis.shapes is not None:
         text = axis.shapes.to_json(axis.labels[axis.shapes.level - 1])
-        path.with_name(f"{axis.name}.shapes.json").write_text(
-            text, encoding="utf-8", newline="\n"
-        )
+        path.with_name(f"{axis.name}.shapes.json").write_text(text, encoding="utf-8", newline="\n")
 
 
 def _write_names(path: Path, axis: Axis) -> None:

@@ -211,6 +211,6 @@ def _check(shapes: Sequence[Any], labels: pl.Series, subject: str) -> None:
 def _is_geographic(given: Any, polygons: NDArray[Any]) -> bool:
     """Return whether coordinates are degrees: as the file says, or else as they look."""
     west, south, east, north = shapely.total_bounds(polygons)
-    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90  # noqa: PLR2004
+    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
     crs = given.crs
     return bool(in_degrees and (crs is None or crs.is_geographic))

@@ -136,9 +136,7 @@ class Shapes:
 
 
 def _polygons(given: Any) -> Polygons:
-    return tuple(
-        tuple(tuple(_arc(arc) for arc in ring) for ring in polygon) for polygon in given
-    )
+    return tuple(tuple(tuple(_arc(arc) for arc in ring) for ring in polygon) for polygon in given)
 
 
 def _arc(given: Any) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
 
+
 @dataclass(frozen=True, eq=False)
 class Topology:
     """Arcs, and the rings that they make.
