@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
+from hedgerow.errors import MachineError, TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
 from hedgerow.tables.codes.reading import Reading, called

@@ -53,11 +53,8 @@ from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
-<<<<<<< HEAD
-from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
-=======
 from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
->>>>>>> see
+from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64

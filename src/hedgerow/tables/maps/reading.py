@@ -164,8 +164,8 @@ def _level(given: Any, codes: AreaCodes, key: str | None, subject: str) -> tuple
                 )
             _check_size(labels, subject)
             return level, column
-        lacking.append((len(missing), f"{len(missing):,} of {len(labels):,} codes of "
-                        f"{labels.name!r} have no shape, such as {shorten(missing[0], 40)!r}"))  # fmt: skip
+        told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
+        lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
     if not lacking:
         raise TableError(
             f"no column of {subject} ({shorten(', '.join(there), 200)}) is called like one of the "
