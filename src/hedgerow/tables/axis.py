@@ -28,6 +28,7 @@ from hedgerow.tables.lists.product import (
     distinct_rows,
     nest_product,
 )
+from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
 
 LARGEST_SIZE = (1 << 31) - 1
