@@ -121,7 +121,9 @@ def _read(path: Path, subject: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if path.suffix.lower() in PARQUET:
-                return geopandas.read_parquet(path).rename_geometry(GEOMETRY)
+                read = geopandas.read_parquet(path)
+                own = read.geometry.name
+                return read if own == GEOMETRY else read.rename_geometry(GEOMETRY)
             read = geopandas.read_file(path, engine="pyogrio")
     except MemoryError:
         raise MachineError(f"cannot read {subject}: out of memory") from None
