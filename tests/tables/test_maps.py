@@ -184,8 +184,8 @@ HUGE = shapely.box(0, 0, 1e15, 1)
 SAID = {
     "a point": ([shapely.Point(0, 0)] * 3, None, "is a Point, not an area"),
     "nothing": ([], None, "is empty"),
-    "an empty shape": ([shapely.Polygon(), *voronoi(2)], None, "no geometry|is empty|is a None"),
-    "a missing shape": ([None, *voronoi(2)], None, "have no shape|is empty"),
+    "an empty shape": ([shapely.Polygon(), *voronoi(2)], None, "is empty"),
+    "a missing shape": ([None, *voronoi(2)], None, "'00000' has no geometry"),
     "other codes": (voronoi(3), ["x", "y", "z"], "3 of 3 codes of 'town' have no shape"),
     "a code twice": (voronoi(4), ["00000", "00001", "00002", "00002"], "two shapes"),
     "a far corner": ([HUGE, *voronoi(2)], None, "beyond 10\\^12"),

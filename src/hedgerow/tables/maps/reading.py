@@ -63,7 +63,7 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     level, key = _level(given, codes, key, subject)
     shapes, labels = dict(zip(map(str, given[key]), given[GEOMETRY], strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
-    _check(own, labels[level - 1], subject)
+    _check(own, labels[level - 1], codes.placeless[level - 1], subject)
     polygons = np.array(own, dtype=object)
     geographic = _is_geographic(given, polygons)
     return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
@@ -184,13 +184,17 @@ def _check_size(labels: pl.Series, subject: str) -> None:
         )
 
 
-def _check(shapes: Sequence[Any], labels: pl.Series, subject: str) -> None:
+def _check(
+    shapes: Sequence[Any], labels: pl.Series, placeless: NDArray[np.bool_], subject: str
+) -> None:
     """Raise unless every shape that is there is an area.
 
     Raises:
         TableError: one is none.
     """
-    for code, shape in zip(labels, shapes, strict=True):
+    for code, shape, may_lack in zip(labels, shapes, placeless, strict=True):
+        if shape is None and not may_lack:
+            raise TableError(f"{shorten(code, 40)!r} has no geometry in {subject}")
         if shape is None:
             continue
         of = f"the shape of {shorten(code, 40)!r} in {subject}"
