@@ -1,5 +1,6 @@
 """Shapes of areas from a public file: GeoParquet, GeoJSON, GeoPackage, and what else GDAL reads."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,6 +108,8 @@ def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
 
 def _read(path: Path, subject: str) -> Any:
     """Return the file as a frame of geopandas."""
+    if not os.path.lexists(path):
+        raise TableError(f"{subject} does not exist; check its path")
     check_plain(path, subject, TableError)
     if path.stat().st_size > MOST_BYTES:
         raise TableError(f"{subject} is larger than 2 GB; simplify it first")
