@@ -55,7 +55,7 @@ from hedgerow.release.page.described import (
     words_of,
 )
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import visible
 

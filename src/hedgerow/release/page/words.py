@@ -41,7 +41,7 @@ from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
 from hedgerow.release.page.promise import Priced, figure
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 from hedgerow.text import format_delta, format_rounded_up
 
