@@ -2,11 +2,13 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.text import visible
 
 
@@ -27,11 +29,19 @@ def data(value: Any) -> str:
 
 
 def table(
-    caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1
+    say: Catalogue,
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: int = 1,
 ) -> str:
-    """Return a table with a caption; its first column heads its rows, and it may scroll.
+    """Return a table with a caption; its first column heads its rows.
+
+    On a narrow window each row becomes a few lines, every cell behind its column's heading.
 
     Args:
+        say: the texts of the page.
         caption: HTML.
         headings: of the columns, HTML.
         rows: of cells, HTML.
@@ -41,20 +51,13 @@ def table(
         f'<th scope="col"{"" if i < words else _NUMBER}>{cell}</th>'
         for i, cell in enumerate(headings)
     )
-    body = "\n".join(f"<tr>{_row(row, words)}</tr>" for row in rows)
+    plain = [_TAG.sub(" ", cell) for cell in headings]
+    body = "\n".join(f"<tr>{_row(row, plain, words)}</tr>" for row in rows)
     return (
-        '<div class="scroll" tabindex="0" role="group" aria-label="Table, may scroll sideways">\n'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{say("table.scrolls")}">\n'
         f"<table><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
-
-
-def counted(count: int, estimate: int | None) -> str:
-    """Return a count as HTML, below it the estimate of one that its measurements contradict."""
-    if estimate is None:
-        return f"{count:,}"
-    small = f'<small class="doubt">≠ contradicted; unbiased estimate {estimate:,}</small>'
-    return f"{count:,}{small}"
 
 
 def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
@@ -65,18 +68,15 @@ def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
     return f'<dl class="{kind}">\n{inner}\n</dl>'
 
 
-def joined(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
-
-
 _NUMBER = ' class="n"'
+_TAG = re.compile(r"<[^>]*>")
 
 
-def _row(row: Sequence[str], words: int) -> str:
+def _row(row: Sequence[str], headings: Sequence[str], words: int) -> str:
     first, *others = row
     cells = (
-        f"<td{'' if i < words else _NUMBER}>{cell}</td>" for i, cell in enumerate(others, start=1)
+        f'<td data-of="{headings[i]}"{"" if i < words else _NUMBER}>{cell}</td>'
+        for i, cell in enumerate(others, start=1)
     )
     return f'<th scope="row">{first}</th>{"".join(cells)}'
 
