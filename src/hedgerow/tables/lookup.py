@@ -101,7 +101,7 @@ class Lookup:
         subject = describe_source(source, ROLE)
         with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
             headers = list(opened.names)
-        called = _called(headers, codes or {}, subject)
+        called = _called(headers, _codes_said(tree, codes or {}), subject)
         number, level, own = _level_in(tree, list(called), subject)
         own = [called[each] for each in own]
         known = {*(called[name] for name in _known(tree) & called.keys()), *own}
@@ -189,10 +189,12 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
         every = [column for axis in tree.axes for column in axis.columns]
         which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
         fault = f"has codes of the axes {which}" if found else "has no column of an axis's codes"
+        said = next(iter(_levels_by_name(tree)), "")
+        say = f"say which level's codes a column has: --area-codes COLUMN={shorten(said, 60)}"
         raise TableError(
             f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
             f"release ({shorten(', '.join(every), 200)}); its columns are "
-            f"{shorten(', '.join(names), 200)}"
+            f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
     return found[0]
 
@@ -205,6 +207,36 @@ def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | Non
         if axis.product is None and axis.levels[level - 1] in names:
             return level, [axis.levels[level - 1]]
     return None
+
+
+def _codes_said(tree: Tree, codes: Mapping[str, str]) -> dict[str, str]:
+    """Return header → the release's column of the codes, which may be said as ``origin.town``.
+
+    Raises:
+        TableError: the release has no such level or column.
+    """
+    known, found, levels = _known(tree), dict[str, str](), _levels_by_name(tree)
+    for header, said in codes.items():
+        if said not in known and said not in levels:
+            raise TableError(
+                f"the codes of {shorten(header)!r} cannot be those of {shorten(said)!r}: the "
+                f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
+                f"{did_you_mean(said, [*levels, *known])}"
+            )
+        columns = [] if said in known else levels[said]
+        found[header] = columns[0] if len(columns) == 1 else said
+    return found
+
+
+def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
+    """Return the name of each level, as in a plan → its columns of codes."""
+    return {
+        tree.name_of(tuple(k if each is axis else 0 for each in tree.axes)): list(
+            axis.keys(k).columns
+        )
+        for axis in tree.axes
+        for k in range(1, axis.depth + 1)
+    }
 
 
 def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
