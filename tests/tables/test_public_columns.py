@@ -108,9 +108,9 @@ def test_one_sentence_says_what_is_needed_and_how_to_name_it():
     with pytest.raises(TableError) as caught:
         Prior.read(Tree([plain(columns=["S", "T"])]), {"place": TOWNS}, public=True)
     assert str(caught.value) == (
-        "the prior: the prior has no column 'T'; of axis 'home' it needs S, T, or T alone, or the "
-        "same under the names of the list; if they are called otherwise, say so: columns = {axis = "
-        '["…"]}'
+        "the prior: the table has no column 'T'; of axis 'home' it needs S, T, or T alone, or the "
+        "same under the names of the list; if they are called otherwise, say so: "
+        'columns = {home = ["…"]}'
     )
     with pytest.raises(TableError, match=r"name one a level .* deepest alone, got 3"):
         Prior.read(Tree([plain()]), PATHS, columns={"home": ["a", "b", "c"]}, public=True)

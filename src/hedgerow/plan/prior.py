@@ -22,8 +22,8 @@ from hedgerow.tables.sources import describe_source
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
-SUBJECT = "the prior"
-HINT = 'say so: columns = {axis = ["…"]}'
+SUBJECT = "the table"
+HINT = 'say so: columns = {AXIS = ["…"]}'
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -39,7 +39,7 @@ def as_called(
         names: the columns of the public table.
         subject: how messages name it.
         given: for some axes the columns that the user named: all, or that of the leaf codes.
-        hint: what to do where no column is found.
+        hint: what to do where no column is found; AXIS stands for the axis.
 
     Raises:
         TableError: an axis that the table has no codes of, or columns that fit no axis.
@@ -134,6 +134,7 @@ def _no_codes(axis: Axis, names: Sequence[str], subject: str, hint: str) -> Tabl
         needed += f", or {columns[-1]} alone"
     return TableError(
         f"{subject} has no column {missing!r}; of axis {axis.name!r} it needs {needed}, or the "
-        f"same under the names of the list; if they are called otherwise, {hint}",
+        f"same under the names of the list; if they are called otherwise, "
+        f"{hint.replace('AXIS', axis.name)}",
         confidential=f"its columns are {shorten(', '.join(names), 500)}",
     )
