@@ -156,7 +156,7 @@ def test_diagnoses_by_parent(proposed, here):
         "name": "icd10", "levels": ["icd10_1", "icd10_2", "icd10_3"], "columns": ["ICD10"],
         "areas": "icd10.csv", "parent": "parent", "names": "title",
     }]  # fmt: skip
-    assert "ICD10 is code of icd10.csv, parent its parent" in out
+    assert "ICD10 is code of icd10.csv, and parent its parent" in out
 
 
 def test_codes_that_continue_shorter_ones(proposed, here):
@@ -300,7 +300,7 @@ def test_a_list_that_no_column_is_called_like_leaves_the_column_open(proposed, h
         (axis,) = found["axis"]
         assert (axis["name"], axis["columns"]) == ("place", ["Ort"])
         assert axis["levels"] == ["county", "town"]
-        assert "its name does not say so: does it hold town?" in out
+        assert "its name does not say so: check that" in out
         (here / "release.toml").unlink()
 
 

@@ -124,7 +124,7 @@ def test_codes_are_those_of_a_level_of_one_axis_by_its_name_in_the_plan():
     )
     both = hr.Tree([home, work])
     rows = {"lsoa": ["E01", "E04"], "seat": ["a", "b"]}
-    with pytest.raises(hr.TableError, match="axes 'home' and 'work'.* COLUMN=home.lad"):
+    with pytest.raises(hr.TableError, match=r"axes 'home' and 'work'.* COLUMN=home\.lad"):
         Lookup.of(both, rows)
     for said, axis in (("home.lsoa", 0), ("work.lsoa", 1), ("at_work", 1)):
         lookup = Lookup.of(both, rows, codes={"lsoa": said})

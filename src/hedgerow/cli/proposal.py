@@ -1,6 +1,5 @@
 """What the header of a table and public lists say of the axes of a new release file."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -166,8 +165,7 @@ class Proposer:
             self.source.place(column)
         listed = shape.leaf
         made = axis_of_list(words.name, shape, listed, words.words[-1], self.folder)
-        said = f"; its name does not say so: does it hold {listed}?"
-        return replace(made, reason=made.reason + said)
+        return replace(made, reason=f"{made.reason}; its name does not say so: check that")
 
     def _numbered(self, words: AxisWords, shape: ListShape | None) -> ProposedAxis:
         """Return the axis of a code's first characters, or of squares."""

@@ -13,9 +13,7 @@ _KINDS: dict[str, Kind] = {
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SHORT = re.compile(r"(?P<what>[a-z]{2,}?|[a-z]+\d)(?P<year>\d\d)?(?P<kind>cd|nm)")
 """As Britain's lists have them: lsoa21cd, ladnm."""
-_DATED = re.compile(
-    r"(geoid|geocode|code|name|aland|awater|pop|housing|intptlat|intptlon)\d\d"
-)
+_DATED = re.compile(r"(geoid|geocode|code|name|aland|awater|pop|housing|intptlat|intptlon)\d\d")
 """A word with the two digits of a year: GEOID20, SA2_CODE21, ALAND20."""
 
 

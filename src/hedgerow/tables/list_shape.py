@@ -13,7 +13,8 @@ from hedgerow.tables.column_names import ColumnName
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),
-    *("housing", "intptlat", "intptlon", "households", "lat", "lon", "long", "latitude", "longitude", "x", "y", "easting"),
+    *("households", "housing", "intptlat", "intptlon"),
+    *("lat", "lon", "long", "latitude", "longitude", "x", "y", "easting"),
     *("northing", "eastings", "northings", "objectid", "fid", "uri", "url"),
 }
 """Words of columns that are no level: figures, places, addresses."""
@@ -209,7 +210,8 @@ class ListShape:
         """Return whether codes begin with those of one other column, the only one there may be."""
         if len(options) != 1:
             return False
-        return bool(self.frame[column].str.starts_with(self.frame[options[0]]).all())
+        begins = pl.col(column).str.starts_with(pl.col(options[0])).all()
+        return bool(self.frame.select(begins).item())
 
     @cached_property
     def coordinates(self) -> tuple[str, str] | None:
