@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.arrays import Int64
 from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.code_list import Reading
+from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.public_columns import as_called, columns_in
 from hedgerow.tables.read import read_areas

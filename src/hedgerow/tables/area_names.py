@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from hedgerow.errors import TableError, did_you_mean
-from hedgerow.tables.code_list import Division, Rule
+from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.sources import as_codes
 
 Names = tuple[pl.Series | None, ...]
@@ -68,7 +68,7 @@ def read_names(
             for level, name in columns.items()
         }
     else:
-        if not isinstance(given, str) or isinstance(rule, Division):
+        if not isinstance(given, str) or rule.numeric:
             raise TableError(
                 f"{subject}: with prefix or parent, names is the one column with the names of all "
                 f"codes; with divide there are none"

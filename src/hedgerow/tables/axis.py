@@ -15,8 +15,9 @@ from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.area_names import Given, Names, beside, read_names
 from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
-from hedgerow.tables.code_list import Reading, Rule, called
-from hedgerow.tables.not_stated import ByParent, by_parent, with_own_leaves
+from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
+from hedgerow.tables.codes.reading import Reading, called
+from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.product import (
     Order,
     Product,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.float_codes import is_pointed
-from hedgerow.tables.not_stated import ByParent
+from hedgerow.tables.codes.float_codes import is_pointed
+from hedgerow.tables.codes.not_stated import ByParent
 from hedgerow.tables.sources import Source
 
 OUTSIDE, CONTRADICTION = -1, -2

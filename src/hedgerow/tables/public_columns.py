@@ -10,7 +10,7 @@ from typing import Any
 
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.code_list import Reading
+from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.database import open_database
 from hedgerow.tables.sources import describe_source, open_source
 

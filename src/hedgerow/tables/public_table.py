@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from hedgerow.errors import TableError, of_public_table
+from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.database import open_database, sql_identifier, translate_duckdb_errors
-from hedgerow.tables.float_codes import unpointed_sql
 from hedgerow.tables.ordered import whole_count
 from hedgerow.tables.sources import Source, coded, in_order, load, open_source
 

@@ -13,6 +13,15 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.errors import TableError, did_you_mean, of_public_table, outside_limits
+from hedgerow.tables.codes.float_codes import (
+    EXACT,
+    FRACTIONS,
+    fraction_sql,
+    has_fraction,
+    unpointed,
+    whole_codes,
+    whole_sql,
+)
 from hedgerow.tables.database import (
     OdbcQuery,
     Query,
@@ -23,15 +32,6 @@ from hedgerow.tables.database import (
     translate_duckdb_errors,
 )
 from hedgerow.tables.files import Relation, open_file, without_mark
-from hedgerow.tables.float_codes import (
-    EXACT,
-    FRACTIONS,
-    fraction_sql,
-    has_fraction,
-    unpointed,
-    whole_codes,
-    whole_sql,
-)
 from hedgerow.tables.statistics_file import StatisticsFile, is_statistics_file
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.

@@ -13,7 +13,8 @@ from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.code_list import Division, Prefix
+from hedgerow.tables.codes.division import Division
+from hedgerow.tables.codes.prefix import Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.database import open_database
 from hedgerow.tables.read import Query, read_areas
