@@ -126,7 +126,7 @@ _OUTPUT = """\
 [output]
 directory = "out"        # is created when the release is complete; must not exist
 
-# [describe]             # for readers: on the page and in exports
-# title = "<what the table shows, where and when>"
-# unit  = "<what is counted, such as workers>"
+# [describe]             # for readers: shown on the page and in exports
+# title = "…"            # what the table shows
+# unit  = "…"            # what is counted, such as workers
 """
