@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from hedgerow.tables.column_names import ColumnName
+from hedgerow.tables.lists.column_names import ColumnName
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),

@@ -14,11 +14,11 @@ import pytest
 
 from hedgerow import cli
 from hedgerow.errors import TableError
-from hedgerow.tables import database, odbc
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.odbc import secrets_of, shown_connection
 from hedgerow.tables.read import Query, read_areas
+from hedgerow.tables.sources import database, odbc
+from hedgerow.tables.sources.odbc import secrets_of, shown_connection
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 

@@ -11,7 +11,7 @@ from typing import Any
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
-from hedgerow.tables.list_shape import BUREAU, ListShape, Nesting
+from hedgerow.tables.lists.list_shape import BUREAU, ListShape, Nesting
 
 _COMMENTS = {
     "levels": "from coarse to fine",

@@ -16,7 +16,12 @@ import duckdb
 
 from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain
-from hedgerow.tables.database import NOT_UTF8, sql_identifier, sql_text, translate_duckdb_errors
+from hedgerow.tables.sources.database import (
+    NOT_UTF8,
+    sql_identifier,
+    sql_text,
+    translate_duckdb_errors,
+)
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, did_you_mean, of_public_table, shorten
-from hedgerow.tables.area_names import beside
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import open_database
-from hedgerow.tables.sources import describe_source, open_source, read_areas
+from hedgerow.tables.lists.area_names import beside
+from hedgerow.tables.sources.database import open_database
+from hedgerow.tables.sources.source import describe_source, open_source, read_areas
 from hedgerow.tables.tree import TAKEN, Tree
 from hedgerow.text import visible
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hedgerow.tables.column_names import ColumnName
-from hedgerow.tables.list_shape import ListShape
+from hedgerow.tables.lists.column_names import ColumnName
+from hedgerow.tables.lists.list_shape import ListShape
 
 _ROLES = {
     **dict.fromkeys(("o", "orig"), "origin"),

@@ -27,7 +27,7 @@ class ColumnName:
         kind: "code" or "name", where a word says so.
 
     Example:
-        >>> from hedgerow.tables.column_names import ColumnName
+        >>> from hedgerow.tables.lists.column_names import ColumnName
         >>> ColumnName.of("SA2_CODE_2021").words, ColumnName.of("lsoa21nm").kind
         (('sa2',), 'name')
         >>> ColumnName.of("O_SA2").role(ColumnName.of("SA2_CODE_2021"))

@@ -7,7 +7,7 @@ import polars as pl
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
-from hedgerow.tables.sources import in_order
+from hedgerow.tables.sources.source import in_order
 
 
 def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:

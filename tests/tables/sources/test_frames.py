@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.tables.sources import in_order, read_areas
+from hedgerow.tables.sources.source import in_order, read_areas
 
 CODES = st.sampled_from(["", "0", "1", "10", "é", "𝄞"])
 ROWS = st.lists(st.tuples(CODES, CODES), max_size=6)

@@ -8,9 +8,9 @@ import polars as pl
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
-from hedgerow.tables.database import open_database, sql_identifier, translate_duckdb_errors
 from hedgerow.tables.ordered import whole_count
-from hedgerow.tables.sources import Source, coded, in_order, load, open_source
+from hedgerow.tables.sources.database import open_database, sql_identifier, translate_duckdb_errors
+from hedgerow.tables.sources.source import Source, coded, in_order, load, open_source
 
 
 def read_public_table(

@@ -22,7 +22,7 @@ from hedgerow.tables.codes.float_codes import (
     whole_codes,
     whole_sql,
 )
-from hedgerow.tables.database import (
+from hedgerow.tables.sources.database import (
     OdbcQuery,
     Query,
     RunningQuery,
@@ -31,8 +31,8 @@ from hedgerow.tables.database import (
     sql_identifier,
     translate_duckdb_errors,
 )
-from hedgerow.tables.files import Relation, open_file, without_mark
-from hedgerow.tables.statistics_file import StatisticsFile, is_statistics_file
+from hedgerow.tables.sources.files import Relation, open_file, without_mark
+from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
 

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.tables.column_names import ColumnName
-from hedgerow.tables.list_match import matches
-from hedgerow.tables.list_shape import ListShape
+from hedgerow.tables.lists.column_names import ColumnName
+from hedgerow.tables.lists.list_match import matches
+from hedgerow.tables.lists.list_shape import ListShape
 
 
 def shape(name="list.csv", **columns):

@@ -6,7 +6,7 @@ import polars as pl
 
 from hedgerow.errors import TableError, did_you_mean
 from hedgerow.tables.codes.rule import Rule
-from hedgerow.tables.sources import as_codes
+from hedgerow.tables.sources.source import as_codes
 
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;

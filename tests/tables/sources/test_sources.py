@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import MachineError, TableError
-from hedgerow.tables import database
-from hedgerow.tables import database as query
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import open_database, translate_duckdb_errors
-from hedgerow.tables.files import HEADER_BYTES
 from hedgerow.tables.read import Query, read_areas, read_leaves
-from hedgerow.tables.sources import as_arrow
+from hedgerow.tables.sources import database
+from hedgerow.tables.sources import database as query
+from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources.files import HEADER_BYTES
+from hedgerow.tables.sources.source import as_arrow
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 

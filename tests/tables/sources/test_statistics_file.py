@@ -7,10 +7,10 @@ import pytest
 from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
-from hedgerow.tables import statistics_file
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
+from hedgerow.tables.sources import statistics_file
 from hedgerow.tables.tree import Tree
 from tests.refused import refused
 

@@ -11,8 +11,8 @@ from typing import Any
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
-from hedgerow.tables.database import open_database
-from hedgerow.tables.sources import describe_source, open_source
+from hedgerow.tables.sources.database import open_database
+from hedgerow.tables.sources.source import describe_source, open_source
 
 
 def columns_in(source: Any, role: str) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from hedgerow.errors import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.machine import usable_memory
-from hedgerow.tables.odbc import OdbcRows, secrets_of, shown_connection
-from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.sources.odbc import OdbcRows, secrets_of, shown_connection
+from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import prod
 from pathlib import Path
 
-from hedgerow.cli.proposed_axis import (
+from hedgerow.cli.proposal.proposed_axis import (
     ProposedAxis,
     axis_of_list,
     grid_axis,
@@ -16,10 +16,10 @@ from hedgerow.cli.proposed_axis import (
     product_of,
 )
 from hedgerow.errors import SpecError, TableError
-from hedgerow.tables.list_match import Match, is_header, matches
-from hedgerow.tables.list_shape import ListShape
-from hedgerow.tables.product import MOST_LEAVES
-from hedgerow.tables.sources import Source
+from hedgerow.tables.lists.list_match import Match, is_header, matches
+from hedgerow.tables.lists.list_shape import ListShape
+from hedgerow.tables.lists.product import MOST_LEAVES
+from hedgerow.tables.sources.source import Source
 
 MOST_FACTOR = 1000
 """Rows that a list has at most to be a factor of a product."""

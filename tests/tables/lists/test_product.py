@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
-from hedgerow.tables import product as product_module
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists import product as product_module
 
 KINDS = {"hhgq": ["101", "0", "501"]}
 AGES = {"votingage": ["minor", "adult"]}

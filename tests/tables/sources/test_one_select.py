@@ -9,8 +9,8 @@ import pytest
 
 from hedgerow.errors import TableError
 from hedgerow.spark.table import jdbc_query
-from hedgerow.tables.database import Query, run_query
-from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.sources.database import Query, run_query
+from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
 EVERY = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "any": ANY}
 GOOD = [

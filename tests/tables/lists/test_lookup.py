@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 
 ZONES = {"lad": ["X", "X", "X", "Y"], "lsoa": ["E01", "E02", "E03", "E04"]}
 

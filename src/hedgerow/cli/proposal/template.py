@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from hedgerow.cli.proposed_axis import toml
+from hedgerow.cli.proposal.proposed_axis import toml
 from hedgerow.plan.cuboids import FEW_LEAVES
 
 UNKNOWN_AXIS = ("<a name, such as geography>", ("<coarsest column>", "<finest column>"))
