@@ -3,6 +3,8 @@
 import polars as pl
 import pytest
 
+import hedgerow as hr
+from hedgerow.cli.described import show_levels
 from tests.release.test_described import DESCRIBE, FILE
 
 
@@ -49,6 +51,16 @@ def test_without_a_description_nothing_is_added(run, release_file):
     assert code == 0
     assert said.lstrip("\n").split()[:2] == ["depth", "cuboid"]
     assert "State of" not in said
+
+
+def test_levels_that_are_called_as_they_are_typed_are_left_out(capsys):
+    areas = {"state": ["1", "2"], "sa2": ["11", "21"]}
+    tree = hr.Tree([hr.Axis.from_frame("home", areas, ["state", "sa2"])])
+    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    show_levels(plan.described(hr.Description(levels={"state": "State"})))
+    said = capsys.readouterr().out
+    assert "  state  State" in said
+    assert "sa2" not in said
 
 
 def test_tables_and_comparisons_say_what_they_are(run, release_file):

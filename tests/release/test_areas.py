@@ -7,13 +7,14 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.areas import answers
 from hedgerow.release.areas import sums as sums_module
 from hedgerow.release.areas.answers import variances
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.areas.tables import is_closed
 from hedgerow.release.execution import in_memory
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from tests.made import random_axis
 from tests.release.spine.made_spines import dense_estimates, incidence
 
@@ -197,6 +198,30 @@ def test_areas_by_columns_of_attributes_are_those_of_dense_least_squares(workloa
     assert np.allclose(np.sqrt(variances(AreaSums(plan, lookup, by))).ravel(), exact, rtol=1e-6)
 
 
+def test_areas_by_columns_of_attributes_that_are_held_as_tables_are_those_of_dense_least_squares():
+    place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
+    person = hr.Axis.from_product("person", LISTS[1:], ["sex", "detail"], attribute=True)
+    ages = hr.Axis.from_frame("age", AGES, ["band", "age"], attribute=True)
+    tree = hr.Tree([place, person, ages])
+    names = ["place.town × person.sex × age.band", "place.county × person.detail × age.band"]
+    names += ["place.town × person.detail × age.age", "place.county × age.age"]
+    plan = hr.make_plan(tree, budget=hr.Rho("1/40"), workload=hr.Cuboids(names))
+    assert not isinstance(plan.joint, PlannedSpine)
+    allowed = np.ones([6, 6, 4], dtype=bool)
+    codes = tuple(code.astype(np.int32) for code in np.nonzero(allowed))
+    counts = hr.Counts.from_leaves(tree, codes, np.arange(1, 145) * 7 % 23)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
+    x, covariance = dense_estimates(plan, allowed, noisy_row_by_row(release), None)
+    for by in ({"person": "race"}, {"person": "kind", "age": "band"}):
+        rows = BY_COLUMNS["one"][0]
+        weights, labels = weights_of(release, allowed, rows, by)
+        found = release.areas(rows, by=by)
+        assert found.select(labels.columns).equals(labels)
+        assert np.allclose(found["estimate"], weights @ x, rtol=1e-7, atol=1e-6)
+        exact = np.sqrt(np.einsum("ij,jk,ik->i", weights, covariance, weights))
+        assert np.allclose(found["standard_error"], exact, rtol=1e-6)
+
+
 def test_errors_by_iteration_are_those_of_dense_least_squares(monkeypatch):
     """Workloads that conjugate gradients solve have exact errors of sums, one solution each."""
     rows, by = CASES["towns by band"]
@@ -341,8 +366,19 @@ def test_what_is_no_lookup_of_the_release_is_refused(name):
 def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypatch):
     release, _ = made("spine")
     rows = CASES["towns"][0]
+    by = {"sex": "sex"}
+    planned = AreaSums(release.plan, Lookup.of(release.plan.tree, rows), by)
+    with monkeypatch.context() as patched:
+        patched.setattr(answers, "MOST_READ", 3)
+        with pytest.raises(
+            hr.ReleaseError, match=r"would take too long, with .* noisy counts; name"
+        ):
+            release.areas(rows, by=by)
+        assert variances(planned).shape == (3, 2), "the plan reads no noisy counts"
     monkeypatch.setattr(answers, "MOST_WORK", 3)
-    with pytest.raises(hr.ReleaseError, match="would take too long; name fewer areas or coarser"):
+    with pytest.raises(
+        hr.ReleaseError, match=r"would take too long, with .*; name fewer areas or coarser"
+    ):
         release.areas(rows)
     assert len(release.areas(rows, confidence=None)) == 3
     monkeypatch.setattr(sums_module, "MOST_SUMS", 5)

@@ -38,8 +38,8 @@ SUFFIXES = (".parquet", ".geoparquet")
 class GeoParquet:
     """One table as GeoParquet: the columns of `Release.level`, and a geometry for each row.
 
-    All areas are rows, counts of 0 included; those of records without an area (``not_stated``) may
-    be without a shape.
+    All areas are rows, counts of 0 included. Those that the shapes list without a geometry have
+    none, and those of records without an area (``not_stated``) need not be listed there.
 
     Attributes:
         shapes: a public file of areas that GDAL reads: GeoJSON, GeoPackage, a shapefile, ….
@@ -188,11 +188,13 @@ def no_places(tree: Tree, column: str) -> list[str]:
 
 
 def _shapes(given: Any, key: str) -> dict[str, Any]:
-    """Return code → geometry; codes that are whole numbers in the file are read as text."""
+    """Return code → geometry; codes that are whole numbers in the file are read as text.
+
+    Publishers list areas that are no place ("no usual address") without a geometry: None.
+    """
     shapes: dict[str, Any] = {}
     for code, shape in zip(given[key], given[GEOMETRY], strict=True):
-        if shape is None or str(code) in shapes:
-            fault = "no geometry" if shape is None else "two shapes"
-            raise ReleaseError(f"the code {shorten(str(code), 40)!r} has {fault} in the shapes")
+        if str(code) in shapes:
+            raise ReleaseError(f"the code {shorten(str(code), 40)!r} has two shapes in the shapes")
         shapes[str(code)] = shape
     return shapes

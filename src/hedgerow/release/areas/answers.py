@@ -87,8 +87,12 @@ def area_sums(
     return found.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 
-def check_errors(sums: AreaSums) -> None:
+def check_errors(sums: AreaSums, *, is_planned: bool = False) -> None:
     """Raise unless estimates of the sums and their variances can be had.
+
+    Args:
+        sums: over which areas.
+        is_planned: whether variances alone are wanted, which along a spine read no noisy counts.
 
     Raises:
         ReleaseError: survivors alone were measured, or it would take too long.
@@ -101,6 +105,8 @@ def check_errors(sums: AreaSums) -> None:
     else:
         known = plan.joint.is_answerable(sums.given)
         cells, most = sum(map(plan.joint.possible_cells, plan.joint.noise)), MOST_READ
+        if is_planned and isinstance(plan.joint, PlannedSpine):
+            cells = 0
         work = _work(sums, many, cells) if known and cells <= most else 0
     if not known:
         raise ReleaseError(
@@ -110,8 +116,8 @@ def check_errors(sums: AreaSums) -> None:
         )
     if cells > most or work > MOST_WORK:
         raise ReleaseError(
-            f"errors of these {many:,} sums need all {cells:,} noisy counts, and would take too "
-            f"long; name fewer areas or coarser levels, or {COUNTS_ALONE}"
+            f"errors of these {many:,} sums would take too long, with {cells:,} noisy counts; name "
+            f"fewer areas or coarser levels, or {COUNTS_ALONE}"
         )
 
 
@@ -134,7 +140,7 @@ def variances(sums: AreaSums, on_fraction: Callable[[float], None] = _quiet) -> 
     Raises:
         ReleaseError: they cannot be had.
     """
-    check_errors(sums)
+    check_errors(sums, is_planned=True)
     if sums.plan.is_chain:
         return variances_along_chain(sums)
     return _joint_variances(sums, on_fraction)

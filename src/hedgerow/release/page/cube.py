@@ -47,7 +47,7 @@ from hedgerow.release.page.carried import (
 from hedgerow.release.page.described import axis_facts, unit_facts
 from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import visible
 

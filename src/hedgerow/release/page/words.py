@@ -38,7 +38,7 @@ from hedgerow.release.page.markup import (
     table,
 )
 from hedgerow.release.page.promise import Priced, figure
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 
 # The distribution of a numeric column in a release: its CDF, with the band of its intervals.

@@ -20,7 +20,8 @@ from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginals.residuals import Residuals
-from hedgerow.estimate.spine.over_nodes import covariance_over
+from hedgerow.estimate.spine.over_nodes import covariance_over, variances_over
+from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
@@ -91,9 +92,12 @@ class MarginalForms:
     def over(self, level: int, nodes: Ints) -> Floats:
         """Return the variance of each sum over some nodes together: float64 (sums), records²."""
         found = np.zeros(self.forms.shape[1])
-        for residual, each in enumerate(self.squares):
-            covariance = covariance_over(each, level, nodes)
-            found += np.einsum("gh,sgh->s", covariance, self.forms[residual])
+        for forms, each in zip(self.forms, self.squares, strict=True):
+            if isinstance(each.squares, RowSquares):  # groups do not meet
+                diagonal = np.diagonal(forms, axis1=1, axis2=2)
+                found += diagonal @ variances_over(each.squares, level, nodes)
+            else:
+                found += forms.reshape(len(found), -1) @ covariance_over(each, level, nodes).ravel()
         return np.maximum(found, 0.0)
 
     def mean(self, level: int) -> float:
