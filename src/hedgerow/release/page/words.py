@@ -149,7 +149,7 @@ def released(plan: Plan, total: int) -> str:
     units = shown(said.unit) if said.unit else "records"
     record = "A record is one thing that the table counts, such as a person or a trip. "
     if said.unit:
-        record = f"What privacy terms below call a record is one of these {units}. "
+        record = f"Where the privacy terms below say “record”, they mean one of these {units}. "
     exact = "a public number" if plan.public is not None else "measured with noise"
     added = (
         "at every level they add up to the count above them"
