@@ -83,7 +83,7 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
     if areas.is_empty():
         raise TableError(f"{subject} is empty; it needs one row an area")
     column = areas[name]
-    if isinstance(column.dtype, pl.Categorical | pl.Enum):  # cast to numbers they are positions
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):
         column = column.cast(pl.String)
     text = column.str.strip_chars() if column.dtype == pl.String else column
     known = column.dtype.is_numeric() or column.dtype == pl.String
