@@ -62,7 +62,7 @@ def _arrow(frame: Any, subject: str) -> pa.Table:
         if isinstance(frame, dict):
             return pa.table(frame)
         return pa.RecordBatchReader.from_stream(frame).read_all()
-    except (pa.ArrowException, duckdb.Error, TypeError, ValueError) as error:
+    except (pa.ArrowException, duckdb.Error, OverflowError, TypeError, ValueError) as error:
         raise TableError(
             f"{subject} is no table: its columns must have one length, and each a type of Arrow's",
             confidential=str(error),
