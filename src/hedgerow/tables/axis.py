@@ -89,6 +89,7 @@ class Axis:
         check_names(self.name, self.levels, self.columns, told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
+            self._check_parent_is_told(by_area)
             self._check_own_leaves(by_area)
         elif self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
@@ -159,7 +160,7 @@ class Axis:
         rows = paths = complete(codes, subject)
         by_area = by_parent(not_stated, levels, f"axis {name!r}")
         if by_area is not None:
-            paths = with_own_leaves(paths, by_area)
+            paths = with_own_leaves(paths, by_area, subject)
         labels, child_start = nest(paths, subject)
         named = read_names(names, rule, frame, rows, labels, subject)
         return cls(
@@ -295,6 +296,17 @@ class Axis:
         placeless = [self.is_not_stated(level) for level in range(1, self.depth + 1)]
         codes = reading.AreaCodes(self.columns, self.labels, placeless)
         return replace(self, shapes=reading.read_shapes(path, codes, key))
+
+    def _check_parent_is_told(self, rule: ByParent) -> None:
+        """Raise if no table as it is read can tell the parent of a code outside the list."""
+        reading = self.reading
+        if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
+            raise TableError(
+                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
+                f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
+                f"column {reading.columns[-1]!r} alone does not tell it; give the table all "
+                f"columns of the axis, or use prefix or divide"
+            )
 
     def _check_own_leaves(self, rule: ByParent) -> None:
         """Raise unless each area of a level has its leaf for what is not stated, below itself."""
