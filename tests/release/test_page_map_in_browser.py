@@ -85,7 +85,11 @@ def test_a_click_on_a_county_shows_its_towns(opened, census):
     best = towns.sort("count", descending=True)
     assert [row.split("\t")[1] for row in rows] == [f"{count:,}" for count in best["count"]]
     low, high = best["low"][0], best["high"][0]
-    assert f"{best['count'][0]:,}" in told(tab)
+    tab.mouse.move(0, 0)
+    tab.wait_for_function(
+        "(count) => document.querySelector('.atlas-read').innerText.includes(count)",
+        arg=f"{best['count'][0]:,}",
+    )
     assert f"{low:,} to {high:,}" in told(tab)
     assert "firm" in told(tab)
     assert EVIL in told(tab)

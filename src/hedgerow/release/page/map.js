@@ -127,7 +127,7 @@ function mapPicture() {
   for (const one of levelsOnMap().filter((k) => k < seen.k)) picture.append(svg("path", { class: `border b${seen.k - one}`, d: bordersOf(own, one) }));
   picture.append(svg("path", { class: "border outline", d: bordersOf(own, 0) }));
   if (seen.flows) picture.append(svg("path", { class: "focus", d: shapeOf(across(), seen.k, seen.focus.node).path }), ...arcPaths(unit));
-  picture.append(svg("path", { class: "mark" }), svg("g", { class: "names" }));
+  picture.append(svg("path", { class: "mark casing" }), svg("path", { class: "mark" }), svg("g", { class: "names" }));
   const first = picture.querySelector(".area[aria-current]") || picture.querySelector(".area");
   if (first) first.setAttribute("tabindex", 0);
   return picture;
@@ -155,10 +155,11 @@ function nameAreas(picture) {
   const large = seen.items.map((item) => ({ item, shape: shapeOf(sheet(), seen.k, item.node) }))
     .sort((x, y) => y.shape.size - x.shape.size).slice(0, MOST_LABELS_ON_MAP);
   const names = large.map(({ item, shape }) => {
-    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : compact.format(item.count);
+    const across_ = shape.box[2] - shape.box[0], full = number.format(item.count);
+    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : 0.62 * size * full.length < 0.8 * across_ ? full : compact.format(item.count);
     const wide = 0.56 * size * Math.max(item.name.length, figure.length), [x, y] = shape.middle;
     const box = [x - wide / 2, y - 1.3 * size, x + wide / 2, y + 1.3 * size];
-    if (wide > 1.25 * (shape.box[2] - shape.box[0]) || 2 * size > shape.box[3] - shape.box[1]) return null;
+    if (wide > 1.25 * across_ || 2 * size > shape.box[3] - shape.box[1]) return null;
     if (taken.some((one) => box[0] < one[2] && one[0] < box[2] && box[1] < one[3] && one[1] < box[3])) return null;
     taken.push(box);
     const text = (words, dy, kind) => {
@@ -167,7 +168,8 @@ function nameAreas(picture) {
       made.style.strokeWidth = `${0.24 * size}px`;
       return made;
     };
-    return svg("g", {}, text(item.name, -0.15, "name"), text(figure, 1, "figure"));
+    const isOnDark = !item.isUnlisted && isDark(binOf(seen.breaks, item.count), sureOf(item));
+    return svg("g", { class: isOnDark && "on-dark" }, text(item.name, -0.15, "name"), text(figure, 1, "figure"));
   });
   holder.replaceChildren(...names.filter(Boolean));
 }
@@ -185,6 +187,7 @@ function subject() {
 const unitWords = () => facts.unit || say("map_records");
 
 function crumbsOfMap() {
+  if (!seen.zoom.k) return null;
   const own = sheet(), steps_ = [{ k: 0, node: 0 }];
   for (const k of levelsOnMap().filter((one) => one <= seen.zoom.k)) steps_.push({ k, node: nodeAbove(own, seen.zoom.k, seen.zoom.node, k) });
   const entry = ({ k, node }, i) => {
@@ -216,9 +219,9 @@ function toolsOfMap() {
 }
 
 function readArea(node) {
-  const item = itemAt(node), place = atlas.querySelector(".atlas-read"), mark = atlas.querySelector(".mark");
-  if (mark) mark.setAttribute("d", shapeOf(sheet(), seen.k, node).path);
-  const above = [];
+  const item = itemAt(node), place = atlas.querySelector(".atlas-read");
+  for (const mark of atlas.querySelectorAll(".mark")) mark.setAttribute("d", shapeOf(sheet(), seen.k, node).path);
+  const above = [levelWords(sheet(), seen.k)];
   for (let k = seen.k - 1; k > 0; k--) above.push(nameOfNode(sheet(), k, nodeAbove(sheet(), seen.k, node, k)));
   const sure = sureOf(item);
   const buttons = [finerThan(seen.k) && make("button", { type: "button", class: "more", click: () => openArea(node) }, say("map_open", { area: item.name })),
@@ -227,7 +230,7 @@ function readArea(node) {
     make("p", { class: "under" }, isolated([...above, item.code].filter((words, i, all) => words && all.indexOf(words) === i).join(" · "))),
     make("p", { class: "figure" }, item.isUnlisted ? "0" : number.format(item.count)),
     make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")}: ${interval(item)}`),
-    ...(item.isUnlisted ? [] : [make("p", { class: `sure sure-${sure}` }, make("b", {}, RELIABILITY[sure]), ` ${say(`map_reach_${sure}`)}`)]),
+    ...(item.isUnlisted ? [] : [make("p", { class: `sure sure-${sure}` }, make("b", {}, RELIABILITY[sure]), ` ${say(REACH[sure])}`)]),
     ...(item.estimate === undefined || item.isUnlisted ? [] : [make("p", { class: "doubt" }, say("map_contradicted", { estimate: Math.round(item.estimate) }))]),
     ...(buttons.length ? [make("p", { class: "no-print actions" }, ...buttons)] : []));
 }
@@ -238,8 +241,8 @@ function tableOfMap() {
   const fill = (rows) => {
     const body = sorted.slice(0, rows).map((item) => make("tr", {},
       make("th", { scope: "row" }, make("button", { type: "button", class: "open", click: () => { choose(item.node); } }, isolated(item.name))),
-      make("td", { class: "n" }, number.format(item.count)),
-      make("td", { class: "n" }, item.isUnlisted ? say("map_none") : interval(item), make("small", {}, item.isUnlisted ? null : RELIABILITY[sureOf(item)]))));
+      make("td", { class: "n", "data-of": say("count") }, number.format(item.count)),
+      make("td", { class: "n", "data-of": say("interval") }, make("span", {}, item.isUnlisted ? say("map_none") : interval(item), " ", make("small", {}, item.isUnlisted ? null : RELIABILITY[sureOf(item)])))));
     const head = [levelWords(sheet(), seen.k), say("count"), say("interval")];
     const more = sorted.length > rows && rows < MOST_LISTED_AREAS ? make("button", { type: "button", class: "more", click: () => {
       fill(MOST_LISTED_AREAS);
@@ -254,15 +257,22 @@ function tableOfMap() {
   return holder;
 }
 
+// The area that was chosen, or else the one with the largest count.
+function readUsual() {
+  if (seen.chosen !== null) readArea(seen.chosen);
+  else if (seen.items.length) readArea(seen.items.reduce((x, y) => (y.count > x.count ? y : x)).node);
+}
+
 function drawAtlas() {
   const focused = atlas.contains(document.activeElement), picture = mapPicture();
-  const figure = make("figure", {}, picture, make("figcaption", {}, fanOf(seen.breaks), make("p", {}, say("map_help"), " ", make("span", { class: "no-print" }, say("map_keys")))));
-  const side = make("div", { class: "atlas-side" }, make("div", { class: "atlas-read", role: "status" }), tableOfMap());
-  atlas.replaceChildren(make("h3", { class: "atlas-heading" }, isolated(heading())), ...[crumbsOfMap(), toolsOfMap()].filter(Boolean), make("div", { class: "atlas-grid" }, figure, side));
+  const key = make("div", { class: "atlas-key" }, fanOf(seen.breaks), make("div", {},
+    seen.items.some(({ isUnlisted }) => isUnlisted) ? make("p", {}, make("i", { class: "zero", "aria-hidden": "true" }), say("map_none")) : null,
+    make("p", {}, say("map_help")), make("p", { class: "no-print" }, say("map_keys"))));
+  atlas.replaceChildren(make("h3", { class: "atlas-heading" }, isolated(heading())), ...[crumbsOfMap(), toolsOfMap()].filter(Boolean), 
+    make("div", { class: "atlas-grid" }, make("figure", {}, picture), make("div", { class: "atlas-read", role: "status" }), key, tableOfMap()));
   glideTo(picture, window_());
   nameAreas(picture);
-  const best = seen.chosen !== null ? seen.chosen : seen.items.length ? seen.items.reduce((x, y) => (y.count > x.count ? y : x)).node : null;
-  if (best !== null) readArea(best);
+  readUsual();
   if (focused && seen.entered) (picture.querySelector('.area[tabindex="0"]') || atlas).focus({ preventScroll: true });
   seen.entered = false;
   atlas.dataset.ready = "true";
@@ -305,11 +315,12 @@ async function openAtlas() {
   if (!levelsOnMap().length) { document.getElementById("map").hidden = true; return; }
   atlas.addEventListener("click", (event) => {
     const node = nodeUnder(event), beside = event.target.dataset.beside;
-    if (node !== null) { if (seen.flows) choose(node); else openArea(node); }
+    const isRead = node === seen.chosen || event.pointerType !== "touch";
+    if (node !== null) { if (seen.flows || !isRead) choose(node); else openArea(node); }
     if (beside !== undefined) look({ zoom: { k: seen.zoom.k, node: Number(beside) }, chosen: null });
   });
   for (const kind of ["mouseover", "focusin"]) atlas.addEventListener(kind, (event) => { const node = nodeUnder(event); if (node !== null) readArea(node); });
-  atlas.addEventListener("mouseleave", () => { if (seen.chosen !== null) readArea(seen.chosen); });
+  atlas.addEventListener("mouseleave", readUsual);
   atlas.addEventListener("keydown", keyOnMap);
   addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) nameAreas(picture); });
   await look({ k: levelsOnMap()[0] });

@@ -53,6 +53,10 @@ class Maps:
         """The styles of maps."""
         return ("map.css",) if self else ()
 
+    def link(self, say: Catalogue) -> str:
+        """Return the entry of the page's list of sections: HTML; nothing without maps."""
+        return f'<li><a href="#map">{say("map.heading")}</a></li>\n' if self else ""
+
     def section(self, say: Catalogue) -> str:
         """Return the section of the page that the script draws into: HTML; nothing without maps."""
         if not self:

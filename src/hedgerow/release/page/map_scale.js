@@ -2,6 +2,7 @@
 // where it is mostly noise. The legend is a fan of them.
 
 const RAMP = ["#f1f0cf", "#b4d6a4", "#4fa58c", "#1f6a78", "#15294d"].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+const REACH = ["map_reach_0", "map_reach_1", "map_reach_2"];
 const SUPPRESSED = [0xcf, 0xd3, 0xd1], BINS = 8, HATCH = "url(#atlas-hatch)";
 const mixed = (one, other, part) => one.map((value, i) => value + (other[i] - value) * part);
 const css = (colour) => `rgb(${colour.map(Math.round).join(",")})`;
@@ -13,31 +14,35 @@ function rampAt(part) {
 
 function binColour(bin, sure) {
   if (sure === NOISE) return HATCH;
-  return css(sure === FIRM ? rampAt(bin / 7) : mixed(rampAt((Math.floor(bin / 2) * 2 + 0.5) / 7), SUPPRESSED, 0.45));
+  return css(shade(bin, sure));
 }
 
-function roundFigure(value) {
-  const power = 10 ** Math.floor(Math.log10(value)), digit = value / power;
-  return power * [1, 1.5, 2, 3, 5, 7, 10].reduce((best, one) => (Math.abs(Math.log(one / digit)) < Math.abs(Math.log(best / digit)) ? one : best));
+function shade(bin, sure) {
+  return sure === FIRM ? rampAt(bin / 7) : mixed(rampAt((Math.floor(bin / 2) * 2 + 0.5) / 7), SUPPRESSED, 0.45);
 }
 
-// Where one colour ends and the next begins: round figures, evenly apart in proportion.
+// Whether words on a colour are to be white.
+const isDark = (bin, sure) => sure !== NOISE && shade(bin, sure).reduce((sum, part, i) => sum + part * [0.21, 0.72, 0.07][i], 0) < 128;
+
+const ROUND = [1, 1.5, 2, 3, 5, 7, 10];
+
+// The nearest figure of a few digits; of none, one of those that people count in.
+function rounded(value, digits) {
+  if (digits) return Number(value.toPrecision(digits));
+  const power = 10 ** Math.floor(Math.log10(value)), away = (one) => Math.abs(Math.log(one * power / value));
+  return power * ROUND.reduce((best, one) => (away(one) < away(best) ? one : best));
+}
+
+// Where one colour ends and the next begins: evenly apart in proportion, as round as that can be.
 function breaksOf(counts) {
   const sorted = counts.filter((count) => count > 0).sort((x, y) => x - y);
-  if (!sorted.length) return [1, 2, 5, 10, 20, 50, 100];
-  const low = Math.max(1, sorted[Math.floor(0.03 * sorted.length)]), high = Math.max(sorted.at(-1), 2 * low);
-  const found = [];
-  for (let i = 1; i < BINS; i++) {
-    const figure = Math.max(1, roundFigure(low * (high / low) ** (i / BINS)));
-    found.push(found.length && figure <= found.at(-1) ? roundedUp(found.at(-1)) : figure);
+  const low = sorted.length ? sorted[Math.floor(0.03 * sorted.length)] : 1, high = Math.max(sorted.at(-1) || 0, 2 * low);
+  const at = Array.from({ length: BINS - 1 }, (_one, i) => low * (high / low) ** ((i + 1) / BINS));
+  for (const digits of [0, 2, 3, 4]) {
+    const found = at.map((value) => Math.ceil(rounded(value, digits)));
+    if (found.every((value, i) => value <= high && (i ? value > found[i - 1] : value > low))) return found;
   }
-  return found;
-}
-
-function roundedUp(value) {
-  const steps = [1, 1.5, 2, 3, 5, 7, 10], power = 10 ** Math.floor(Math.log10(value) + 1e-9);
-  const next = power * steps.find((one) => one * power > value * 1.001);
-  return next < 10 ? Math.ceil(next) : next;
+  return at.map((_value, i) => low + i + 1);
 }
 
 const binOf = (breaks, count) => breaks.filter((end) => count >= end).length;
@@ -73,7 +78,7 @@ function fanOf(breaks) {
   });
   [[124, FIRM], [76, ROUGH], [28, NOISE]].forEach(([r, sure]) => {
     const [x, y] = [cx + r * Math.cos(at(1, 1)) + 14, cy + r * Math.sin(at(1, 1)) + 6];
-    made.append(svg("text", { x, y, class: "name" }, RELIABILITY[sure]), svg("text", { x, y: y + 15, class: "reach" }, say(`map_reach_${sure}`)));
+    made.append(svg("text", { x, y, class: "name" }, RELIABILITY[sure]), svg("text", { x, y: y + 15, class: "reach" }, say(REACH[sure])));
   });
   return made;
 }

@@ -1,6 +1,7 @@
 // Shapes out of their block, brought onto a plane, and as paths of areas and of borders.
 
 const ATLAS_WIDTH = 1000, HALF_TURN = 180, RADIAN = Math.PI / HALF_TURN, WIDE = 140;
+const LEAST_LAKE = 4; // of a map 1,000 wide
 
 // Steps from point to point as points of the plane; degrees through an equal-area projection.
 function planar(own, points) {
@@ -85,7 +86,7 @@ function shapeOf(shapes, level, node) {
   if (shapes.drawn.has(key)) return shapes.drawn.get(key);
   const [first, end] = nodesBelow(shapes, level, node, shapes.level);
   const own = shapes.geometries.slice(first, end);
-  const whole = own.length === 1 ? own[0] : cartography.mergeArcs(shapes.topology, own);
+  const whole = own.length === 1 ? own[0] : withoutGaps(shapes, cartography.mergeArcs(shapes.topology, own));
   const { coordinates } = cartography.feature(shapes.topology, whole).geometry;
   const box = [Infinity, Infinity, -Infinity, -Infinity];
   let path = "", largest = 0, middle = null;
@@ -101,6 +102,18 @@ function shapeOf(shapes, level, node) {
   shapes.drawn.set(key, made);
   return made;
 }
+
+// Small holes that no area fills: files whose borders do not quite meet have many.
+function withoutGaps(shapes, whole) {
+  if (!shapes.uses) {
+    shapes.uses = new Uint8Array(shapes.topology.arcs.length);
+    for (const { arcs } of shapes.geometries) for (const ring of arcs.flat()) for (const arc of ring) shapes.uses[arc < 0 ? ~arc : arc]++;
+  }
+  const isGap = (ring) => ring.every((arc) => shapes.uses[arc < 0 ? ~arc : arc] === 1) && centre(lineOf(shapes, ring))[2] < LEAST_LAKE;
+  return { ...whole, arcs: whole.arcs.map((polygon) => polygon.filter((ring, i) => i === 0 || !isGap(ring))) };
+}
+
+const lineOf = ({ topology }, ring) => ring.flatMap((arc) => (arc < 0 ? topology.arcs[~arc].slice().reverse() : topology.arcs[arc]));
 
 // The centre of a ring's area, and how large that is.
 function centre(ring) {
@@ -122,7 +135,8 @@ function bordersOf(shapes, level) {
     const all = { type: "GeometryCollection", geometries: shapes.geometries };
     const lines = cartography.mesh(shapes.topology, all, level
       ? (one, other) => nodes.get(one) !== nodes.get(other) : (one, other) => one === other);
-    shapes.drawn.set(key, lines.coordinates.map((line) => `M${line.map((point) => point.join(" ")).join("L")}`).join(""));
+    const isDrawn = (line) => level || line[0].join() !== line.at(-1).join() || centre(line)[2] >= LEAST_LAKE;
+    shapes.drawn.set(key, lines.coordinates.filter(isDrawn).map((line) => `M${line.map((point) => point.join(" ")).join("L")}`).join(""));
   }
   return shapes.drawn.get(key);
 }

@@ -158,6 +158,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
         map=maps.section(say),
+        map_link=maps.link(say),
         explore=seen.first,
         carried=levels.carried_words(seen.levels, plan),
         distribution=""
