@@ -16,7 +16,7 @@ ROOMS = [
     "spark",
     "evaluate",
 ]
-SHARED_GROUND = {"arrays", "errors", "kernels", "machine", "picture", "text"}
+SHARED_GROUND = {"arrays", "errors", "kernels", "machine", "notebook", "picture", "text"}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))
