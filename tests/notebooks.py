@@ -1,25 +1,16 @@
 """Notebooks of the documentation, run from the first cell to the last."""
 
-import os
-import subprocess
-import sys
-
 import nbformat
+from nbclient import NotebookClient
+
+PATIENCE = 1200  # seconds, for a machine that does much else
 
 
 def executed(path, folder):
-    """The notebook after a run in a folder, by a kernel of this Python with this package.
-
-    In a process of its own: what a kernel's libraries warn of is no concern of ours.
-    """
-    made = folder / path.name
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "nbconvert", "--to", "notebook", "--execute",
-         "--ClearMetadataPreprocessor.enabled=True", "--ExecutePreprocessor.timeout=600",
-         "--ExecutePreprocessor.record_timing=False", "--output", str(made), str(path)],
-        cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-             "IPYTHONDIR": str(folder), "JUPYTER_PLATFORM_DIRS": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return nbformat.read(made, as_version=4)
+    """The notebook after a run in a folder, by a kernel of this Python."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}}, record_timing=False,
+    ).execute()  # fmt: skip
+    return notebook

@@ -41,6 +41,7 @@ def test_there_is_a_notebook():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the libraries of kernels
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_is_kept_of_it(path, tmp_path):
     now, kept = executed(path, tmp_path), nbformat.read(path, as_version=4)
