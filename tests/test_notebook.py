@@ -12,22 +12,25 @@ from tests.notebooks import executed
 DOCS = Path(__file__).parents[1] / "docs"
 NOTEBOOKS = sorted(DOCS.glob("*.ipynb"))
 PICTURE = re.compile(r"base64,[A-Za-z0-9+/=]+")
-NUMBER = re.compile(r"[0-9][0-9,.]*(?:e-?[0-9]+)?")
-RELIABILITY = re.compile(r"\b(?:firm|rough|mostly noise)(?:, contradicted)?|at most|to #")
+NOISY = {
+    r"\b(?:firm|rough|mostly noise)(?:, contradicted)?": "reliability",
+    r"\b(?:Aller|Brue|Corve|Dart)\b": "place",
+    r"[0-9][0-9,.]*(?:e-?[0-9]+)?": "#",
+    r"[ ─═]+": " ",  # as wide as the longest number
+}
+"""What fresh noise may change: counts, which of them are the largest, and how reliable they are."""
 
 
-def shown(cell):
-    """What a cell showed, each kind of it with one mark for each number and picture.
-
-    Noise is fresh, so numbers, their order and the words that follow from them differ.
-    """
+def shown(cell, *, noisy):
+    """What a cell showed by its kinds, without pictures and what fresh noise changes."""
     kinds = {}
     for output in cell.get("outputs", ()):
         assert output.output_type != "error"
         data = output.get("data") or {output.get("name"): output.get("text")}
         for kind, text in data.items():
-            plain = NUMBER.sub("#", PICTURE.sub("base64,", text))
-            kinds[kind] = kinds.get(kind, "") + plain
+            kinds[kind] = kinds.get(kind, "") + PICTURE.sub("base64,", text)
+    for pattern, word in NOISY.items() if noisy else ():
+        kinds = {kind: re.sub(pattern, word, text) for kind, text in kinds.items()}
     return kinds
 
 
@@ -46,11 +49,11 @@ def test_there_is_a_notebook():
 def test_a_notebook_runs_and_shows_what_is_kept_of_it(path, tmp_path):
     now, kept = executed(path, tmp_path), nbformat.read(path, as_version=4)
     assert [cell.source for cell in now.cells] == [cell.source for cell in kept.cells]
+    noisy = False
     for mine, theirs in zip(now.cells, kept.cells, strict=True):
-        found, wanted = shown(mine), shown(theirs)
-        assert found.keys() == wanted.keys(), mine.source
-        for kind in set(found) & {"stdout", "text/html"} if "plan" in mine.source else ():
-            assert found[kind] == wanted[kind], mine.source
+        noisy = noisy or "hr.release(" in mine.source  # and all that follows
+        assert shown(mine, noisy=noisy) == shown(theirs, noisy=noisy), mine.source
+    assert noisy
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
