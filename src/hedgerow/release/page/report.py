@@ -33,6 +33,7 @@ from hedgerow.release.page.described import (
     described,
     first_table,
     in_its_language,
+    publisher,
     unit_facts,
     words_of,
 )
@@ -102,11 +103,13 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 CHAIN_SCRIPTS = (
-    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "matrix.js", "keys.js", "listing.js",
+    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "matrix.js", "keys.js", "search.js",
+    "download.js", "listing.js",
     "explore.js",
 )  # fmt: skip
 CUBE_SCRIPTS = (
-    "blocks.js", "places.js", "sentences.js", "pictures.js", "keys.js", "listing.js", "cube.js",
+    "blocks.js", "places.js", "sentences.js", "pictures.js", "keys.js", "search.js", "download.js",
+    "listing.js", "cube.js",
 )  # fmt: skip
 
 
@@ -150,6 +153,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
     body = Template(spoken(_part("page.html"), say)).substitute(
         heading=in_its_language(plan, title),
+        publisher=publisher(plan),
+        lead=words.lead(plan, total, priced),
         described=described(plan),
         made_by=say("release.foot.made_by", version=markup.attribute(made_by)),
         overview=_overview(plan, facts),
