@@ -22,6 +22,13 @@ const symbol = points.kind === "Rho" ? "ρ" : "ε";
 const significant = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 const ceiled = (value) => significant.format(Number((Math.ceil(value * 1e4 / 10 ** Math.ceil(Math.log10(value))) * 10 ** Math.ceil(Math.log10(value)) / 1e4).toPrecision(4)));
 
+// "10⁻⁸", or the number as it is.
+function powerOfTen(text) {
+  const power = Math.log10(Number(text));
+  const digits = [...String(Math.abs(Math.round(power)))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  return Math.abs(power - Math.round(power)) < 1e-9 ? `10⁻${digits}` : text;
+}
+
 // The division that is drawn: one computed beforehand, or somebody's own, in thousandths.
 const divided = () => (state.division >= 0 ? points.divisions[state.division] : null);
 const allocation = () => divided() ?? { shares: state.shares };
@@ -155,7 +162,7 @@ function showRow(row, variance) {
   if (variance === 0) { row.outcome.textContent = say("exactly"); setBands(row, 0); return; }
   row.examples.forEach((count, i) => {
     const seen = about(count, half);
-    words.push(make("span", {}, `${i ? " " : ""}${say("of", { count: number.format(count) })} `), make("b", {}, interval(seen)));
+    words.push(make("span", {}, `${i ? " " : ""}${say(i ? "of" : "first", { count: number.format(count) })} `), make("b", {}, interval(seen)));
     if (reliability(seen) === NOISE) words.push(" ", make("span", { class: "bad" }, say("noise")));
     words.push(i < row.examples.length - 1 ? ";" : ".");
   });
@@ -189,7 +196,7 @@ function showBudget(whole) {
     : say("learn", { unit: facts.unit, grown: significant.format(grown) });
   byId("learn").textContent = learnt;
   byId("value").setAttribute("aria-valuetext", `${symbol} = ${textOf(value)}. ${learnt}`);
-  const delta = facts.delta;
+  const delta = powerOfTen(points.delta);
   byId("condition").textContent = points.kind === "Epsilon" ? say("pure")
     : points.kind === "Rho" ? say("in_rho", { delta, epsilon: ceiled(epsilonAt(points, value)) })
       : say("in_epsilon", { delta, rho: ceiled(whole) });
@@ -200,7 +207,7 @@ function showBudget(whole) {
 function showCurve(whole, variances) {
   const box = byId("curve"), width = Math.max(300, box.clientWidth), narrow = width < 640;
   const height = narrow ? 300 : 360, left = 46, right = narrow ? 12 : 230, top = 12, bottom = 44;
-  const chosen = facts.shown.filter((place) => Number.isFinite(variances[place]) && variances[place] > 0);
+  const chosen = facts.lines.filter(([place]) => Number.isFinite(variances[place]) && variances[place] > 0);
   const x = (value) => left + (width - left - right) * logOf(value);
   const y = (part) => top + (height - top - bottom) * Math.log(2 / Math.min(2, Math.max(0.0005, part))) / Math.log(2 / 0.0005);
   const parts = [];
@@ -214,8 +221,7 @@ function showCurve(whole, variances) {
     svg("text", { x: left, y: height - 5 }, say("more_private")),
     svg("text", { x: width - right, y: height - 5, "text-anchor": "end" }, say("more_exact")),
     svg("line", { class: "now", x1: x(state.value), x2: x(state.value), y1: top, y2: height - bottom }));
-  const labels = chosen.map((place, k) => {
-    const count = rows[place].examples[0];
+  const labels = chosen.map(([place, count], k) => {
     const at = (value) => halfWidth(variances[place] * (whole / spent(value)) ** solver.price.power) / count;
     const d = points.values.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(at(value)).toFixed(1)}`).join("");
     parts.push(svg("path", { d, class: `c${k}` }), svg("circle", { cx: x(state.value), cy: y(at(state.value)), r: 5, class: `c${k}` }));
@@ -285,7 +291,7 @@ function showSigned(variances, times) {
   const hash = divided() && place >= 0 ? divided().hashes[place] : null;
   byId("hash").textContent = hash ? hash.match(/.{8}/g).join(" ") : "hedgerow plan FILE";
   byId("hash-words").textContent = hash ? say("hash_words") : say("hash_later");
-  const last = facts.shown[facts.shown.length - 1], { label, examples } = rows[last];
+  const { last } = facts, { label, examples } = rows[last];
   const seen = about(examples[0], halfWidth(variances[last]));
   const said = say("summary", { budget: `${symbol} = ${textOf(state.value)}`, level: label, count: number.format(examples[0]), interval: interval(seen) });
   byId("summary").textContent = over ? say("refused") : said;

@@ -15,13 +15,14 @@ from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.page.points import SAFE, Budgets, divisions, points_of
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
+from hedgerow.privacy.budget import Rho, float_above
 from hedgerow.privacy.ledger.records import Standing
-from hedgerow.text import format_delta, format_rounded_up, visible
+from hedgerow.text import format_rounded_up, visible
 
 SCRIPTS = ("solver.js", "points.js", "page.js")
 CONFIDENCE_MISS = 0.05
 EXAMPLES = (1_000, 50)
+COUNTS = (10_000, 1_000, 100, 20)
 MOST_ROWS, MOST_LINES, HILLS = 120, 4, 48
 TICKS = ("0.001", "0.01", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 PERCENT = 5
@@ -70,7 +71,6 @@ def planning_page(
     title = plan.description.title or " × ".join(
         plan.description.axis_label(axis) for axis in plan.tree.axes
     )
-    drawn = [row for row in facts["rows"] if row["place"] in facts["shown"]]
     body = Template(spoken(part("hedgerow.plan.page", "page.html"), say)).substitute(
         publisher=f"<b>{shown(plan.description.publisher)}</b>"
         if plan.description.publisher
@@ -78,7 +78,7 @@ def planning_page(
         heading=shown(title),
         overview=_overview(plan, say),
         budget=say(f"plan.budget.{_kind(plan)}"),
-        accuracy=_accuracy(say, facts["rows"], drawn[-1]),
+        accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=say(f"plan.division.{facts['solver']['kind']}"),
         hills=say("plan.hills") if plan.prior else "",
         simulated="" if simulated is None else _simulated(say, simulated),
@@ -101,13 +101,11 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
     open_rows = [row["place"] for row in rows if row["place"] not in solver["public"]]
-    chosen = np.unique(np.linspace(0, len(open_rows) - 1, MOST_LINES).round().astype(int))
     possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
     given = dict(zip(plan.levels, plan.shares, strict=True))
     ticks = {float(text) for text in TICKS} & set(points["values"])
     for division in points["divisions"]:
         division["listed"] = [str(given[levels] or 0) for levels in possible]
-    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else points["delta"]
     return {
         "words": say.script("plan"),
         "solver": solver,
@@ -116,13 +114,24 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
         "axes": [_axis(plan, axis, say) for axis in range(len(plan.tree.axes))],
         "form": "list" if plan.is_chain else "names",
         "named": [name for name, what in plan.cuboids.items() if isinstance(what, Measured)],
-        "shown": [open_rows[i] for i in chosen],
+        "last": open_rows[-1],
+        "lines": _lines(rows, open_rows),
         "quantile": _quantile(plan),
         "unit": plan.neighbours.unit or say("plan.record"),
-        "delta": format_delta(delta),
         "ticks": sorted(ticks),
         "ledger": None if standing is None else _account(plan, standing, points),
     }
+
+
+def _lines(rows: Sequence[dict[str, Any]], open_rows: Sequence[int]) -> list[list[int]]:
+    """Return the cuboids and counts whose errors are drawn: typical ones, or several of the finest.
+
+    How large a level's counts are is known from a public table alone.
+    """
+    if all("sizes" not in row for row in rows):
+        return [[open_rows[-1], count] for count in COUNTS]
+    chosen = np.unique(np.linspace(0, len(open_rows) - 1, MOST_LINES).round().astype(int))
+    return [[open_rows[i], rows[open_rows[i]]["examples"][0]] for i in chosen]
 
 
 def _quantile(plan: Plan) -> float:
