@@ -133,8 +133,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
         picture_of_forecast(expected, picture)
-    if page is not None:
-        write_page(page, spec, made, more.get("simulated"), runs=simulate, ledger=ledger)
+    write_page(page, spec, made, more.get("simulated"), runs=simulate, ledger=ledger)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
@@ -147,11 +146,15 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
-    if picture is not None:
-        stdout.print(f"Picture: {escape(str(picture))}")
-    if page is not None:
-        stdout.print(f"Page: {escape(str(page))}")
+    _show_files({"Picture": picture, "Page": page})
     _show_next(file, None if target_mse is None else made)
+
+
+def _show_files(written: Mapping[str, Path | None]) -> None:
+    """Print where pictures and pages were written."""
+    for kind, path in written.items():
+        if path is not None:
+            stdout.print(f"{kind}: {escape(str(path))}")
 
 
 def _show_more(more: Mapping[str, pl.DataFrame]) -> None:

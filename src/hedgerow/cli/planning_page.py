@@ -25,7 +25,7 @@ def check_page_options(page: Path | None, *, ledger: bool) -> None:
 
 
 def write_page(
-    path: Path,
+    path: Path | None,
     spec: ReleaseSpec,
     made: Plan,
     simulated: pl.DataFrame | None,
@@ -33,7 +33,9 @@ def write_page(
     runs: int,
     ledger: bool,
 ) -> None:
-    """Write the planning page of a release file."""
+    """Write the planning page of a release file, if it is asked for."""
+    if path is None:
+        return
     standing = _standing(spec, made) if ledger else None
     trial = None if simulated is None else _trial(made, simulated, runs)
     with stage("computing the page"):

@@ -107,9 +107,7 @@ def test_an_attacker_s_loss_is_passed_as_rarely_as_is_said():
     counts = np.arange(-400, 401)
     lattice = [(np.exp(-(counts**2) / (2 * s)), (2 * counts + 1) / (2 * s)) for s in sigma2]
     drawn = np.random.default_rng(6)
-    losses = sum(
-        drawn.choice(loss, size=2_000_000, p=mass / mass.sum()) for mass, loss in lattice
-    )
+    losses = sum(drawn.choice(loss, size=2_000_000, p=mass / mass.sum()) for mass, loss in lattice)
     points, solver = points_of(plan, is_fixed=False), solver_of(plan)
     asked = [(points["divisions"][0]["shares"], 2.0)]
     (found,) = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})

@@ -209,9 +209,12 @@ function showCurve(whole, variances) {
   const height = narrow ? 300 : 360, left = 46, right = narrow ? 12 : 230, top = 12, bottom = 44;
   const chosen = facts.lines.filter(([place]) => Number.isFinite(variances[place]) && variances[place] > 0);
   const x = (value) => left + (width - left - right) * logOf(value);
-  const y = (part) => top + (height - top - bottom) * Math.log(2 / Math.min(2, Math.max(0.0005, part))) / Math.log(2 / 0.0005);
+  const partAt = ([place, count], value) =>
+    halfWidth(variances[place] * (whole / spent(value)) ** solver.price.power) / count;
+  const least = Math.min(0.005, ...chosen.map((one) => partAt(one, points.values[LAST]))) / 1.5;
+  const y = (part) => top + (height - top - bottom) * Math.log(2 / Math.min(2, Math.max(least, part))) / Math.log(2 / least);
   const parts = [];
-  for (const part of [1, 0.1, 0.01, 0.001]) {
+  for (const part of [1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6].filter((one) => one > least)) {
     parts.push(svg("line", { class: "grid-line", x1: left, x2: width - right, y1: y(part), y2: y(part) }),
       svg("text", { x: left - 6, y: y(part) + 4, "text-anchor": "end" }, percent(part)));
   }
@@ -222,7 +225,7 @@ function showCurve(whole, variances) {
     svg("text", { x: width - right, y: height - 5, "text-anchor": "end" }, say("more_exact")),
     svg("line", { class: "now", x1: x(state.value), x2: x(state.value), y1: top, y2: height - bottom }));
   const labels = chosen.map(([place, count], k) => {
-    const at = (value) => halfWidth(variances[place] * (whole / spent(value)) ** solver.price.power) / count;
+    const at = (value) => partAt([place, count], value);
     const d = points.values.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(at(value)).toFixed(1)}`).join("");
     parts.push(svg("path", { d, class: `c${k}` }), svg("circle", { cx: x(state.value), cy: y(at(state.value)), r: 5, class: `c${k}` }));
     const now = at(state.value);
@@ -240,6 +243,7 @@ function showCurve(whole, variances) {
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": all }, ...parts);
   box.replaceChildren(picture, ...(narrow ? labels.map((one) => make("p", { class: "note" }, `${one.name}: ${one.now}`)) : []));
 }
+
 const cut = (words, most) => (words.length > most ? `${words.slice(0, most - 1)}…` : words);
 
 // From the accuracy to the least budget.

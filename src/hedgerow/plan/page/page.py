@@ -145,9 +145,7 @@ def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
     """Return an axis with the levels that can have a share: those that are not of only children."""
     axis, described = plan.tree.axes[number], plan.description
     kept = [
-        level
-        for k, level in enumerate(axis.levels, start=1)
-        if axis.size(k) > axis.size(k - 1)
+        level for k, level in enumerate(axis.levels, start=1) if axis.size(k) > axis.size(k - 1)
     ]
     labels = [visible(described.level_label(axis, level)) for level in kept]
     name = visible(described.axis_label(axis))
@@ -272,5 +270,3 @@ def _ledger(say: Catalogue, standing: Standing) -> str:
     charges = table(say, say("plan.ledger.charges"), headings, rows) if rows else ""
     template = Template(spoken(part("hedgerow.plan.page", "ledger.html"), say))
     return template.substitute(charges=charges)
-
-

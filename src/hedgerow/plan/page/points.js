@@ -18,11 +18,15 @@ const MARGIN = 1.01; // what a line may miss of a bound
 const guarded = (points, table, value) =>
   between(points.values, table, value) * (points.values.includes(value) ? 1 : MARGIN);
 
-// What a budget buys (ρ, or pure ε): of the division's own, or the least of all of them.
+const OWN_DIVISION = 0.995; // how much less ρ a division may get that nobody computed beforehand
+
+// What a budget buys (ρ, or pure ε): of a division computed beforehand; or, of somebody's own, a
+// little less than the least of those, as narrow noise may cost more than wide noise.
 function wholeOf(points, division, value) {
   if (points.kind !== "EpsilonDelta") return value;
   const each = division ? [division] : points.divisions;
-  return Math.min(...each.map(({ wholes }) => between(points.values, wholes, value)));
+  const least = Math.min(...each.map(({ wholes }) => between(points.values, wholes, value)));
+  return division ? least : OWN_DIVISION * least;
 }
 
 // The budget that buys this much, or more: rounded up to two digits.

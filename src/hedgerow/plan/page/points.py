@@ -1,8 +1,8 @@
 """What a page knows for certain: budgets, and ways to divide them, computed beforehand.
 
-Between two of these budgets the page draws a line in logarithms. ρ as a function of ε at one δ bends
-so that the line lies below it: less ρ, more noise, as is safe; what an attacker learns gets a margin
-(`points.js`).
+Between two of these budgets the page draws a line in logarithms. ρ as a function of ε at one δ
+bends so that the line lies below it: less ρ, more noise, as is safe. What an attacker learns gets
+a margin (`points.js`).
 """
 
 import math
@@ -225,7 +225,7 @@ def _wholes(
 
 
 def gaussian_rho(epsilon: float, delta: float) -> float:
-    """Return the ρ of continuous Gaussian noise that is (ε, δ)-DP (Balle & Wang 2018, Theorem 8)."""
+    """Return the ρ of Gaussian noise that is (ε, δ)-DP (Balle & Wang 2018, Theorem 8)."""
 
     def excess(log_rho: float) -> float:
         mu = math.sqrt(2 * math.exp(log_rho))

@@ -170,5 +170,3 @@ def _levels(axis: Sequence[LevelShapes]) -> list[dict[str, list[int]]]:
 
 def _rounded(numbers: Sequence[float] | np.ndarray[Any, Any]) -> list[float]:
     return [float(f"{number:.{DIGITS}g}") for number in numbers]
-
-
